@@ -15,11 +15,12 @@ local byte, sub, find, format = string.byte, string.sub, string.find, string.for
 local redis, ARGV = redis, ARGV
 
 local asked, counts, others = ARGV[1], ARGV[2], 4 + ARGV[3]
-local now, skew, ask, take = nil, 0, 1, 1
+local now, skew, ask, take, unit = nil, 0, 1, 1, 1
 if asked ~= '' then
   local _
   _, _, now, skew, ask, take = find(asked, '^(%S+) (%S+) (%S+) (%S+)$')
   now, skew, ask, take = tonumber(now), skew + 0, ask + 0, take + 0
+  unit = take > 0 and take or ask
 end
 local redisClock = not now
 if redisClock then
@@ -40,7 +41,7 @@ if single == nil then
 end
 
 -- First, the hand-written code for plain states. It has no functions, which a script would make anew in each call. A file of lean/
--- has the algorithm's first three numbers in a, b and c. It adds the level to `reply`, and sets:
+-- has the algorithm's first three numbers in a, b and c, and in `unit` what each request of a row leaves to the next one. It adds the level to `reply`, and sets:
 --
 -- plain    false if it leaves the batch to the algorithm's own functions, below. Nothing is written then.
 -- forget   when the stored state ends

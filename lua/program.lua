@@ -5,7 +5,7 @@
 -- ARGV[1]  'redis' to decide by TIME, or the instant of the application's clock
 -- ARGV[2]  the skew: how much further ahead a stored instant may lie than its algorithm can have put it; 0 with the Redis clock
 -- ARGV[3]  the policies as JSON, at most 63: [[algorithm, ask, take, the algorithm's numbers ...], ...]
---          ask: the cost that has to fit, from 1; take: the cost that an allowed request is charged, 0 for a peek
+--          ask: what has to fit, from 1: the cost and the headroom; take: the cost that an allowed request is charged, 0 for a peek
 --          A reservation's policy ends with 1 where the algorithm has a refund marker: its reply is longer.
 --          algorithm 'shadow:token-bucket': the charge is made if the request is allowed and it fits, and rejects nobody
 --          algorithm 'block': the block of the charge before it, which counts that charge's rejections
@@ -27,7 +27,8 @@
 --   read(raw, policy, k) -> level, rebased, forget raw: false without a state; level: nil if unreadable; rebased: the state lay
 --                                                  too far ahead and must be written; forget: when the stored state ends;
 --                                                  k: the number of the key
---   room(level, policy, k) -> how many requests of cost `ask` pass, one after the other
+--   room(level, policy, k) -> how many requests pass, one after the other: each needs `ask` and takes `take`. From 1 on it is enough for
+--                                                  any number of peeks
 --   charge(level, policy, times, rejected, reply, k) -> the level after `times` charges; appends the level before them to reply;
 --                                                  rejected: whether some of the requests in the row do not pass
 --   write(level, policy, k) -> value, forget, unfinished     no value: nothing to SET; forget: when the written state ends;

@@ -13,9 +13,9 @@ local room, charge = log.room, log.charge
 
 -- In a log that was rebased the lease cannot be found.
 local function isHeld(level, policy)
-  local ask, lease, held = policy[2], policy[5], policy[6]
+  local take, lease, held = policy[3], policy[5], policy[6]
   if held <= now or level.cut > 0 then return false end
-  return log.upTo(level, held - lease) - log.upTo(level, held - lease - 1) >= ask
+  return log.upTo(level, held - lease) - log.upTo(level, held - lease - 1) >= take
 end
 
 function log.room(level, policy)

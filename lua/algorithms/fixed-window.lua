@@ -40,8 +40,9 @@ local function read(raw, policy, k)
 end
 
 local function room(count, policy)
-  local ask, left = policy[2], policy[4] - count
-  return (left - left % ask) / ask
+  local ask, take = policy[2], policy[3]
+  local unit, spare = take > 0 and take or ask, policy[4] - count - ask
+  return (spare - spare % unit) / unit + 1
 end
 
 local function charge(count, policy, times, rejected, reply, k)

@@ -33,7 +33,8 @@ local function used(current, policy, k)
 end
 
 local function room(current, policy, k)
-  return floor((policy[4] - used(current, policy, k)) / policy[2])
+  local ask, take = policy[2], policy[3]
+  return floor((policy[4] - used(current, policy, k) - ask) / (take > 0 and take or ask)) + 1
 end
 
 local function charge(current, policy, times, rejected, reply, k)

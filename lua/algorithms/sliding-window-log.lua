@@ -7,7 +7,7 @@
 -- reply    how many instants count; microseconds until the newest of them expires; if the request is rejected, microseconds
 --          until enough of the oldest have expired for it (else 0)
 local PACKED = 128 -- entries of a string
-local LARGEST = 1000 -- cost: a larger one never fits
+local LARGEST = 1000 -- cost that one settlement adds. The caller asks for more than the limit where a request's cost is larger
 
 --- @include "sliding-window-log/open.lua"
 
@@ -29,8 +29,8 @@ end
 local function used(level) return level.size - level.first + level.added end
 
 local function room(level, policy)
-  local ask, limit = policy[2], policy[4]
-  return ask <= LARGEST and floor((limit - used(level)) / ask) or 0
+  local ask, take = policy[2], policy[3]
+  return floor((policy[4] - used(level) - ask) / (take > 0 and take or ask)) + 1
 end
 
 local function charge(level, policy, times, rejected, reply)

@@ -38,8 +38,9 @@ local function read(raw, policy, k)
 end
 
 local function room(debt, policy)
-  local cost, left = policy[2] * policy[5], policy[6] - debt
-  return (left - left % cost) / cost
+  local ask, take, q = policy[2], policy[3], policy[5]
+  local unit, spare = (take > 0 and take or ask) * q, policy[6] - debt - ask * q
+  return (spare - spare % unit) / unit + 1
 end
 
 local function charge(debt, policy, times, rejected, reply, k)

@@ -21,7 +21,7 @@ end
 ends = edge or start + window
 local n = 2 * k
 reply[n], reply[n + 1] = counted, ends - now
-local charged = floor((limit - counted) / ask)
+local charged = floor((limit - counted - ask) / unit) + 1
 if charged > count then charged = count elseif charged < 0 then charged = 0 end
 charged = charged * take
 if rebased or charged > 0 then

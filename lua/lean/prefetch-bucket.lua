@@ -57,7 +57,7 @@ if prefetches then
   if part < 2 then part = 0 end
   young, debt = young + part, debt + part * q
 else
-  charged = floor((full - debt) / (ask * q))
+  charged = floor((full - debt - ask * q) / (unit * q)) + 1
   if charged > count then charged = count elseif charged < 0 then charged = 0 end
   charged = charged * take
   debt = debt + charged * q

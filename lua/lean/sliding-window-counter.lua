@@ -16,7 +16,7 @@ end
 local left, n = start + window - now, 3 * k - 1
 reply[n], reply[n + 1], reply[n + 2] = current, previous, left
 local used = current + (left < window and ceil(previous * left / window) or previous)
-local charged = floor((limit - used) / ask)
+local charged = floor((limit - used - ask) / unit) + 1
 if charged > count then charged = count elseif charged < 0 then charged = 0 end
 charged = charged * take
 if rebased or charged > 0 then

@@ -29,7 +29,7 @@ if size > 0 then
   if not plain then break end
 end
 local used, stamp, n = size - first, newest > now and newest or now, 3 * k - 1
-local room, admitted = ask <= 1000 and floor((limit - used) / ask) or 0, count
+local room, admitted = floor((limit - used - ask) / unit) + 1, count
 if room < count and (take > 0 or room <= 0) then admitted = room > 0 and room or 0 end
 local charged = admitted * take
 local excess = used + charged + ask - limit

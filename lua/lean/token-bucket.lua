@@ -13,7 +13,7 @@ if raw then
   if debt < 0 then debt = 0 elseif debt > full + skew * p then debt, rebased = full, true end
 end
 reply[k + 1] = debt
-local charged = floor((full - debt) / (ask * q))
+local charged = floor((full - debt - ask * q) / (unit * q)) + 1
 if charged > count then charged = count elseif charged < 0 then charged = 0 end
 charged = charged * take
 if rebased or charged > 0 then

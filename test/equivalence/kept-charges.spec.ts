@@ -25,7 +25,7 @@ class ByPlaces {
     const { key, algorithm, cost } = charge;
     let place = this.places.get(key);
     if (place === undefined) this.places.set(key, (place = { entry: undefined }));
-    const verdict = this.store.consumePlain(place, charge, algorithm, cost);
+    const verdict = this.store.consumePlain(place, charge, algorithm, cost, charge.headroom ?? 0);
     const { allowed, at } = verdict;
     const [one] = verdict.charges;
     const { remaining, resetAfter, retryAfter, delay } = one!;

@@ -134,7 +134,17 @@ const procedures = {
     const unavailable = new Error('unavailable');
     const passes = (key: string, cost: number): boolean => {
       const charges: PolicyCharge[] = [
-        { key, algorithm: policy.algorithm, cost, mode: 'take', shadow: false, identity: key, policyKey: ':x', policy },
+        {
+          key,
+          algorithm: policy.algorithm,
+          cost,
+          headroom: 0,
+          mode: 'take',
+          shadow: false,
+          identity: key,
+          policyKey: ':x',
+          policy,
+        },
       ];
       return (where === 'store' ? store.consume(charges) : fallback.decide(charges, unavailable)).allowed;
     };

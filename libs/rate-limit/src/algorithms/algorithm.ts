@@ -49,7 +49,7 @@ export interface Algorithm<Level = unknown, State = unknown> {
   read(state: State | undefined, now: number, maxSkew: number): Level;
   /** Whether the state lies further ahead than a charge and `maxSkew` can put it, so that a clock must have stepped back. */
   isAhead(state: State, now: number, maxSkew: number): boolean;
-  /** Whether a request of `cost` (at least 1) is allowed. */
+  /** Whether `cost` (at least 1) is free. A request that takes more than `maxCost` is rejected before. */
   fits(level: Level, cost: number): boolean;
   /** The level after an allowed request. */
   charge(level: Level, cost: number): Level;

@@ -8,7 +8,7 @@ import { upTo } from './up-to.js';
 import { SlidingWindowLogWire } from './wire/sliding-window-log.js';
 
 export const MAX_LIMIT = 1_000_000;
-/** Equals LARGEST in the Lua file: one request adds an entry for each unit of its cost. */
+/** One request adds an entry for each unit of its cost. Equals LARGEST in the Lua file. */
 export const MAX_COST = 1_000;
 
 /** `{ algorithm: 'sliding-window-log', limit, window }` */
@@ -118,7 +118,7 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
   }
 
   fits(level: LogLevel, cost: number): boolean {
-    return cost <= this.maxCost && cost <= this.limit - level.used;
+    return cost <= this.limit - level.used;
   }
 
   charge(level: LogLevel, cost: number): LogLevel {

@@ -1,5 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
+import { headroomUnder } from '../policy/priorities/priorities.js';
 import type { OnStoreFailure } from '../policy/policy.js';
 import { monotonicClock } from '../stores/clock.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
@@ -34,6 +35,8 @@ export interface FallbackSettings {
 interface Share {
   readonly processes: number;
   readonly algorithm: Algorithm;
+  /** Of the policy's class. A share may be too small for its part: a request of the usual cost fits all the same. */
+  readonly headroom: number;
   /** The end of its keys: states of another rate have other keys. */
   readonly keySuffix: string;
 }
@@ -106,8 +109,8 @@ export class Fallback implements ChargeKeeper {
         asked.push(charge);
         continue;
       }
-      const { algorithm, keySuffix } = this.shareOf(charge.policy);
-      const share = { ...charge, key: charge.key + keySuffix, algorithm, shardKeys: undefined };
+      const { algorithm, headroom, keySuffix } = this.shareOf(charge.policy);
+      const share = { ...charge, key: charge.key + keySuffix, algorithm, headroom, shardKeys: undefined };
       local.push(share);
       asked.push(share);
     }
@@ -164,7 +167,8 @@ export class Fallback implements ChargeKeeper {
       const algorithm = policy.algorithm.shares.of(processes, atLeast);
       const keySuffix = algorithm.rate === policy.algorithm.rate ? '' : `/${processes}`;
       this.keySuffixes.add(keySuffix);
-      share = { processes, algorithm, keySuffix };
+      const headroom = Math.min(headroomUnder(policy, algorithm), Math.max(0, algorithm.limit - atLeast));
+      share = { processes, algorithm, headroom, keySuffix };
       this.shares.set(policy, share);
     }
     return share;

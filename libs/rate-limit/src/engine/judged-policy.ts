@@ -5,9 +5,10 @@ import type { PolicyCharge } from './policy-charge.js';
 export class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
   readonly #charge: PolicyCharge;
-  // Declared only: a decision without an override, a plan or a block has no such property.
+  // Declared only: a decision without an override, a plan, a class or a block has no such property.
   declare readonly override?: number;
   declare readonly plan?: string;
+  declare readonly priority?: string;
   declare readonly blockedForMs?: number;
   declare readonly estimated?: true;
 
@@ -23,12 +24,14 @@ export class JudgedPolicy implements PolicyDecision {
     charge: PolicyCharge,
     override: number | undefined,
     plan: string | undefined,
+    priority: string | undefined,
     blockedForMs: number | undefined,
     estimated?: true,
   ) {
     this.#charge = charge;
     if (override !== undefined) this.override = override;
     if (plan !== undefined) this.plan = plan;
+    if (priority !== undefined) this.priority = priority;
     if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
     if (estimated !== undefined) this.estimated = estimated;
   }

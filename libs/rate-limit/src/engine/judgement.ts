@@ -168,12 +168,12 @@ export function policyDecision(
 }
 
 function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
-  const { policy, algorithm } = charge;
+  const { policy, algorithm, headroom } = charge;
   const { blockedFor } = verdict;
   return new JudgedPolicy(
     policy.name,
     algorithm.name,
-    algorithm.limit,
+    algorithm.limit - headroom,
     verdict.allowed,
     verdict.remaining,
     verdict.resetAfter / MICROSECONDS,
@@ -182,6 +182,7 @@ function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
     charge,
     charge.override,
     policy.plan,
+    policy.priority,
     blockedFor === undefined ? undefined : blockedFor / MICROSECONDS,
     verdict.estimated,
   );

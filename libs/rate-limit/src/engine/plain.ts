@@ -25,7 +25,7 @@ export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecid
     decide(charges) {
       const charge = charges[0]!;
       return charges.length === 1 && charge.mode !== 'peek' && isPlain(charge)
-        ? plain.consumePlain(undefined, charge, charge.algorithm, charge.cost)
+        ? plain.consumePlain(undefined, charge, charge.algorithm, charge.cost, charge.headroom ?? 0)
         : store.consume(charges);
     },
   };
@@ -76,7 +76,7 @@ export class PlainPath implements KeptDecider {
     }
     const { monitor } = this;
     // With many clients, a charge is rarely in the CPU's cache, and its policy always is.
-    const verdict = this.store.consumePlain(client, first, firstPolicy.algorithm, firstCost);
+    const verdict = this.store.consumePlain(client, first, firstPolicy.algorithm, firstCost, firstPolicy.headroom);
     return monitor.decidedOne(charges, firstPolicy, decisionOf(first, firstPolicy, verdict), since);
   }
 
@@ -84,7 +84,7 @@ export class PlainPath implements KeptDecider {
   private decideOwn(own: PolicyCharge, since: number): Decision | undefined {
     if (this.open.isOpen(own) || !isPlain(own)) return undefined;
     const { monitor } = this;
-    const verdict = this.store.consumePlain(undefined, own, own.algorithm, own.cost);
+    const verdict = this.store.consumePlain(undefined, own, own.algorithm, own.cost, own.headroom);
     monitor.overridden(1, 0, 0);
     return monitor.decidedOne([own], own.policy, decisionOf(own, own.policy, verdict, own.override), since);
   }
@@ -92,14 +92,14 @@ export class PlainPath implements KeptDecider {
 
 /** Makes the decision without reading the charge, which may not be in the CPU's cache. */
 function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVerdict, override?: number): Decision {
-  const { name, algorithm, plan } = policy;
+  const { name, algorithm, plan, priority, headroom } = policy;
   const { allowed, remaining } = verdict;
   const retryAfterMs = milliseconds(verdict.retryAfter);
   const delayMs = verdict.delay / MICROSECONDS;
   const said = new JudgedPolicy(
     name,
     algorithm.name,
-    algorithm.limit,
+    algorithm.limit - headroom,
     allowed,
     remaining,
     verdict.resetAfter / MICROSECONDS,
@@ -108,6 +108,7 @@ function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVer
     charge,
     override,
     plan,
+    priority,
     undefined,
   );
   const decidedAtMs = verdict.at / MICROSECONDS;

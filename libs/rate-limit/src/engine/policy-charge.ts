@@ -12,6 +12,7 @@ export interface PolicyCharge extends Charge {
   /** The identity's tag. */
   readonly identity: string;
   readonly mode: ChargeMode;
+  readonly headroom: number;
   /** The version of the override whose numbers the policy has. */
   readonly override?: number | undefined;
   /** The edition of the overrides at this charge's last look-up: charges are reused. */
@@ -46,6 +47,7 @@ export function chargeOf(
     key: policy.globalKey ?? keyOf(prefix, identity, policy.keyTail),
     algorithm: policy.algorithm,
     cost,
+    headroom: policy.headroom,
     mode,
     policyKey: policy.keyTail,
     global: policy.globalKey !== undefined,

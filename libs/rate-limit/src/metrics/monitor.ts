@@ -42,6 +42,7 @@ export class Monitor {
     identity: 0,
     cost: 0,
     timeZone: 0,
+    priority: 0,
     skipIf: 0,
     countIf: 0,
     settle: 0,

@@ -8,6 +8,8 @@ export interface CountedPolicy {
   readonly name: string;
   readonly algorithm: { readonly name: AlgorithmName };
   readonly shadow?: boolean;
+  /** The class of its requests. */
+  readonly priority?: string | undefined;
 }
 
 /** The members of a charge that are counted. */
@@ -26,7 +28,7 @@ export const MAX_TALLIES = 1000;
 /** The name of all further policies. */
 export const OTHER = 'other';
 
-/** Counts the decisions of each policy, by name and algorithm. */
+/** Counts the decisions of each policy, by name, algorithm and class. */
 export class PolicyTallies {
   private readonly byPolicy = new WeakMap<CountedPolicy, Tally>();
   /** The last counted policy at each index of a request. */
@@ -54,6 +56,12 @@ export class PolicyTallies {
       this.lastTallies[place] = tally;
     }
     return tally;
+  }
+
+  /** Begins the counts of a policy at zero: those of each class that it has. */
+  expect(policy: CountedPolicy & { readonly priorities: ReadonlyMap<string, number> | undefined }): void {
+    if (policy.priorities === undefined) this.of(policy);
+    else for (const priority of policy.priorities.keys()) this.of({ ...policy, priority });
   }
 
   /** Counts the decision of a single policy. */
@@ -93,15 +101,26 @@ export class PolicyTallies {
   }
 }
 
-function named(byName: Map<string, Tally>, { name, algorithm: { name: algorithm } }: CountedPolicy): Tally {
-  let tally = byName.get(`${algorithm} ${name}`);
+function named(byName: Map<string, Tally>, counted: CountedPolicy): Tally {
+  const { name, algorithm, priority } = counted;
+  let tally = byName.get(idOf(algorithm.name, name, priority));
   if (tally === undefined) {
-    const policy = byName.size < MAX_TALLIES ? name : OTHER;
-    if (policy !== name) tally = byName.get(`${algorithm} ${OTHER}`);
-    tally ??= { policy, algorithm, requests: 0, allowed: 0, rejected: 0 };
-    byName.set(`${algorithm} ${policy}`, tally);
+    const isKnown = byName.size < MAX_TALLIES;
+    // All further policies count together, whatever their classes.
+    const [policy, own] = isKnown ? [name, priority] : [OTHER, undefined];
+    if (!isKnown) tally = byName.get(idOf(algorithm.name, OTHER, undefined));
+    const counts = { requests: 0, allowed: 0, rejected: 0 };
+    tally ??=
+      own === undefined
+        ? { policy, algorithm: algorithm.name, ...counts }
+        : { policy, algorithm: algorithm.name, priority: own, ...counts };
+    byName.set(idOf(algorithm.name, policy, own), tally);
   }
   return tally;
+}
+
+function idOf(algorithm: string, policy: string, priority: string | undefined): string {
+  return priority === undefined ? `${algorithm} ${policy}` : `${algorithm} ${policy}\n${priority}`;
 }
 
 /** Counts a shadow as if it were enforced: a request that it would have rejected is not allowed. */

@@ -83,7 +83,19 @@ const DEFINITIONS: readonly Definition[] = [
     'Functions of the application that failed or took longer than the deadline',
     (stats) =>
       (
-        ['policy', 'identity', 'cost', 'timeZone', 'skipIf', 'countIf', 'settle', 'problem', 'plan', 'list'] as const
+        [
+          'policy',
+          'identity',
+          'cost',
+          'timeZone',
+          'priority',
+          'skipIf',
+          'countIf',
+          'settle',
+          'problem',
+          'plan',
+          'list',
+        ] as const
       ).map((kind) => ({
         value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
         labels: { function: kind },
@@ -189,9 +201,10 @@ function tallied(
   return counter(name, help, (stats) => {
     const values = new Map<string, Sample>();
     for (const tally of stats.flatMap(pick)) {
-      const { policy, algorithm } = tally;
-      const id = `${algorithm} ${policy}`;
-      values.set(id, { value: (values.get(id)?.value ?? 0) + tally[count], labels: { policy, algorithm } });
+      const { policy, algorithm, priority } = tally;
+      const id = `${algorithm} ${policy}\n${priority ?? ''}`;
+      const labels: Sample['labels'] = priority === undefined ? { policy, algorithm } : { policy, algorithm, priority };
+      values.set(id, { value: (values.get(id)?.value ?? 0) + tally[count], labels });
     }
     return [...values.values()];
   });

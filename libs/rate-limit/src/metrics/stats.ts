@@ -39,11 +39,21 @@ export interface RateLimitStats {
   readonly storeFailures: number;
   /**
    * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
-   * and `by` functions, cost functions, `skipIf`, and the module's `problem`, `plan`, `allowList` and `blockList` (`list`).
+   * and `by` functions, cost and `priority` functions, `skipIf`, and the module's `problem`, `plan`, `allowList` and `blockList` (`list`).
    */
   readonly functionFailures: Readonly<
     Record<
-      'policy' | 'identity' | 'cost' | 'timeZone' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list',
+      | 'policy'
+      | 'identity'
+      | 'cost'
+      | 'timeZone'
+      | 'priority'
+      | 'skipIf'
+      | 'countIf'
+      | 'settle'
+      | 'problem'
+      | 'plan'
+      | 'list',
       number
     >
   >;
@@ -103,6 +113,8 @@ export interface PolicyStats {
   /** The policy's name; `'other'` beyond the first 1,000 names, because functions can make up any number. */
   readonly policy: string;
   readonly algorithm: AlgorithmName;
+  /** The class of the requests: a policy with `priorities` has an entry for each. Absent for the others. */
+  readonly priority?: string;
   /** Requests that the policy was evaluated for, whatever decided. */
   readonly requests: number;
   /** Evaluated requests that were allowed. */

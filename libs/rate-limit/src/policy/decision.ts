@@ -5,7 +5,7 @@ export interface PolicyDecision {
   /** The policy's name; `'default'` when it has none. */
   readonly policy: string;
   readonly algorithm: AlgorithmName;
-  /** The policy's capacity or limit. */
+  /** The policy's capacity or limit; with `priorities`, the part of it that the request's class may fill. */
   readonly limit: number;
   /** Whether this policy lets the request pass. A request is charged only if all of its policies do. */
   readonly allowed: boolean;
@@ -26,6 +26,8 @@ export interface PolicyDecision {
   readonly override?: number;
   /** The plan whose numbers decided; absent where these are the policy's own. */
   readonly plan?: string;
+  /** The class of the request; absent where the policy has no `priorities`. */
+  readonly priority?: string;
   /**
    * Milliseconds for which `blockFor` still blocks the identity, also if this rejection began the block. Absent without a block.
    */

@@ -18,12 +18,13 @@ import type {
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
+import { headroomUnder, type PolicyPriority, readPriority } from './priorities/priorities.js';
 import { timeZoneFunction } from './time-zone-function.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
 
 /** A policy that was checked once, with its algorithm ready to decide. */
-export interface ParsedPolicy<Context = never> {
+export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   readonly name: string;
   /** Whether the name was given; else it is the default. */
   readonly named: boolean;
@@ -165,8 +166,13 @@ export function parsePolicy<Context>(
   }
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
+  const priority = readPriority<Context>(
+    { priorities: read('priorities'), priority: read('priority') },
+    { ...parsed, name: name ?? DEFAULT_NAME },
+    fail,
+  );
   const plans = read('plans') as Options<Context>['plans'];
-  const own = { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed, plans: undefined };
+  const own = { name: name ?? DEFAULT_NAME, named: name !== undefined, ...parsed, ...priority, plans: undefined };
   if (plans === undefined) return own;
   const variants = parsePlans(own, plans, where);
   const more = [...variants].flatMap(([plan, one]) => one.warnings.map((warning) => `plans.${plan}: ${warning}`));
@@ -184,7 +190,7 @@ export function parseVariant<Context>(
   change: PlanNumbers<Context>,
   where: string,
 ): ParsedPolicy<Context> {
-  const { name, by, cost, shards, prefetch } = policy;
+  const { name, by, cost, shards, prefetch, priorities, priority, priorityOf } = policy;
   const { name: algorithmName } = policy.algorithm;
   const { options } = algorithmEntry(algorithmName)!;
   const fail = (got: string): never => {
@@ -212,10 +218,12 @@ export function parseVariant<Context>(
       by,
       cost,
       shards,
+      ...(priorities && { priorities: Object.fromEntries(priorities), priority: priorityOf ?? priority }),
     },
     where,
   );
-  return { ...policy, algorithm, numbers, timeZone, warnings, plans: undefined };
+  const headroom = headroomUnder(policy, algorithm);
+  return { ...policy, algorithm, numbers, headroom, timeZone, warnings, plans: undefined };
 }
 
 function parsePlans<Context>(

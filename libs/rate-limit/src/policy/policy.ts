@@ -5,6 +5,7 @@ import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import type { RequestFunction } from '../identity/request-function.js';
 import type { Outcome } from './outcome.js';
 import type { PrefetchOptions } from './prefetch.js';
+import type { PriorityFunction } from './priorities/priorities.js';
 
 // `Context` is the request's context, an `ExecutionContext` under Nest. Without it a policy's functions cannot be called:
 // what decides needs none of them.
@@ -138,6 +139,26 @@ export interface CommonPolicyOptions<Context = never> {
    * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
    */
   plans?: Readonly<Record<string, PlanNumbers<Context>>>;
+  /**
+   * Classes of requests, the most important one first, and the part of the limit that each may fill: above 0, at most 1, not
+   * rising, the first one 1. 1 to 16 classes; default none. A request of a class passes only while it leaves the rest of the limit free
+   * for the classes above it. A part is rounded down to whole units. Not with `prefetch` or `shards`.
+   *
+   * Source: the reserve for critical requests in Stripe, "Scaling your API with rate limiters" (2017).
+   *
+   * @example { name: 'matching', algorithm: 'token-bucket', capacity: 300, refill: 150, by: 'global', scope: 'app', priorities: { rides: 1, estimates: 0.5 } }
+   */
+  priorities?: Readonly<Record<string, number>>;
+  /**
+   * With `priorities`: the class of the requests, or a function of the request that returns it. Default: the first class. A
+   * function that returns undefined leaves a request in that class.
+   *
+   * A function that throws, rejects or takes longer than `deadline` gives the last class, so that a failure never takes what is
+   * reserved. A class that `priorities` does not name stops the boot; from a function it is a logged 500, and nothing is charged.
+   *
+   * @example priority: ({ user }: RateLimitRequest<{ user?: User }>) => (user?.isPaying ? 'critical' : 'background')
+   */
+  priority?: string | PriorityFunction<Context>;
   /**
    * Default `'enforce'`. A policy in `'shadow'` is charged for requests that the other policies allow and that fit it. What it
    * would have rejected is in `Decision.shadow`, and in metrics of its own.

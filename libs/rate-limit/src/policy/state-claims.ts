@@ -76,7 +76,7 @@ export class StateClaims {
 /** Whether two policies that count under one key count the same way there, whatever a request costs. */
 export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
   if (one.algorithm === other.algorithm && one.shadow === other.shadow && one.block === other.block) {
-    return one.shards === other.shards;
+    if (one.priorities === undefined && other.priorities === undefined) return one.shards === other.shards;
   }
   return stateOf('', one) === stateOf('', other) && described(one) === described(other);
 }
@@ -86,12 +86,13 @@ function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }
 
-function described({ algorithm, shards, plans, shadow, block }: ParsedPolicy): string {
+function described({ algorithm, shards, plans, shadow, block, priorities }: ParsedPolicy): string {
   const all = [...(plans ?? [])].map(([plan, one]) => `${plan} (${one.algorithm.describe()})`).toSorted();
   const more = [
     algorithm.describe(),
     ...(shards > 1 ? [`shards ${shards}`] : []),
     ...(all.length > 0 ? [`plans ${all.join(', ')}`] : []),
+    ...(priorities ? [`priorities ${[...priorities].map(([name, part]) => `${name} ${part}`).join(', ')}`] : []),
     ...(shadow ? [`mode 'shadow'`] : []),
     ...(block ? [`blockFor ${block.duration / 1000} ms, blockAfter ${block.after}`] : []),
   ];

@@ -14,6 +14,11 @@ export interface Charge {
   readonly algorithm: Algorithm;
   /** A whole number from 0. Cost 0 takes nothing, and asks whether cost 1 would fit. */
   readonly cost: number;
+  /**
+   * What has to stay free behind the charge, in units of cost: a whole number from 0, default 0. The charge fits where `cost` and
+   * `headroom` fit together, and takes its cost alone. So it leaves a reserve to charges with less headroom.
+   */
+  readonly headroom?: number;
   /** Default `'take'`. */
   readonly mode?: ChargeMode;
   /** The part of the key that names the policy: charges of one policy share it. Default: the algorithm and its parameters. */
@@ -86,9 +91,46 @@ export function isSharded({ shardKeys }: Pick<Charge, 'shardKeys'>): boolean {
   return shardKeys !== undefined;
 }
 
-/** The cost that has to fit: a charge of cost 0 asks for 1. */
-export function askedCost({ cost }: Pick<Charge, 'cost'>): number {
-  return cost || 1;
+/** What has to fit: the cost, 1 for a charge of cost 0, and the headroom. */
+export function askedCost({ cost, headroom = 0 }: Pick<Charge, 'cost' | 'headroom'>): number {
+  return (cost || 1) + headroom;
+}
+
+/** Whether the cost is larger than one request can ever take, or does not fit beside the headroom even where nothing is used. */
+export function neverFits({ algorithm, cost, headroom = 0 }: Pick<Charge, 'algorithm' | 'cost' | 'headroom'>): boolean {
+  const { limit, maxCost } = algorithm;
+  // A log takes less than its limit at once, and a leaky bucket one more: the request that departs.
+  return cost > maxCost || (headroom > 0 && (cost || 1) + headroom > Math.max(limit, maxCost));
+}
+
+/** Whether a charge fits a level of its state. */
+export function fits(charge: Pick<Charge, 'algorithm' | 'cost' | 'headroom'>, level: unknown): boolean {
+  const { algorithm, cost } = charge;
+  return cost <= algorithm.maxCost && algorithm.fits(level, askedCost(charge));
+}
+
+/** How many requests of cost 1 would pass now with this headroom. */
+export function remainingOf(
+  { algorithm, headroom = 0 }: Pick<Charge, 'algorithm' | 'headroom'>,
+  level: unknown,
+): number {
+  const remaining = algorithm.remaining(level);
+  return headroom === 0 ? remaining : Math.max(0, remaining - headroom);
+}
+
+/** Microseconds until a charge that does not fit now does, if nothing else happens; Infinity where it never fits. */
+export function waitOf(charge: Pick<Charge, 'algorithm' | 'cost' | 'headroom'>, level: unknown): number {
+  return neverFits(charge) ? Infinity : charge.algorithm.retryAfter(level, askedCost(charge));
+}
+
+/** Whether two charges ask and take the same, so that one policy of a call describes both. */
+export function asksAlike(
+  one: Pick<Charge, 'algorithm' | 'cost' | 'headroom' | 'mode' | 'shortfall' | 'shadow'>,
+  other: Pick<Charge, 'algorithm' | 'cost' | 'headroom' | 'mode' | 'shortfall' | 'shadow'>,
+): boolean {
+  if (one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
+  if ((one.headroom ?? 0) !== (other.headroom ?? 0) || one.shadow !== other.shadow) return false;
+  return takes(one) === takes(other) && tellsShortfall(one) === tellsShortfall(other);
 }
 
 /** Whether two requests ask the same of the same policies for the same identities. */
@@ -97,10 +139,7 @@ export function sameCharges(some: readonly Charge[], others: readonly Charge[]):
   if (some.length !== others.length) return false;
   for (let i = 0; i < some.length; i++) {
     const [one, other] = [some[i]!, others[i]!];
-    if (one.key !== other.key || one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
-    if (takes(one) !== takes(other) || reserves(one) !== reserves(other)) return false;
-    if (tellsShortfall(one) !== tellsShortfall(other)) return false;
-    if (one.shadow !== other.shadow) return false;
+    if (one.key !== other.key || !asksAlike(one, other) || reserves(one) !== reserves(other)) return false;
     if (one.block?.algorithm !== other.block?.algorithm) return false;
   }
   return true;

@@ -1,5 +1,5 @@
 import type { BlockLevel } from '../algorithms/block.js';
-import { askedCost, type BlockCharge, type Charge, reserves, takes, tellsShortfall } from './charge.js';
+import { type BlockCharge, type Charge, fits, remainingOf, reserves, takes, tellsShortfall, waitOf } from './charge.js';
 import { shortfallOf } from './shortfall.js';
 import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';
 
@@ -27,7 +27,7 @@ export function judge(found: readonly Found[], at: number): Verdict {
   for (let i = 0; allowed && i < found.length; i++) {
     const { charge, level, block } = found[i]!;
     if (charge.shadow === true) continue;
-    allowed = charge.algorithm.fits(level, askedCost(charge)) && (block === undefined || isOpen(block));
+    allowed = fits(charge, level) && (block === undefined || isOpen(block));
   }
   return verdictOf(found, allowed, at);
 }
@@ -51,17 +51,16 @@ function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdi
 function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   const { charge, level, block } = found;
   const { algorithm } = charge;
-  const cost = askedCost(charge);
-  const fits = algorithm.fits(level, cost);
-  if (block !== undefined && !(fits && isOpen(block))) return judgeBlocked(found, block, fits, at);
+  const fitting = fits(charge, level);
+  if (block !== undefined && !(fitting && isOpen(block))) return judgeBlocked(found, block, fitting, at);
   // In an allowed request every charge fits, except perhaps shadows.
-  const after = allowed && fits && takes(charge) ? algorithm.charge(level, cost) : level;
+  const after = allowed && fitting && takes(charge) ? algorithm.charge(level, charge.cost) : level;
   found.level = after;
-  const remaining = algorithm.remaining(after);
+  const remaining = remainingOf(charge, after);
   const resetAfter = algorithm.resetAfter(after);
   // Each shape is written out: every decision makes one, and a spread costs more.
-  if (!fits) {
-    const retryAfter = cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost);
+  if (!fitting) {
+    const retryAfter = waitOf(charge, level);
     const shortfall = tellsShortfall(charge) ? shortfallOf(found, at) : undefined;
     return shortfall === undefined
       ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0 }
@@ -88,19 +87,18 @@ function receiptOf({ charge, refundMarker }: Found, level: unknown, at: number, 
 /**
  * Rejects a charge that does not fit, or whose block is closed. While the block lasts, nothing is charged and no rejection counts.
  *
- * @param fits whether the charge itself would fit
+ * @param fitting whether the charge itself would fit
  */
-function judgeBlocked(found: Found, block: FoundBlock, fits: boolean, at: number): ChargeVerdict {
+function judgeBlocked(found: Found, block: FoundBlock, fitting: boolean, at: number): ChargeVerdict {
   const { charge, level } = found;
   const { algorithm } = charge;
-  const cost = askedCost(charge);
   if (isOpen(block) && takes(charge)) block.level = block.charge.algorithm.charge(block.level);
   const blockedFor = isOpen(block) ? undefined : block.level.left;
-  const own = fits ? 0 : cost > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, cost);
-  const remaining = blockedFor === undefined ? algorithm.remaining(level) : 0;
+  const own = fitting ? 0 : waitOf(charge, level);
+  const remaining = blockedFor === undefined ? remainingOf(charge, level) : 0;
   const resetAfter = Math.max(blockedFor ?? 0, algorithm.resetAfter(level));
   const retryAfter = Math.max(blockedFor ?? 0, own);
-  const shortfall = !fits && tellsShortfall(charge) ? shortfallOf(found, at) : undefined;
+  const shortfall = !fitting && tellsShortfall(charge) ? shortfallOf(found, at) : undefined;
   // A spread makes objects that are four times as dear to read.
   if (blockedFor === undefined) {
     return shortfall === undefined

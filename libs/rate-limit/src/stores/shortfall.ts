@@ -1,4 +1,4 @@
-import { askedCost } from './charge.js';
+import { fits } from './charge.js';
 import type { Found } from './judge.js';
 import type { ChargeReceipt, ChargeShortfall } from './store.js';
 
@@ -21,7 +21,7 @@ class Shortfall implements ChargeShortfall {
     // The receipts of a sharded policy are of all its shards.
     const own = open.filter((receipt) => receipt.key === key);
     if (own.length === 0 || algorithm.refunds === undefined) return false;
-    return algorithm.fits(algorithm.refunds.without(this.#level, own, this.#at, refundMarker), askedCost(charge));
+    return fits(charge, algorithm.refunds.without(this.#level, own, this.#at, refundMarker));
   }
 }
 

@@ -89,11 +89,11 @@ export interface RateLimitStore {
    */
   close?(): Promise<void>;
   /**
-   * What the store does beside plain charges. Without `'shadow'` and `'block'`, policies with `mode: 'shadow'`, `candidate` or
-   * `blockFor` stop the boot: the store would enforce a shadow, or not block. Without `'prefetch'`, a policy's `prefetch` has no effect:
+   * What the store does beside plain charges. Without `'shadow'`, `'block'` and `'headroom'`, policies with `mode: 'shadow'`, `candidate`,
+   * `blockFor` or `priorities` stop the boot: the store would enforce a shadow, not block, or give the reserve away. Without `'prefetch'`, a policy's `prefetch` has no effect:
    * processes then ask the store about each request. A store with it has one clock for all processes.
    */
-  readonly supports?: readonly ('shadow' | 'block' | 'prefetch')[];
+  readonly supports?: readonly ('shadow' | 'block' | 'headroom' | 'prefetch')[];
   /** @internal What the library knows of its own stores beside `supports` and the methods. */
   readonly traits?: Partial<StoreTraits>;
   /**

@@ -7,6 +7,8 @@ export interface StoreTraits {
   /** Whether it knows policies with `mode: 'shadow'`, and with `blockFor`. */
   readonly shadow: boolean;
   readonly block: boolean;
+  /** Whether it leaves the `headroom` of charges free: policies with `priorities`. */
+  readonly headroom: boolean;
   /** Whether processes can charge tokens ahead of demand. All of them have its clock then. */
   readonly prefetch: boolean;
   /** Why a store that could does not. */
@@ -43,6 +45,7 @@ export function traitsOf(store: RateLimitStore): StoreTraits {
   return {
     shadow: supports.includes('shadow'),
     block: supports.includes('block'),
+    headroom: supports.includes('headroom'),
     prefetch: supports.includes('prefetch'),
     refunds: store.refund !== undefined,
     settles: store.settle !== undefined,
@@ -54,13 +57,27 @@ export function traitsOf(store: RateLimitStore): StoreTraits {
   };
 }
 
-/** Why a store cannot decide a policy: it would enforce a shadow, or not block. Undefined when it can. */
+/** What a policy or a charge needs of a store. */
+interface NeededTraits {
+  readonly shadow?: boolean;
+  readonly block?: unknown;
+  readonly headroom?: number;
+  readonly priorities?: unknown;
+}
+
+/** The option of a policy that needs each trait. */
+const OPTIONS = { shadow: `mode: 'shadow'`, block: 'blockFor', headroom: 'priorities' } as const;
+
+/** Why a store cannot decide a policy, or its charge: it would ignore one of these options. Undefined when it can. */
 export function lackOf(
-  traits: Pick<StoreTraits, 'shadow' | 'block'>,
-  { shadow, block }: { readonly shadow?: boolean; readonly block?: unknown },
+  traits: Pick<StoreTraits, keyof typeof OPTIONS>,
+  { shadow, block, headroom = 0, priorities }: NeededTraits,
 ): string | undefined {
-  const missing = shadow === true && !traits.shadow ? 'shadow' : 'block';
-  if (missing === 'block' && (block === undefined || traits.block)) return undefined;
-  const option = missing === 'shadow' ? `mode: 'shadow'` : 'blockFor';
+  let missing: keyof typeof OPTIONS;
+  if (shadow === true && !traits.shadow) missing = 'shadow';
+  else if (block !== undefined && !traits.block) missing = 'block';
+  else if ((headroom > 0 || priorities !== undefined) && !traits.headroom) missing = 'headroom';
+  else return undefined;
+  const option = OPTIONS[missing];
   return `the store does not know ${option}: use MemoryStore or RedisStore, or have your store's supports include '${missing}'`;
 }

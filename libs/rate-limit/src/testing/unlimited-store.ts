@@ -2,7 +2,7 @@ import type { Charge, ChargeVerdict, RateLimitStore, Verdict } from '../stores/s
 
 /** Lets every request pass, counts nothing and connects to nothing. */
 export class UnlimitedStore implements RateLimitStore {
-  readonly supports = ['shadow', 'block'] as const;
+  readonly supports = ['shadow', 'block', 'headroom'] as const;
   consume(charges: readonly Charge[]): Verdict {
     const verdicts = charges.map(({ algorithm }): ChargeVerdict => ({
       allowed: true,

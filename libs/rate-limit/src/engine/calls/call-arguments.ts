@@ -1,5 +1,6 @@
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { shown } from '../../util/config-error.js';
+import { unknownClass } from '../../policy/priorities/priorities.js';
 import { zoneNamed } from '../functions/time-zones.js';
 
 /**
@@ -56,6 +57,24 @@ export function checkTimeZone(timeZone: unknown, policies: readonly BoundPolicy[
     );
   }
   return zone;
+}
+
+/**
+ * @param where as of `checkPlan`
+ * @throws {TypeError} when a policy of the call does not have the class, or `priority` would have no effect
+ */
+export function checkPriority(priority: unknown, policies: readonly BoundPolicy[], where: string): void {
+  let hasEffect = false;
+  for (const { name, priorities } of policies) {
+    if (priorities === undefined) continue;
+    hasEffect = true;
+    if (!priorities.has(priority as string))
+      throw new TypeError(`${where}: ${unknownClass(priority, name, priorities)}`);
+  }
+  if (hasEffect) return;
+  throw new TypeError(
+    `${where}: priority has no effect, because no policy of the call has priorities (${names(policies)}), got ${shown(priority)}`,
+  );
 }
 
 /** Whether a function chooses the time zone of a policy, or of one of its plans, for each request. */

@@ -1,9 +1,10 @@
 import type { Identity } from '../../identity/identity.js';
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
+import { underPriority } from '../../policy/priorities/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import { shown } from '../../util/config-error.js';
-import { checkConsumable, checkPlan, checkTimeZone, costOf } from './call-arguments.js';
+import { checkConsumable, checkPlan, checkPriority, checkTimeZone, costOf } from './call-arguments.js';
 import type { Engine } from '../engine.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { type KeptClient, KeptClients, type KeptMethod } from './kept-clients.js';
@@ -17,6 +18,7 @@ export interface CallOptions {
   readonly cost?: number | undefined;
   readonly plan?: string | null | undefined;
   readonly timeZone?: string | undefined;
+  readonly priority?: string | undefined;
 }
 
 /** Makes the charges of calls without a request, and keeps those of recent clients. */
@@ -73,15 +75,18 @@ export class CallCharges {
     cost: number | undefined,
     mode: ChargeMode,
     where: string,
-    { plan, timeZone }: CallOptions = {},
+    { plan, timeZone, priority }: CallOptions = {},
   ): PolicyCharge[] {
     if (plan !== undefined) checkPlan(plan, policies, where);
     const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, policies, where);
+    if (priority !== undefined) checkPriority(priority, policies, where);
     return policies.map((policy) => {
       const tag = identity ?? globalTag(policy.name);
       const own = costOf(policy, cost, where);
       const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan, where);
-      return this.engine.charge(planned.timeZone === undefined ? planned : zoned(planned, zone, where), tag, own, mode);
+      const inZone = planned.timeZone === undefined ? planned : zoned(planned, zone, where);
+      const asked = inZone.priorities === undefined ? inZone : classed(inZone, priority, mode, where);
+      return this.engine.charge(asked, tag, own, mode);
     });
   }
 
@@ -117,5 +122,15 @@ function zoned(policy: BoundPolicy, zone: string | undefined, where: string): Bo
   if (zone !== undefined) return inTimeZone(policy, zone);
   throw new TypeError(
     `${where}: the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
+  );
+}
+
+/** @throws {TypeError} when the call gives no class, and a function of a request does */
+function classed(policy: BoundPolicy, priority: string | undefined, mode: ChargeMode, where: string): BoundPolicy {
+  if (priority !== undefined) return underPriority(policy, priority);
+  // A peek shows what the default class would get.
+  if (policy.priorityOf === undefined || mode === 'peek') return policy;
+  throw new TypeError(
+    `${where}: the priority of policy '${policy.name}' is a function of a request: give { priority: '${policy.priority}' } outside of a request`,
   );
 }

@@ -11,7 +11,7 @@ import type { CallOptions, MaybeNone } from './call-charges.js';
 const MAX_KEPT = 40_000;
 /** The most calls to keep for one client. A further call, with other policies or options, replaces the oldest one. */
 const MAX_OF_CLIENT = 4;
-/** Longer identities, plans and time zones are not kept. API keys are not kept either: this process should not remember secrets. */
+/** Longer identities, plans, time zones and classes are not kept. API keys are not kept either: this process should not remember secrets. */
 const MAX_LENGTH = 64;
 
 /** The methods whose charges are kept. */
@@ -41,6 +41,7 @@ export class KeptClient implements EntryHandle {
     readonly cost: number | undefined,
     readonly plan: string | null | undefined,
     readonly timeZone: string | undefined,
+    readonly priority: string | undefined,
     readonly charges: readonly PolicyCharge[],
     readonly decider: KeptDecider,
   ) {
@@ -50,7 +51,7 @@ export class KeptClient implements EntryHandle {
   }
 }
 
-const NO_OPTIONS: CallOptions = { cost: undefined, plan: undefined, timeZone: undefined };
+const NO_OPTIONS: CallOptions = { cost: undefined, plan: undefined, timeZone: undefined, priority: undefined };
 
 /** The charges of recent calls without a request. */
 export class KeptClients {
@@ -66,7 +67,7 @@ export class KeptClients {
     method: KeptMethod,
     policies: readonly BoundPolicy[],
     identity: MaybeNone,
-    { cost, plan, timeZone }: CallOptions = NO_OPTIONS,
+    { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
   ): KeptClient | undefined {
     if (identity === undefined || identity === null) return undefined;
     const value = valueText(identity.value);
@@ -78,7 +79,8 @@ export class KeptClients {
         known.kind === identity.kind &&
         known.cost === cost &&
         known.plan === plan &&
-        known.timeZone === timeZone
+        known.timeZone === timeZone &&
+        known.priority === priority
       ) {
         return known;
       }
@@ -91,12 +93,12 @@ export class KeptClients {
     method: KeptMethod,
     policies: readonly BoundPolicy[],
     identity: MaybeNone,
-    { cost, plan, timeZone }: CallOptions = NO_OPTIONS,
+    { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
     charges: readonly PolicyCharge[],
   ): void {
     const text = valueText(identity?.value);
     if (text === undefined || cost === 0 || !mayKeep(policies, identity!.kind, text, plan)) return;
-    if (isLong(plan) || isLong(timeZone)) return;
+    if (isLong(plan) || isLong(timeZone) || isLong(priority)) return;
     if (this.charges >= MAX_KEPT) [this.byValue, this.charges] = [new Map(), 0]; // they are made anew
     for (const charge of charges) {
       flatten(charge.key);
@@ -106,7 +108,17 @@ export class KeptClients {
     const value = ownText(text);
     const kind = ownText(identity!.kind);
     const decider = this.deciderOf(charges);
-    const client = new KeptClient(method, kind, policies, cost, owned(plan), owned(timeZone), charges, decider);
+    const client = new KeptClient(
+      method,
+      kind,
+      policies,
+      cost,
+      owned(plan),
+      owned(timeZone),
+      owned(priority),
+      charges,
+      decider,
+    );
     client.next = this.byValue.get(value);
     this.byValue.set(value, client);
     this.charges += charges.length - cut(client);

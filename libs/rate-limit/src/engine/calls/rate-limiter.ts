@@ -29,7 +29,9 @@ const CONSUME_SYNC = 'RateLimiter.consumeSync';
 const RESERVE = 'RateLimiter.reserve';
 const ACQUIRE = 'RateLimiter.acquire';
 /** The options of the methods that charge. */
-const OPTIONS = ['cost', 'plan', 'timeZone'] as const;
+const OPTIONS = ['cost', 'plan', 'timeZone', 'priority'] as const;
+/** The options of the methods that look. */
+const LOOK_OPTIONS = ['plan', 'timeZone', 'priority'] as const;
 
 /** A handler's class. */
 export interface HandlerClass {
@@ -95,7 +97,9 @@ export class RateLimiter {
    * @param options.timeZone the client's time zone, needed for policies whose time zone is a function
    * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the
    *   identity, else the fallback of the module's `plan`, whose `resolve` is called for requests only
-   * @throws {TypeError} for a wrong or unknown option, for a plan or a time zone that no policy needs, for policies with plans
+   * @param options.priority the class of the request, for policies with `priorities`; default their own `priority`. Needed where
+   *   that is a function
+   * @throws {TypeError} for a wrong or unknown option, for a plan, a time zone or a class that no policy needs, for policies with plans
    *   when neither the call nor the module has a plan, and for a concurrency policy (use `acquire`); nothing is charged
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
@@ -103,12 +107,12 @@ export class RateLimiter {
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Decision>;
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Decision> {
     // This is not an async function, which would add a promise to every decision.
     try {
@@ -132,12 +136,12 @@ export class RateLimiter {
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Decision;
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Decision {
     const decision = this.decide('consumeSync', policies, identity, options);
     if (!isPromise(decision)) return decision;
@@ -164,12 +168,12 @@ export class RateLimiter {
   reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Reservation>;
   async reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Reservation> {
     if (options !== undefined) checkOptions(options, 'reserve', OPTIONS);
     const bound = this.policies.bind(policies, 'reserve');
@@ -192,12 +196,12 @@ export class RateLimiter {
   acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Lease>;
   async acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Lease> {
     if (options !== undefined) checkOptions(options, 'acquire', OPTIONS);
     const bound = this.policies.bind(policies, 'acquire');
@@ -229,16 +233,16 @@ export class RateLimiter {
   peek(
     target: LimitTarget,
     identity: Identity | string | null,
-    options?: { plan?: string | null; timeZone?: string },
+    options?: { plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Decision>;
   async peek(
     target: LimitTarget,
     identity?: Identity | string | null,
-    options?: { plan?: string | null; timeZone?: string },
+    options?: { plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Decision> {
     const where = 'RateLimiter.peek';
     this.checkOrder('peek', target, identity);
-    if (options !== undefined) checkOptions(options, 'peek', ['plan', 'timeZone']);
+    if (options !== undefined) checkOptions(options, 'peek', LOOK_OPTIONS);
     if (typeof target === 'string' ? !this.isRouteName(target) : !isReference(target) || 'policy' in target) {
       const named = typeof target === 'object' && 'policy' in target ? target.policy : target;
       const policies = this.policies.bind(named as LimiterPolicy | readonly LimiterPolicy[], 'peek');
@@ -250,8 +254,8 @@ export class RateLimiter {
     if (policies.length === 0) return unlimited();
     const tag = tagOfTarget(given, policies, where);
     const known = policies.some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
-    const { plan, timeZone = known } = options ?? {};
-    return this.engine.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone }));
+    const { plan, timeZone = known, priority } = options ?? {};
+    return this.engine.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone, priority }));
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -306,10 +310,10 @@ export class RateLimiter {
   async explain(
     target: LimitReference | null,
     identity: Identity | string,
-    options?: { plan?: string | null; timeZone?: string },
+    options?: { plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<LimitExplanation> {
     this.checkOrder('explain', target, identity);
-    if (options !== undefined) checkOptions(options, 'explain', ['plan', 'timeZone']);
+    if (options !== undefined) checkOptions(options, 'explain', LOOK_OPTIONS);
     return this.explainer.explain(target, identity, options ?? {});
   }
 

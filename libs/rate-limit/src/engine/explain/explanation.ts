@@ -21,7 +21,10 @@ export interface ExplainedOverride {
 
 /** What is counted of an identity under one policy. */
 export interface ExplainedLevel {
-  /** The policy's capacity or limit under plan and override; with `decidedBy: 'local'`, this process's share of it. */
+  /**
+   * The policy's capacity or limit under plan and override, of which a class has its part; with `decidedBy: 'local'`, this
+   * process's share of it.
+   */
   readonly limit: number;
   /** `limit` less `remaining`. */
   readonly used: number;
@@ -84,6 +87,11 @@ export interface PolicyExplanation {
    * give `timeZone` then. Null where no function says the policy's time zone.
    */
   readonly timeZone: { readonly name: string; readonly isKnown: boolean } | null;
+  /**
+   * The class whose part of the limit is shown: that of the call, else the policy's own; the first one where a function of the
+   * request says it. Null where the policy has no `priorities`.
+   */
+  readonly priority: string | null;
   readonly override: ExplainedOverride | null;
   /** The block that stands, by `blockFor`; null without one. */
   readonly block: ExplainedBlock | null;

@@ -2,13 +2,14 @@ import type { OnMissingIdentity } from '../../identity/identity.js';
 import { kindOfTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import { candidateName } from '../../policy/candidate.js';
+import { underPriority } from '../../policy/priorities/under-priority.js';
 import type { Decision } from '../../policy/decision.js';
 import type { OverrideLog, OverrideRecord } from '../../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { LimiterUnavailableError } from '../errors.js';
 import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explanation.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
-import { checkExplainedPlan, explainedZone, tagOf, unknownName } from './explain-arguments.js';
+import { checkExplainedPlan, checkExplainedPriority, explainedZone, tagOf, unknownName } from './explain-arguments.js';
 import type { Engine } from '../engine.js';
 import { overrideId, readBody } from '../overrides/override-text.js';
 import type { ActiveOverride } from '../overrides/override-table.js';
@@ -51,6 +52,7 @@ export interface HandlerDirectory {
 export interface ExplainOptions {
   readonly plan?: string | null | undefined;
   readonly timeZone?: string | undefined;
+  readonly priority?: string | undefined;
 }
 
 /** What the explainer reads. */
@@ -138,7 +140,7 @@ export class LimitExplainer {
   async explain(
     what: LimitReference | null,
     who: unknown,
-    { plan, timeZone }: ExplainOptions,
+    { plan, timeZone, priority }: ExplainOptions,
     where = WHERE,
   ): Promise<LimitExplanation> {
     const tag = tagOf(who, where);
@@ -146,9 +148,10 @@ export class LimitExplainer {
       what === null ? { handler: undefined, policies: this.allPolicies() } : this.referred(what, where);
     checkExplainedPlan(plan, policies, where);
     const zone = explainedZone(timeZone, policies, where);
+    checkExplainedPriority(priority, policies, where);
     const found: { readonly at: number; readonly explained: PolicyExplanation }[] = [];
     for (let i = 0; i < policies.length; i += TOGETHER) {
-      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan, zone));
+      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan, zone, priority));
       found.push(...(await Promise.all(some)));
     }
     const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
@@ -244,12 +247,15 @@ export class LimitExplainer {
     tag: string,
     given: string | null | undefined,
     givenZone: string | undefined,
+    priority: string | undefined,
   ): Promise<{ at: number; explained: PolicyExplanation }> {
     const { engine } = this.sources;
     const plan = this.planOf(policy, tag, given);
     const underItsPlan = underPlan(policy, plan?.name ?? undefined);
     const zone = underItsPlan.timeZone === undefined ? null : this.zoneOf(tag, givenZone);
-    const planned = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
+    const inZone = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
+    const isClass = priority !== undefined && inZone.priorities?.has(priority) === true;
+    const planned = isClass ? underPriority(inZone, priority) : inZone;
     const cost = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
     const counts = this.counts(policy, tag);
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
@@ -275,6 +281,7 @@ export class LimitExplainer {
         level: met.level,
         plan,
         timeZone: zone,
+        priority: planned.priority ?? null,
         override,
         block,
         decidedBy: met.decidedBy,

@@ -35,6 +35,10 @@ export interface TablePolicy {
   readonly plans: Readonly<Record<string, PolicyNumbers>> | null;
   /** How many keys share its state on a Cluster. */
   readonly shards: number;
+  /** The classes and the part of the limit that each may fill, the most important one first; null where requests are alike. */
+  readonly priorities: Readonly<Record<string, number>> | null;
+  /** The class of its requests; `'function'` where a function says so, null without `priorities`. */
+  readonly priority: string | null;
   /** What processes charge ahead of demand, `for` in milliseconds; null without it. */
   readonly prefetch: PrefetchOptions | null;
   /** `'shadow'`: it rejects no request. */
@@ -109,7 +113,7 @@ export function plainNumbers(numbers: PlanNumbers): PolicyNumbers {
 
 /** A policy as plain data. */
 export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): TablePolicy {
-  const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards, block } = policy;
+  const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards, priorities, block } = policy;
   return {
     name,
     algorithm: algorithm.name,
@@ -125,6 +129,8 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
         ? null
         : Object.fromEntries([...plans].map(([plan, one]) => [plan, plainNumbers(one.numbers)])),
     shards,
+    priorities: priorities === undefined ? null : Object.fromEntries(priorities),
+    priority: policy.priorityOf === undefined ? (policy.priority ?? null) : 'function',
     prefetch: givenTerms(policy.prefetch) ?? null,
     mode: modeOf(policy),
     candidateOf: policy.candidateOf ?? null,

@@ -9,7 +9,17 @@ import { alwaysReadable, readable, reasonOf } from '../../util/thrown.js';
 
 /** The functions that an application gives to policies, as the metrics name them. */
 export type FunctionKind =
-  'policy' | 'identity' | 'cost' | 'timeZone' | 'skipIf' | 'countIf' | 'settle' | 'problem' | 'plan' | 'list';
+  | 'policy'
+  | 'identity'
+  | 'cost'
+  | 'timeZone'
+  | 'priority'
+  | 'skipIf'
+  | 'countIf'
+  | 'settle'
+  | 'problem'
+  | 'plan'
+  | 'list';
 
 /** Counts failures of functions. */
 export interface FunctionObserver {

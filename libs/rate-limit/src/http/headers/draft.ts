@@ -65,6 +65,8 @@ interface Constant {
 
 /** Each made once. An algorithm belongs to one policy; a process's share of it is another algorithm. */
 const constants = new WeakMap<Algorithm, Constant>();
+/** Those of classes, by the headroom. A policy has at most 16 classes. */
+const parts = new WeakMap<Algorithm, Map<number, Constant>>();
 
 /**
  * `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 (23 May 2026): lists of structured fields (RFC
@@ -106,8 +108,18 @@ export function draftHeaders(decision: Decision, partitionKeySecret?: string): r
 }
 
 function knownConstantOf(decision: PolicyDecision, charge: PolicyCharge): Constant {
+  if (charge.headroom > 0) return knownPartOf(decision, charge);
   let constant = constants.get(charge.algorithm);
   if (constant === undefined) constants.set(charge.algorithm, (constant = constantOf(decision, charge)));
+  return constant;
+}
+
+/** The constants of a class, whose quota is a part of the limit. */
+function knownPartOf(decision: PolicyDecision, charge: PolicyCharge): Constant {
+  let known = parts.get(charge.algorithm);
+  if (known === undefined) parts.set(charge.algorithm, (known = new Map()));
+  let constant = known.get(charge.headroom);
+  if (constant === undefined) known.set(charge.headroom, (constant = constantOf(decision, charge)));
   return constant;
 }
 
@@ -148,7 +160,7 @@ function untilMoreMs({ resetAfterMs, limit, remaining }: PolicyDecision, charge:
   // A bucket is filled token by token: what is missing for `remaining + 1` is there before the rest. A departing request takes
   // no waiting place of a queue.
   const missingAfter = limit - remaining - (delays ? 0 : 1);
-  return resetAfterMs - (missingAfter * window) / limit / 1000;
+  return resetAfterMs - (missingAfter * window) / charge.algorithm.limit / 1000;
 }
 
 /**

@@ -77,8 +77,8 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
     @Header('Cache-Control', 'no-store')
     explain(@Body() body: unknown): Promise<LimitExplanation> {
       return answered(() => {
-        const { identity, route, plan, timeZone } = readExplain(body);
-        return this.desk.limiter.explain(route === undefined ? null : { route }, identity, { plan, timeZone });
+        const { identity, route, ...options } = readExplain(body);
+        return this.desk.limiter.explain(route === undefined ? null : { route }, identity, options);
       });
     }
 

@@ -23,13 +23,15 @@ export interface ExplainRequest {
   readonly route: string | undefined;
   readonly plan: string | null | undefined;
   readonly timeZone: string | undefined;
+  readonly priority: string | undefined;
 }
 
 /** @throws {RateLimitConfigError} for a wrong request, like every function in this file */
 export function readExplain(body: unknown): ExplainRequest {
-  const given = bodyOf(body, ['identity', 'route', 'plan', 'timeZone']);
+  const given = bodyOf(body, ['identity', 'route', 'plan', 'timeZone', 'priority']);
   const [route, timeZone] = [optionalText(given, 'route'), optionalText(given, 'timeZone')];
-  return { identity: identityOf(given), route, plan: planOf(given), timeZone };
+  const priority = optionalText(given, 'priority');
+  return { identity: identityOf(given), route, plan: planOf(given), timeZone, priority };
 }
 
 export function readReset(body: unknown): { readonly identity: string; readonly what: LimitReference } {
@@ -152,7 +154,7 @@ function planOf(given: Given): string | null | undefined {
   throw wrong(BODY, `plan must be the name of a plan, or null for none, got ${shown(plan)}`);
 }
 
-function optionalText(given: Given, name: 'route' | 'policy' | 'plan' | 'timeZone'): string | undefined {
+function optionalText(given: Given, name: 'route' | 'policy' | 'plan' | 'timeZone' | 'priority'): string | undefined {
   const value = given[name];
   const longest = TEXT_BOUNDS[name];
   if (value === undefined || (typeof value === 'string' && value !== '' && value.length <= longest)) return value;

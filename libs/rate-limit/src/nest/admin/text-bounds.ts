@@ -14,5 +14,6 @@ export const TEXT_BOUNDS = {
   route: 1024,
   plan: 64,
   timeZone: 64,
+  priority: 64,
   expiresIn: 100,
 } as const;

@@ -19,7 +19,7 @@ type FindTag = (
   resolved: ResolvedIdentities | undefined,
 ) => string | Promise<string>;
 
-/** Makes the charges of a request: the identity that a policy counts, its cost, and the numbers of the client's plan. */
+/** Makes the charges of a request: the identity that a policy counts, its cost, the numbers of the client's plan, and the request's class. */
 export class RequestCharges {
   constructor(
     private readonly runtime: Pick<RateLimitRuntime, 'engine' | 'plans' | 'functions' | 'policyFunctions'>,
@@ -82,8 +82,21 @@ export class RequestCharges {
     cost: number,
     context: ExecutionContext,
   ): Answer<PolicyCharge> {
+    const { policyFunctions } = this.runtime;
+    if (policy.timeZone === undefined) return this.chargeInClass(policy, tag, cost, context);
+    return policyFunctions.timeZones
+      .policyFor(policy, tag, context)
+      .then((inZone) => this.chargeInClass(inZone, tag, cost, context));
+  }
+
+  private chargeInClass(
+    policy: BoundPolicy,
+    tag: string,
+    cost: number,
+    context: ExecutionContext,
+  ): Answer<PolicyCharge> {
     const { engine, policyFunctions } = this.runtime;
-    if (policy.timeZone === undefined) return engine.charge(policy, tag, cost);
-    return policyFunctions.timeZones.policyFor(policy, tag, context).then((inZone) => engine.charge(inZone, tag, cost));
+    if (policy.priorityOf === undefined) return engine.charge(policy, tag, cost);
+    return andThen(policyFunctions.inClass(policy, context), (variant) => engine.charge(variant, tag, cost));
   }
 }

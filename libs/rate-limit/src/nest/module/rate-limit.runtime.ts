@@ -273,8 +273,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       for (const warning of policy.warnings) {
         this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
       }
-      this.monitor.policies.of(policy);
-      if (policy.candidate !== undefined) this.monitor.policies.of(policy.candidate);
+      this.sayPriority(policy, 'RateLimitModule, policies');
+      this.monitor.policies.expect(policy);
+      if (policy.candidate !== undefined) this.monitor.policies.expect(policy.candidate);
     }
     for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
     for (const policy of this.middleware?.staticPolicies ?? []) {
@@ -305,9 +306,21 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   /** Registers a policy in the metrics, so that its counters begin at zero and not at its first request. */
   private expect(policy: BoundPolicy, where: string): void {
-    this.monitor.policies.of(policy);
+    this.monitor.policies.expect(policy);
+    this.sayPriority(policy, where);
     if (asksForKind(policy)) this.monitor.expectIdentities(policy.name);
     this.warnOfPlaces(policy, where);
+  }
+
+  /** Says which class requests have, because a policy that names none has the first one. */
+  private sayPriority(policy: ParsedPolicy<ExecutionContext>, where: string): void {
+    const { name, algorithm, priority, priorityOf, headroom } = policy;
+    if (priority === undefined) return;
+    const { limit } = algorithm;
+    const text = priorityOf === undefined ? shown(priority) : `its function says, by default ${shown(priority)}`;
+    this.logger.log(
+      `${where}: policy '${name}' counts requests in the class ${text}, which may fill ${limit - headroom} of ${limit}`,
+    );
   }
 
   /** Checks that the store knows the policy's options: an application's store may not know all. */

@@ -3,11 +3,14 @@ import { TimeZones } from '../../engine/functions/time-zones.js';
 import type { UserFunctions } from '../../engine/functions/user-functions.js';
 import { shown } from '../../util/config-error.js';
 import { DEFAULT_COST } from '../../policy/policy-options.js';
+import { defaultClass, lowestClass, unknownClass } from '../../policy/priorities/priorities.js';
+import { underPriority } from '../../policy/priorities/under-priority.js';
+import { type Answer, andThen } from '../../util/answer.js';
 import { requestOf } from '../guard/http-context.js';
 import type { BoundPolicy } from '../types.js';
 import type { Route } from './route-policies.js';
 
-/** The functions of a request's policies: which policies there are, which of them it skips, what it costs, and its time zone. */
+/** The functions of a request's policies: which policies there are, which of them it skips, what it costs, its time zone and its class. */
 export class PolicyFunctions {
   /** @param timeZones finds the time zones of requests */
   constructor(
@@ -33,6 +36,29 @@ export class PolicyFunctions {
       cost,
       context,
     );
+  }
+
+  /**
+   * The policy for the class of a request. If the `priority` function fails, that is the last class.
+   *
+   * @throws {TypeError} when the function returns a class that the policy does not have
+   */
+  inClass(policy: BoundPolicy, context: ExecutionContext): Answer<BoundPolicy> {
+    const { name, priorities, priorityOf } = policy;
+    if (priorities === undefined || priorityOf === undefined) return policy;
+    const lowest = lowestClass(priorities);
+    const given = this.functions.call<unknown>(
+      'priority',
+      `priority of policy '${name}' failed, the request counts as ${shown(lowest)}`,
+      () => priorityOf(requestOf(context), context),
+      () => lowest,
+      priorityOf,
+      context,
+    );
+    return andThen(given, (found = defaultClass(priorities)) => {
+      if (priorities.has(found as string)) return underPriority(policy, found as string);
+      throw new TypeError(`priority: ${unknownClass(found, name, priorities)}`);
+    });
   }
 
   private async skips({ name, skipIf }: BoundPolicy, context: ExecutionContext): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { bytesPerCost } from '../../algorithms/capabilities/footprint.js';
 import { flatten } from '../../util/flat-text.js';
-import { askedCost, type BlockCharge, type Charge, takes } from '../charge.js';
+import { type BlockCharge, type Charge, fits, takes } from '../charge.js';
 import { Activity, askedOnce } from './activity.js';
 import { bytesOf, type Entry, type Held, isHeld, type KeptAlgorithm } from './entry.js';
 import { OverflowStates } from './overflow-states.js';
@@ -175,12 +175,11 @@ export class Entries {
     for (const one of held) {
       const { charge, entry } = one;
       const { key, algorithm } = charge;
-      const cost = askedCost(charge);
-      let grows = takes(charge) ? Math.min(cost, algorithm.maxCost) * bytesPerCost(algorithm) : 0;
+      let grows = takes(charge) ? Math.min(charge.cost, algorithm.maxCost) * bytesPerCost(algorithm) : 0;
       if (entry === undefined) {
         keys++;
         grows += bytesOf(key, algorithm, undefined);
-      } else if (grows === 0 || !algorithm.fits(algorithm.read(entry.state, now, this.maxSkew), cost)) {
+      } else if (grows === 0 || !fits(charge, algorithm.read(entry.state, now, this.maxSkew))) {
         continue;
       }
       bytes += grows;

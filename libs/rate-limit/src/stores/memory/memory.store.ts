@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { type Charge, takes, tellsShortfall } from '../charge.js';
+import { type Charge, remainingOf, takes, tellsShortfall, waitOf } from '../charge.js';
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
@@ -64,7 +64,7 @@ function defaultBytes(): number {
  * ```
  */
 export class MemoryStore implements RateLimitStore, PlainStore {
-  readonly supports = ['shadow', 'block'] as const;
+  readonly supports = ['shadow', 'block', 'headroom'] as const;
   private readonly entries: Entries;
   private readonly clock: Clock;
   private readonly maxSkew: number;
@@ -116,7 +116,13 @@ export class MemoryStore implements RateLimitStore, PlainStore {
   }
 
   /** @internal See `PlainStore`. The charge must not be a peek. */
-  consumePlain(place: EntryHandle | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict {
+  consumePlain(
+    place: EntryHandle | undefined,
+    charge: Charge,
+    algorithm: Algorithm,
+    cost: number,
+    headroom: number,
+  ): PlainVerdict {
     const { entries } = this;
     const now = this.begin();
     let entry = place === undefined ? entries.of(charge) : place.entry;
@@ -125,17 +131,17 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     if (entry === undefined || !entries.hasBytesFor(1)) return PlainVerdict.of(this.consumeAll([charge], now));
     entries.touch(entry, algorithm);
     const level = algorithm.read(entry.state, now, this.maxSkew);
-    const asked = cost || 1;
-    const allowed = algorithm.fits(level, asked);
+    const asked = (cost || 1) + headroom;
+    const allowed = cost <= algorithm.maxCost && algorithm.fits(level, asked);
     const charged = allowed && cost > 0;
     const after = charged ? algorithm.charge(level, cost) : level;
     // Before the state is written: a level may be a view of it.
     const verdict = new PlainVerdict(
       allowed,
       now,
-      algorithm.remaining(after),
+      headroom === 0 ? algorithm.remaining(after) : remainingOf(charge, after),
       algorithm.resetAfter(after),
-      allowed ? 0 : asked > algorithm.maxCost ? Infinity : algorithm.retryAfter(level, asked),
+      allowed ? 0 : waitOf(charge, level),
       allowed ? algorithm.delay(level) : 0,
     );
     if (charged || algorithm.isAhead(entry.state, now, this.maxSkew)) this.rewrite(entry, algorithm, after, now);

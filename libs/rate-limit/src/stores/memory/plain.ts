@@ -33,6 +33,13 @@ export interface PlainStore {
    * @param charge the charge; it is read only where the entry is not known yet, because it is rarely in the CPU's cache
    * @param algorithm the charge's algorithm
    * @param cost the charge's cost
+   * @param headroom the charge's headroom
    */
-  consumePlain(place: EntryHandle | undefined, charge: Charge, algorithm: Algorithm, cost: number): PlainVerdict;
+  consumePlain(
+    place: EntryHandle | undefined,
+    charge: Charge,
+    algorithm: Algorithm,
+    cost: number,
+    headroom: number,
+  ): PlainVerdict;
 }

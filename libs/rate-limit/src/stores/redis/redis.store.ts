@@ -112,7 +112,7 @@ export class RedisStore implements RateLimitStore {
     this.client = storeClientOf(client);
     const appClock = clockOf(clock);
     // A prefetch ends by the store's clock: those of pods may be apart.
-    this.supports = clock === 'app' ? ['shadow', 'block'] : ['shadow', 'block', 'prefetch'];
+    this.supports = clock === 'app' ? ['shadow', 'block', 'headroom'] : ['shadow', 'block', 'headroom', 'prefetch'];
     this.traits = {
       answersAtOnce: false,
       keepsDeadline: deadlines !== undefined,

@@ -1,6 +1,6 @@
 import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
 import type { Denials } from '../../denials.js';
-import { type BlockCharge, type Charge, sameCharges, takes, tellsShortfall } from '../../charge.js';
+import { asksAlike, type BlockCharge, type Charge, sameCharges, takes } from '../../charge.js';
 import { answerRows, checkReply } from './answers.js';
 import { type Pending, rejectAll } from './pending-request.js';
 import { PROGRAM, type ScriptCall } from './programs.js';
@@ -239,10 +239,7 @@ export class Batch {
   private policyNumber(charge: AnyCharge): number {
     const { policies } = this;
     for (let i = 0; i < policies.length; i++) {
-      const policy = policies[i]!;
-      if (policy.algorithm !== charge.algorithm || policy.cost !== charge.cost) continue;
-      if (policy.shadow !== charge.shadow) continue;
-      if (takes(policy) === takes(charge) && tellsShortfall(policy) === tellsShortfall(charge)) return i + 1;
+      if (asksAlike(policies[i]! as Charge, charge as Charge)) return i + 1;
     }
     return policies.push(charge);
   }

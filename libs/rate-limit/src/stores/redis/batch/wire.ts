@@ -1,5 +1,5 @@
 import type { WireFormat } from '../../../algorithms/wire/wire-format.js';
-import { askedCost, type BlockCharge, type Charge, takes, tellsShortfall } from '../../charge.js';
+import { askedCost, type BlockCharge, type Charge, neverFits, takes, tellsShortfall } from '../../charge.js';
 import { wallClock } from '../../clock.js';
 import { LEAN, type Program, type ScriptCall } from './programs.js';
 import type { Row } from './row.js';
@@ -37,6 +37,12 @@ export function refundMarkerLength(charge: Charge | BlockCharge): number {
   return tellsShortfall(charge) ? ((charge as Charge).algorithm.refunds?.markers?.length ?? 0) : 0;
 }
 
+/** The `ask` of a charge. What never fits asks for more than the limit: only this process knows the largest cost of a log. */
+function askOf(charge: Charge | BlockCharge): number {
+  const asked = askedCost(charge as Charge);
+  return neverFits(charge as Charge) ? Math.max(asked, charge.algorithm.limit + 1) : asked;
+}
+
 /** The number of charges in a row, blocks included. */
 export function placesOf(charges: readonly Charge[]): number {
   let places = charges.length;
@@ -61,7 +67,7 @@ export function leanProgramOf(charges: readonly Charge[]): Program | undefined {
  */
 export function leanCall(program: Program, rows: readonly Row[], now: number | undefined, maxSkew: number): ScriptCall {
   const charge = rows[0]!.first.charges[0]!;
-  const [ask, take] = [askedCost(charge), takes(charge) ? charge.cost : 0];
+  const [ask, take] = [askOf(charge), takes(charge) ? charge.cost : 0];
   const args: string[] = [];
   let counts = '';
   for (let i = 0; i < rows.length; i++) {
@@ -85,5 +91,5 @@ export function policyText(charge: Charge | BlockCharge, now: number | undefined
   const shadow = charge.shadow === true ? 'shadow:' : '';
   const reserve = refundMarkerLength(charge) > 0 ? ',1' : '';
   const numbers = wireOf(wire, now).join();
-  return `["${shadow}${wire.program}",${askedCost(charge)},${take},${numbers}${reserve}]`;
+  return `["${shadow}${wire.program}",${askOf(charge)},${take},${numbers}${reserve}]`;
 }
