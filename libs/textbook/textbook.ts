@@ -55,20 +55,25 @@ export abstract class Textbook {
     return 0;
   }
 
-  /** Decides a request, and charges it if it is admitted. Cost 0 asks for 1 and charges nothing. */
-  ask(at: number, cost = 1): Answer {
+  /**
+   * Decides a request, and charges it if it is admitted. Cost 0 asks for 1 and charges nothing.
+   *
+   * @param headroom what has to stay free behind an admitted request
+   */
+  ask(at: number, cost = 1, headroom = 0): Answer {
     this.reach(at);
-    const allowed = this.fits(at, cost || 1);
+    const allowed = this.fits(at, (cost || 1) + headroom);
     const delay = allowed ? this.delay(at) : 0;
     if (allowed) this.charge(at, cost);
     return { allowed, delay };
   }
 
   /** Decides like `ask`, and adds the fields that describe the limit afterwards. */
-  verdict(at: number, cost = 1): Verdict {
-    const answer = this.ask(at, cost);
-    const retryAfter = answer.allowed ? 0 : this.retryAfter(at, cost || 1);
-    return { ...answer, remaining: this.remaining(at), resetAfter: this.resetAfter(at), retryAfter };
+  verdict(at: number, cost = 1, headroom = 0): Verdict {
+    const answer = this.ask(at, cost, headroom);
+    const retryAfter = answer.allowed ? 0 : this.retryAfter(at, (cost || 1) + headroom);
+    const remaining = Math.max(0, this.remaining(at) - headroom);
+    return { ...answer, remaining, resetAfter: this.resetAfter(at), retryAfter };
   }
 
   /** Charges a cost, whether it fits or not. */

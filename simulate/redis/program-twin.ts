@@ -144,7 +144,7 @@ export class ProgramTwin implements Executor {
     // The reply has the levels before the first of the requests.
     for (const { held, policy } of row) reply.push(...policy.encode(held.level as never));
     for (let i = 0; i < count; i++) {
-      if (!row.every(({ held, policy: { algorithm, ask } }) => algorithm.fits(held.level, ask))) break;
+      if (!row.every(({ held, policy }) => hasRoom(policy, held.level))) break;
       for (const { held, policy } of row) {
         if (policy.take === 0) continue;
         held.level = policy.algorithm.charge(held.level, policy.take);
@@ -165,6 +165,12 @@ export class ProgramTwin implements Executor {
   private write(key: string, { policy, level }: KeyLevel, now: number): void {
     this.states.set(key, policy.algorithm.write(level, now, this.states.get(key)));
   }
+}
+
+/** Whether one more request passes: it needs `ask` and takes `take`. */
+function hasRoom({ algorithm, ask, take }: WirePolicy, level: unknown): boolean {
+  const cost = take > 0 ? take : 1;
+  return algorithm.fits(level, cost, ask - cost);
 }
 
 /** How many identical requests a row of ARGV[4] has; 0: it settles charges. */

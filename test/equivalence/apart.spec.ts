@@ -120,7 +120,8 @@ class TextbookBlocks {
   }
 }
 
-const plain = ({ key, algorithm, cost }: Charge, mode: 'take' | 'peek' = 'take'): Charge => ({
+const plain = ({ key, algorithm, cost, headroom = 0 }: Charge, mode: 'take' | 'peek' = 'take'): Charge => ({
+  headroom,
   key,
   algorithm,
   cost,

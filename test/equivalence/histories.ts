@@ -3,14 +3,16 @@ import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorit
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, type Move, starts } from '../support/arbitrary-instants.js';
-import { costFor, type Cost, costs, type Versions, versionsOf } from '../support/arbitrary-policies.js';
+import { costFor, type Cost, costs, headroomFor, parts, type Versions, versionsOf } from '../support/arbitrary-policies.js';
 
-/** One charge of a request: the place of its policy in the history, the policy's version, the identity, and the cost. */
+/** One charge of a request: the place of its policy in the history, the policy's version, the identity, the cost and the class. */
 interface AskedCharge {
   readonly policy: number;
   readonly version: number;
   readonly identity: number;
   readonly cost: Cost;
+  /** The part of the limit that its class may fill. */
+  readonly part: number;
 }
 
 /** The requests of one turn of the event loop, as places in the history's pool; some are repeated. */
@@ -56,6 +58,7 @@ export function historiesOf(name: AlgorithmName): fc.Arbitrary<History> {
     version: fc.nat({ max: 1 }),
     identity: fc.constantFrom(0, 0, 0, 1),
     cost: costs,
+    part: parts,
   });
   return fc.record({
     start: starts,
@@ -71,11 +74,13 @@ export function chargesOf({ policies, pool }: Pick<History, 'policies' | 'pool'>
   const versions = policies.map((policy) => policy.map(algorithmOf));
   return pool.map((asked) => {
     const charges = new Map<string, Charge>();
-    for (const { policy, version, identity, cost } of asked) {
+    for (const { policy, version, identity, cost, part } of asked) {
       const place = policy % versions.length;
       const algorithm = versions[place]![version] ?? versions[place]![0]!;
       const key = `${prefix}:${place}:${identity}`;
-      if (!charges.has(key)) charges.set(key, { key, algorithm, cost: costFor(algorithm, cost) });
+      if (charges.has(key)) continue;
+      const headroom = headroomFor(algorithm, part);
+      charges.set(key, { key, algorithm, cost: costFor(algorithm, cost), headroom });
     }
     return [...charges.values()];
   });

@@ -5,23 +5,24 @@ import type { ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/st
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
-import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
+import { type Cost, costFor, costs, headroomFor, parts, policyOf } from '../support/arbitrary-policies.js';
 
 /** The requests on one key under one policy, on a clock that does not step back. */
 export interface KeyHistory {
   readonly policy: Policy;
   readonly start: number;
-  readonly requests: readonly { readonly move: Move; readonly cost: Cost }[];
+  readonly requests: readonly { readonly move: Move; readonly cost: Cost; readonly part: number }[];
 }
 
 /** A request of a history, and its verdict. */
 export interface Answer extends ChargeVerdict {
   readonly at: number;
   readonly cost: number;
+  readonly headroom: number;
 }
 
 export function keyHistoriesOf(name: AlgorithmName): fc.Arbitrary<KeyHistory> {
-  const request = fc.record({ move: forwards, cost: costs });
+  const request = fc.record({ move: forwards, cost: costs, part: parts });
   return fc.record({
     policy: policyOf(name),
     start: starts,
@@ -38,12 +39,13 @@ export function replay(
   const clock = new MovingClock(history.start, 0);
   const store = new MemoryStore({ clock: clock.read });
   let verdicts: Verdict[] = [];
-  return history.requests.map(({ move, cost: asked }) => {
+  return history.requests.map(({ move, cost: asked, part }) => {
     clock.move(move, algorithm, verdicts);
     const cost = costFor(algorithm, asked);
-    const verdict = store.consume([{ key: 'key', algorithm, cost }]);
+    const headroom = headroomFor(algorithm, part);
+    const verdict = store.consume([{ key: 'key', algorithm, cost, headroom }]);
     verdicts = [verdict];
-    const answer = { at: clock.now, cost, ...verdict.charges[0]! };
+    const answer = { at: clock.now, cost, headroom, ...verdict.charges[0]! };
     each(answer, algorithm);
     return answer;
   });

@@ -68,6 +68,8 @@ const steps = fc.array(
     later: fc.oneof(fc.integer({ min: 0, max: 3_000_000 }), fc.constantFrom(-2_000_000, 60_000_000)),
     places: fc.uniqueArray(fc.nat({ max: PLACES - 1 }), { minLength: 2, maxLength: PLACES }),
     count: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.integer({ min: 1, max: 300 })),
+    cost: fc.constantFrom(1, 1, 0, 2),
+    headroom: fc.constantFrom(0, 0, 1, 3),
   }),
   { minLength: 1, maxLength: 12 },
 );
@@ -90,13 +92,13 @@ it.each(CASES)(
         }
         let now = FUTURE;
         const texts: string[] = [];
-        const asked = history.map(({ later, places, count }) => {
+        const asked = history.map(({ later, places, count, cost, headroom }) => {
           now = Math.max(FUTURE, now + later);
           const calls = ['a', 'b'].map((side, k) => {
             const batch = new Batch();
             const ignore = (): void => undefined;
             for (const [i, place] of places.entries()) {
-              const charges = [{ key: `${side}${place}`, algorithm, cost: 1 }];
+              const charges = [{ key: `${side}${place}`, algorithm, cost, headroom }];
               for (let n = 0; n < (i === 0 ? count : 1); n++) {
                 batch.add({ charges, resolve: ignore, reject: ignore, next: undefined });
               }

@@ -4,7 +4,7 @@ import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.j
 import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
-import { costFor } from '../support/arbitrary-policies.js';
+import { costFor, headroomFor } from '../support/arbitrary-policies.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
@@ -17,7 +17,9 @@ describe.each(ALL_ALGORITHMS)('the %s', (name) => {
   it('decides as its textbook does, field by field, in memory', () => {
     const law = property(keyHistoriesOf(name), (history: KeyHistory) => {
       const textbook = textbookOf(algorithmOf(history.policy));
-      replay(history, ({ at, cost, ...verdict }) => expectSame(verdict, textbook.verdict(at, cost)));
+      replay(history, ({ at, cost, headroom, ...verdict }) =>
+        expectSame(verdict, textbook.verdict(at, cost, headroom)),
+      );
     });
     assert(law, histories());
   });
@@ -32,11 +34,12 @@ describe.each(ALL_ALGORITHMS)('the %s', (name) => {
         const clock = new MovingClock(history.start, 0);
         const store = new RedisStore(redis.client, { clock: clock.read, maxSkew: 0 });
         let verdicts: Verdict[] = [];
-        for (const { move, cost: asked } of history.requests) {
+        for (const { move, cost: asked, part } of history.requests) {
           clock.move(move, algorithm, verdicts);
           const cost = costFor(algorithm, asked);
-          verdicts = [await store.consume([{ key: 'key', algorithm, cost }])];
-          expectSame(verdicts[0]!.charges[0], textbook.verdict(clock.now, cost));
+          const headroom = headroomFor(algorithm, part);
+          verdicts = [await store.consume([{ key: 'key', algorithm, cost, headroom }])];
+          expectSame(verdicts[0]!.charges[0], textbook.verdict(clock.now, cost, headroom));
         }
       });
       await assert(law, histories());
@@ -48,12 +51,13 @@ describe.each(ALL_ALGORITHMS)('the %s', (name) => {
     const law = property(keyHistoriesOf(name), (history: KeyHistory) => {
       const textbook = textbookOf(algorithmOf(history.policy));
       replay(history, (answer, { maxCost }) => {
-        const { at, cost, allowed, retryAfter } = answer;
-        textbook.ask(at, cost);
-        expectHolds((retryAfter === Infinity) === cost > maxCost, () => answer);
+        const { at, cost, headroom, allowed, retryAfter } = answer;
+        const asked = (cost || 1) + headroom;
+        textbook.ask(at, cost, headroom);
+        expectHolds((retryAfter === Infinity) === asked > maxCost, () => answer);
         if (allowed || retryAfter === Infinity) return;
-        expectHolds(!textbook.fits(at + retryAfter - 1, cost || 1), () => answer);
-        expectHolds(textbook.fits(at + retryAfter, cost || 1), () => answer);
+        expectHolds(!textbook.fits(at + retryAfter - 1, asked), () => answer);
+        expectHolds(textbook.fits(at + retryAfter, asked), () => answer);
       });
     });
     assert(law, histories());
@@ -63,8 +67,8 @@ describe.each(ALL_ALGORITHMS)('the %s', (name) => {
     const law = property(keyHistoriesOf(name), (history: KeyHistory) => {
       const textbook = textbookOf(algorithmOf(history.policy));
       replay(history, (answer) => {
-        const { at, cost, resetAfter } = answer;
-        textbook.ask(at, cost);
+        const { at, cost, headroom, resetAfter } = answer;
+        textbook.ask(at, cost, headroom);
         expectHolds(textbook.isWhole(at + resetAfter), () => answer);
         // An unused fixed window has a resetAfter, too: its end.
         if (resetAfter === 0 || (name === 'fixed-window' && textbook.isWhole(at))) return;

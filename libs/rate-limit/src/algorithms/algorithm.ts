@@ -49,8 +49,12 @@ export interface Algorithm<Level = unknown, State = unknown> {
   read(state: State | undefined, now: number, maxSkew: number): Level;
   /** Whether the state lies further ahead than a charge and `maxSkew` can put it, so that a clock must have stepped back. */
   isAhead(state: State, now: number, maxSkew: number): boolean;
-  /** Whether `cost` (at least 1) is free. A request that takes more than `maxCost` is rejected before. */
-  fits(level: Level, cost: number): boolean;
+  /**
+   * Whether a request of `cost` (at least 1) is allowed.
+   *
+   * @param headroom what has to stay free behind it, in units of cost; default 0
+   */
+  fits(level: Level, cost: number, headroom?: number): boolean;
   /** The level after an allowed request. */
   charge(level: Level, cost: number): Level;
   /** The state to keep; it may be `state`, changed in place. */

@@ -90,8 +90,8 @@ export abstract class Bucket implements Algorithm<number, Instant> {
     return Math.max(0, this.debt(state, now));
   }
 
-  fits(debt: number, cost: number): boolean {
-    return cost * this.ticksPerToken <= this.full - debt;
+  fits(debt: number, cost: number, headroom = 0): boolean {
+    return (cost + headroom) * this.ticksPerToken <= this.full - debt;
   }
 
   charge(debt: number, cost: number): number {

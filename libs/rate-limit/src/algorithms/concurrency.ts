@@ -67,8 +67,8 @@ class ConcurrencyLease implements Lease {
     readonly length: number,
   ) {}
 
-  renewal(resetAt: number, headroom = 0): Concurrency {
-    return new LeaseRenewal(this.limit, this.length, resetAt, headroom);
+  renewal(resetAt: number): Concurrency {
+    return new LeaseRenewal(this.limit, this.length, resetAt);
   }
 }
 
@@ -85,16 +85,8 @@ class LeaseRenewal extends Concurrency {
   /** The instant at which the lease was taken or renewed. */
   private readonly instant: number;
 
-  /**
-   * @param ends when the lease ends
-   * @param headroom of the charge: a held lease is renewed without it
-   */
-  constructor(
-    limit: number,
-    length: number,
-    ends: number,
-    private readonly headroom: number,
-  ) {
+  /** @param ends when the lease ends */
+  constructor(limit: number, length: number, ends: number) {
     super(limit, length);
     this.wire = new LeaseRenewalWire('concurrency', [limit, length, ends], length);
     this.instant = ends - length;
@@ -109,8 +101,8 @@ class LeaseRenewal extends Concurrency {
   }
 
   /** A lease is renewed even if the limit was lowered meanwhile: its request is running. */
-  override fits(level: RenewalLevel, cost: number): boolean {
-    return level.held >= cost - this.headroom || super.fits(level, cost);
+  override fits(level: RenewalLevel, cost: number, headroom = 0): boolean {
+    return level.held >= cost || super.fits(level, cost, headroom);
   }
 
   override charge(level: RenewalLevel, cost: number): RenewalLevel {

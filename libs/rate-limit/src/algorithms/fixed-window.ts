@@ -122,8 +122,8 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return { count: state.count, left: this.endOf(current) - now };
   }
 
-  fits(level: WindowLevel, cost: number): boolean {
-    return cost <= this.limit - level.count;
+  fits(level: WindowLevel, cost: number, headroom = 0): boolean {
+    return cost + headroom <= this.limit - level.count;
   }
 
   charge(level: WindowLevel, cost: number): WindowLevel {

@@ -112,8 +112,8 @@ export class PrefetchBucket implements Algorithm<PrefetchLevel, PrefetchState> {
     return { debt: Math.max(afterFirst, this.refilled(young, ended + length, now)), young: 0, old: 0, now };
   }
 
-  fits({ debt }: PrefetchLevel, cost: number): boolean {
-    return this.bucket.fits(debt, cost);
+  fits({ debt }: PrefetchLevel, cost: number, headroom = 0): boolean {
+    return this.bucket.fits(debt, cost, headroom);
   }
 
   charge(level: PrefetchLevel, cost: number): PrefetchLevel {

@@ -95,8 +95,8 @@ export class SlidingWindowCounter implements Algorithm<WindowsLevel, Windows> {
     return { current: 0, previous: state.start === start - this.window ? state.current : 0, left };
   }
 
-  fits(level: WindowsLevel, cost: number): boolean {
-    return cost <= this.limit - this.used(level);
+  fits(level: WindowsLevel, cost: number, headroom = 0): boolean {
+    return cost + headroom <= this.limit - this.used(level);
   }
 
   charge(level: WindowsLevel, cost: number): WindowsLevel {

@@ -117,8 +117,8 @@ export class SlidingWindowLog implements Algorithm<LogLevel, Log> {
     return { used, left: used > 0 ? newest + this.window - now : 0, expiry, first, end, added, stamp };
   }
 
-  fits(level: LogLevel, cost: number): boolean {
-    return cost <= this.limit - level.used;
+  fits(level: LogLevel, cost: number, headroom = 0): boolean {
+    return cost <= this.maxCost && cost + headroom <= this.limit - level.used;
   }
 
   charge(level: LogLevel, cost: number): LogLevel {

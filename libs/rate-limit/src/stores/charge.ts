@@ -105,8 +105,7 @@ export function neverFits({ algorithm, cost, headroom = 0 }: Pick<Charge, 'algor
 
 /** Whether a charge fits a level of its state. */
 export function fits(charge: Pick<Charge, 'algorithm' | 'cost' | 'headroom'>, level: unknown): boolean {
-  const { algorithm, cost } = charge;
-  return cost <= algorithm.maxCost && algorithm.fits(level, askedCost(charge));
+  return charge.algorithm.fits(level, charge.cost || 1, charge.headroom);
 }
 
 /** How many requests of cost 1 would pass now with this headroom. */

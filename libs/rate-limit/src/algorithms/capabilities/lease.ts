@@ -7,8 +7,6 @@ export interface Lease {
   /**
    * The algorithm whose charge renews the lease that ends at `resetAt`. If that lease has ended, the charge takes another one,
    * if it fits.
-   *
-   * @param headroom of the charge; default 0
    */
-  renewal(resetAt: number, headroom?: number): Algorithm;
+  renewal(resetAt: number): Algorithm;
 }

@@ -145,7 +145,7 @@ export class Leases {
     if (lease.isRenewing) return;
     lease.isRenewing = true;
     const { charge, proof, keeper } = lease.receipt;
-    const algorithm = proof.algorithm.lease!.renewal(proof.resetAt, charge.headroom);
+    const algorithm = proof.algorithm.lease!.renewal(proof.resetAt);
     // A renewal is not a request: it neither begins a block nor is stopped by one, and in shadow it has to fit, too.
     const charges = [{ ...charge, algorithm, shadow: false, block: undefined }];
     void attempt<Verdict, void>(

@@ -131,8 +131,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
     if (entry === undefined || !entries.hasBytesFor(1)) return PlainVerdict.of(this.consumeAll([charge], now));
     entries.touch(entry, algorithm);
     const level = algorithm.read(entry.state, now, this.maxSkew);
-    const asked = (cost || 1) + headroom;
-    const allowed = cost <= algorithm.maxCost && algorithm.fits(level, asked);
+    const allowed = algorithm.fits(level, cost || 1, headroom);
     const charged = allowed && cost > 0;
     const after = charged ? algorithm.charge(level, cost) : level;
     // Before the state is written: a level may be a view of it.
