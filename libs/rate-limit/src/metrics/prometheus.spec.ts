@@ -32,6 +32,7 @@ it('sums the failures of functions over the limiters of a process, by kind', asy
     policy: 1,
     identity: 0,
     cost: 3,
+    priority: 0,
     skipIf: 0,
     timeZone: 0,
     countIf: 0,

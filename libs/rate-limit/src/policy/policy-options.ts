@@ -2,7 +2,7 @@ import type { Algorithm } from '../algorithms/algorithm.js';
 import { durationToMicroseconds } from '../util/duration.js';
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
-import { arePriorities, WANTED_PRIORITIES } from './priorities/priorities.js';
+import { arePriorities, shownPriorities, WANTED_PRIORITIES } from './priorities/priorities.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyMode, PolicyScope, QuotaUnit } from './policy.js';
 
@@ -55,7 +55,12 @@ export const POLICY_OPTIONS = {
     valid: (value) => isObject(value) && Object.keys(value).length > 0 && Object.keys(value).every(isName),
     wanted: `an object of numbers by plan such as { pro: { ... } }, each name 1 to ${MAX_NAME} printable characters`,
   },
-  priorities: { default: undefined, valid: (value) => arePriorities(value, isName), wanted: WANTED_PRIORITIES },
+  priorities: {
+    default: undefined,
+    valid: (value) => arePriorities(value, isName),
+    wanted: WANTED_PRIORITIES,
+    got: shownPriorities,
+  },
   priority: {
     default: undefined,
     valid: (value) => isName(value) || isFunction(value),

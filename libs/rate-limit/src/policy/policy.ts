@@ -151,7 +151,7 @@ export interface CommonPolicyOptions<Context = never> {
   priorities?: Readonly<Record<string, number>>;
   /**
    * With `priorities`: the class of the requests, or a function of the request that returns it. Default: the first class. A
-   * function that returns undefined leaves a request in that class.
+   * function that returns undefined or null leaves a request in that class.
    *
    * A function that throws, rejects or takes longer than `deadline` gives the last class, so that a failure never takes what is
    * reserved. A class that `priorities` does not name stops the boot; from a function it is a logged 500, and nothing is charged.

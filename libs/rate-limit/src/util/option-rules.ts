@@ -103,7 +103,7 @@ export function readOption(
 }
 
 /** A guess as a sentence of its own, behind a message without a full stop. */
-function asGuess(guess: string): string {
+export function asGuess(guess: string): string {
   return guess === '' ? '' : `.${guess}`;
 }
 

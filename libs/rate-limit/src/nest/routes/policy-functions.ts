@@ -55,7 +55,8 @@ export class PolicyFunctions {
       priorityOf,
       context,
     );
-    return andThen(given, (found = defaultClass(priorities)) => {
+    return andThen(given, (answer) => {
+      const found = answer ?? defaultClass(priorities);
       if (priorities.has(found as string)) return underPriority(policy, found as string);
       throw new TypeError(`priority: ${unknownClass(found, name, priorities)}`);
     });

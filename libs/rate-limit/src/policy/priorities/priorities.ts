@@ -3,6 +3,7 @@ import type { RequestFunction } from '../../identity/request-function.js';
 import { neverFits } from '../../stores/charge.js';
 import { shown } from '../../util/config-error.js';
 import { didYouMean } from '../../util/nearest-name.js';
+import { asGuess } from '../../util/option-rules.js';
 import type { ParsedPolicy } from '../parse-policy.js';
 
 /** The most classes of a policy. Each is a label of the metrics. */
@@ -15,10 +16,10 @@ const MAX_NAME = 64;
 /** The classes of a policy and the part of its limit that each may fill, the most important class first. */
 export type Priorities = ReadonlyMap<string, number>;
 
-/** Finds the class of a request. Undefined: the default class. */
+/** Finds the class of a request. Undefined or null: the first class. */
 export type PriorityFunction<Context = never> = RequestFunction<
   Context,
-  string | undefined | Promise<string | undefined>
+  string | null | undefined | Promise<string | null | undefined>
 >;
 
 /** What `priorities` and `priority` make of a policy. */
@@ -62,6 +63,15 @@ export function arePriorities(value: unknown, isName: (name: unknown) => boolean
   return true;
 }
 
+/** A value that cannot be `priorities`, for a message: its classes, where it has some. */
+export function shownPriorities(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const classes = Object.entries(value).slice(0, MAX_CLASSES + 1);
+  return classes.length === 0
+    ? 'no class'
+    : `{ ${classes.map(([name, part]) => `${shown(name)}: ${shown(part)}`).join(', ')} }`;
+}
+
 /**
  * What a class leaves free of an algorithm's limit, in units of cost. The part of the class is rounded down, so that classes
  * never get more than their part.
@@ -91,7 +101,7 @@ export function lowestClass(priorities: Priorities): string {
 /** Why `name` is no class: what was given, and what would be right. */
 export function unknownClass(name: unknown, policy: string, priorities: Priorities): string {
   const classes = [...priorities.keys()];
-  return `policy '${policy}' has no class ${shown(name)}: it has ${classes.map(shown).join(', ')}${didYouMean(name, classes)}`;
+  return `policy '${policy}' has no class ${shown(name)}: it has ${classes.map(shown).join(', ')}${asGuess(didYouMean(name, classes))}`;
 }
 
 /**

@@ -1,0 +1,189 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Controller, Get, type Type } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import {
+  MemoryStore,
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  type RateLimitRequest,
+  type RateLimitStore,
+} from 'nestjs-floodgate';
+import { left, limited, limitHeaders, PLATFORMS } from '../../support/http-app.js';
+import { StillStore } from '../../support/still-store.js';
+
+/** What rides and estimates share: estimates leave half of it to the rides. */
+const MATCHING = {
+  name: 'matching',
+  algorithm: 'fixed-window',
+  limit: 10,
+  window: '1m',
+  by: 'global',
+  scope: 'app',
+  priorities: { rides: 1, estimates: 0.5 },
+} as const satisfies Policy;
+
+@Controller()
+class Rides {
+  @Get('ride')
+  @RateLimit(MATCHING)
+  ride(): void {}
+
+  @Get('estimate')
+  @RateLimit({ ...MATCHING, priority: 'estimates' })
+  estimate(): void {}
+}
+
+type Asked = RateLimitRequest<{ query: Record<string, string | undefined> }>;
+
+function routeWith(policy: Policy): Type {
+  @Controller()
+  class Search {
+    @Get()
+    @RateLimit(policy)
+    get(): void {}
+  }
+  return Search;
+}
+
+const OF_QUERY = { ...MATCHING, priority: ({ query }: Asked) => query.class } satisfies Policy;
+
+describe.each(PLATFORMS)('over %s, priorities', (platform) => {
+  it('reject the lower class while the rest of the limit stays free for the higher one', async () => {
+    await using app = await limited(platform, Rides, { store: new StillStore() });
+    const statuses = async (path: string, times: number): Promise<number[]> => {
+      const all: number[] = [];
+      for (let i = 0; i < times; i++) all.push((await app.send(path)).status);
+      return all;
+    };
+    expect(await statuses('/estimate', 6)).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(await statuses('/ride', 6)).toEqual([200, 200, 200, 200, 200, 429]);
+  });
+
+  it('tell the part of the class: limit, remaining, the wait and the class', async () => {
+    await using app = await limited(platform, Rides, { store: new StillStore(), headers: 'both' });
+    const first = await app.send('/estimate');
+    expect(left(first)).toBe(4);
+    expect(limitHeaders(first)).toContain("x-ratelimit-limit");
+    expect(first.headers['ratelimit-policy']).toBe('"matching";q=5;w=60');
+    expect((await app.send('/ride')).headers['ratelimit-policy']).toBe('"matching";q=10;w=60');
+    const second = await app.send('/estimate');
+    expect(second.headers['ratelimit-policy']).toBe('"matching";q=5;w=60');
+    for (let i = 0; i < 2; i++) await app.send('/estimate');
+    const rejected = await app.send('/estimate');
+    expect(rejected.body).toMatchObject({ statusCode: 429, policy: 'matching' });
+    const decision = await app.app.get(RateLimiter).peek(MATCHING, null, { priority: 'estimates' });
+    expect(decision.policies[0]).toMatchObject({ priority: 'estimates', limit: 5, remaining: 0, allowed: false });
+    expect((await app.app.get(RateLimiter).peek(MATCHING, null)).policies[0]).toMatchObject({
+      priority: 'rides',
+      limit: 10,
+      remaining: 5,
+      allowed: true,
+    });
+  });
+
+  it.each<[string, NonNullable<Policy['priority']>]>([
+    ['a function of the request', OF_QUERY.priority],
+    ['an asynchronous function', async (request: Asked) => (await turn(), OF_QUERY.priority(request))],
+  ])('come from %s; without an answer it is the first class', async (_, priority) => {
+    await using app = await limited(platform, routeWith({ ...MATCHING, priority }), { store: new StillStore() });
+    expect(left(await app.send('/?class=estimates'))).toBe(4);
+    expect(left(await app.send('/'))).toBe(8);
+    expect(left(await app.send('/?class=rides'))).toBe(7);
+  });
+
+  it('make a request of an unknown class a logged 500, and charge nothing', async () => {
+    const store = new StillStore();
+    await using app = await limited(platform, routeWith(OF_QUERY), { store });
+    expect((await app.send('/?class=vip')).status).toBe(500);
+    expect(app.logs.of('error').join()).toContain("policy 'matching' has no class 'vip': it has 'rides', 'estimates'");
+    expect(store.asked).toEqual([]);
+  });
+
+  it.each<[string, NonNullable<Policy['priority']>]>([
+    ['throws', () => JSON.parse('{') as string],
+    ['rejects', () => Promise.reject(new Error('no'))],
+    ['hangs', () => new Promise<string>(() => undefined)],
+  ])(
+    'give a request the last class if the function %s, so that a failure takes nothing of the reserve',
+    async (_, priority) => {
+      const options = { store: new StillStore(), deadline: '50ms' };
+      await using app = await limited(platform, routeWith({ ...MATCHING, priority }), options);
+      expect(left(await app.send('/'))).toBe(4);
+      expect(app.app.get(RateLimiter).stats().functionFailures.priority).toBe(1);
+      expect(app.logs.of('warn').join()).toContain(
+        "priority of policy 'matching' failed, the request counts as 'estimates'",
+      );
+    },
+  );
+
+  it('say at boot which class requests have', async () => {
+    await using app = await limited(platform, Rides, { store: new StillStore() });
+    const said = app.logs.of('log').join('\n');
+    expect(said).toContain(
+      "Rides.ride: policy 'matching' counts requests in the class 'rides', which may fill 10 of 10",
+    );
+    expect(said).toContain(
+      "Rides.estimate: policy 'matching' counts requests in the class 'estimates', which may fill 5 of 10",
+    );
+  });
+
+  it('stop the boot with a store that would give the reserve away', async () => {
+    const store: RateLimitStore = { supports: ['shadow'], consume: () => new MemoryStore().consume([]), reset() {} };
+    await expect(limited(platform, Rides, { store })).rejects.toThrow(
+      "the store does not know priorities: use MemoryStore or RedisStore, or have your store's supports include 'headroom'",
+    );
+  });
+});
+
+describe('RateLimiter with priorities', () => {
+  const rider = { kind: 'user', value: 'rider-1' };
+  const API = { ...MATCHING, name: 'api', by: 'user' } satisfies Policy;
+
+  it('takes the class of a call, keeps the calls of each class apart, and counts them in the stats', async () => {
+    await using app = await limited('Express', Rides, { store: new StillStore(), policies: { api: API } });
+    const limiter = app.app.get(RateLimiter);
+    const passes = async (priority?: string): Promise<boolean> =>
+      (await limiter.consume('api', rider, priority === undefined ? undefined : { priority })).allowed;
+    for (let i = 0; i < 5; i++) expect(await passes('estimates')).toBe(true);
+    expect(await passes('estimates')).toBe(false);
+    expect(limiter.consumeSync('api', rider).allowed).toBe(true);
+    const reservation = await limiter.reserve('api', rider, { priority: 'rides', cost: 4 });
+    expect(reservation).toMatchObject({ allowed: true });
+    expect(await passes()).toBe(false);
+    await reservation.settle(0);
+    expect(await passes('estimates')).toBe(false);
+    expect(limiter.stats().policies).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ policy: 'api', priority: 'rides', requests: 3, rejected: 1 }),
+        expect.objectContaining({ policy: 'api', priority: 'estimates', requests: 7, rejected: 2 }),
+      ]),
+    );
+    const explained = await limiter.explain({ policy: 'api' }, rider, { priority: 'estimates' });
+    expect(explained.policies[0]).toMatchObject({
+      priority: 'estimates',
+      isRejected: true,
+      level: { limit: 5, used: 5 },
+    });
+    expect((await limiter.explain({ policy: 'api' }, rider)).policies[0]).toMatchObject({
+      priority: 'rides',
+      level: { limit: 10, used: 6 },
+    });
+  });
+
+  it('refuses a class that has no effect, an unknown one, and to guess what a function would say', async () => {
+    const policies = { api: API, plain: { algorithm: 'fixed-window', limit: 5, window: '1m' } } satisfies Record<string, Policy>;
+    await using app = await limited('Express', Rides, { store: new StillStore(), policies });
+    const limiter = app.app.get(RateLimiter);
+    await expect(limiter.consume('plain', rider, { priority: 'rides' })).rejects.toThrow(
+      "priority has no effect, because no policy of the call has priorities ('plain'), got 'rides'",
+    );
+    await expect(limiter.consume('api', rider, { priority: 'ride' })).rejects.toThrow("has no class 'ride'");
+    await expect(limiter.consume({ ...API, name: 'asked', priority: () => 'rides' }, rider)).rejects.toThrow(
+      "the priority of policy 'asked' is a function of a request: give { priority: 'rides' } outside of a request",
+    );
+    await expect(limiter.explain({ policy: 'plain' }, rider, { priority: 'rides' })).rejects.toThrow(
+      'priority has no effect',
+    );
+  });
+});
