@@ -3,7 +3,15 @@ import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorit
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, type Move, starts } from '../support/arbitrary-instants.js';
-import { costFor, type Cost, costs, headroomFor, parts, type Versions, versionsOf } from '../support/arbitrary-policies.js';
+import {
+  costFor,
+  type Cost,
+  costs,
+  headroomFor,
+  parts,
+  type Versions,
+  versionsOf,
+} from '../support/arbitrary-policies.js';
 
 /** One charge of a request: the place of its policy in the history, the policy's version, the identity, the cost and the class. */
 interface AskedCharge {

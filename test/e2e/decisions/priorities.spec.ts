@@ -64,7 +64,7 @@ describe.each(PLATFORMS)('over %s, priorities', (platform) => {
     await using app = await limited(platform, Rides, { store: new StillStore(), headers: 'both' });
     const first = await app.send('/estimate');
     expect(left(first)).toBe(4);
-    expect(limitHeaders(first)).toContain("x-ratelimit-limit");
+    expect(limitHeaders(first)).toContain('x-ratelimit-limit');
     expect(first.headers['ratelimit-policy']).toBe('"matching";q=5;w=60');
     expect((await app.send('/ride')).headers['ratelimit-policy']).toBe('"matching";q=10;w=60');
     const second = await app.send('/estimate');
@@ -172,7 +172,10 @@ describe('RateLimiter with priorities', () => {
   });
 
   it('refuses a class that has no effect, an unknown one, and to guess what a function would say', async () => {
-    const policies = { api: API, plain: { algorithm: 'fixed-window', limit: 5, window: '1m' } } satisfies Record<string, Policy>;
+    const policies = { api: API, plain: { algorithm: 'fixed-window', limit: 5, window: '1m' } } satisfies Record<
+      string,
+      Policy
+    >;
     await using app = await limited('Express', Rides, { store: new StillStore(), policies });
     const limiter = app.app.get(RateLimiter);
     await expect(limiter.consume('plain', rider, { priority: 'rides' })).rejects.toThrow(
