@@ -40,7 +40,7 @@ export function refundMarkerLength(charge: Charge | BlockCharge): number {
 /** The `ask` of a charge. What never fits asks for more than the limit: only this process knows the largest cost of a log. */
 function askOf(charge: Charge | BlockCharge): number {
   const asked = askedCost(charge);
-  return neverFits(charge) ? Math.max(asked, charge.algorithm.limit + 1) : asked;
+  return neverFits(charge as Charge) ? Math.max(asked, charge.algorithm.limit + 1) : asked;
 }
 
 /** The number of charges in a row, blocks included. */
