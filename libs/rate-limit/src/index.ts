@@ -57,7 +57,9 @@ export type {
   PlanStats,
   PolicyStats,
   RateLimitStats,
+  RejectedIdentity,
   StoreStats,
+  TopRejected,
 } from './metrics/stats.js';
 export { RateLimitAdminModule, type RateLimitAdminOptions } from './nest/admin/rate-limit-admin.module.js';
 export type { RateLimitExceededBody } from './http/bodies.js';

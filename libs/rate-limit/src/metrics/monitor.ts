@@ -9,6 +9,7 @@ import { reasonOf } from '../util/thrown.js';
 import { type DecisionEvent, type DecisionSource, type HandlerContext, routeName } from './decision-event.js';
 import { Histogram } from './histogram.js';
 import { type CountedCharge, type CountedPolicy, MAX_TALLIES, OTHER, PolicyTallies } from './policy-tallies.js';
+import { RejectedIdentities } from './rejected/rejected-identities.js';
 import type { OverriddenCharges, RateLimitStats } from './stats.js';
 
 /** The module's options of the same names. */
@@ -24,7 +25,9 @@ const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /** Counts every decision and notifies `onDecision`. Reads the clock only when somebody needs the latency. */
 export class Monitor {
-  readonly policies = new PolicyTallies();
+  readonly policies = new PolicyTallies((charge) => this.rejected(charge));
+  /** The identities that were rejected most often. */
+  readonly rejectedIdentities: RejectedIdentities;
   private readonly sources: Record<DecisionSource, number> = {
     store: 0,
     prefetch: 0,
@@ -66,6 +69,7 @@ export class Monitor {
 
   constructor({ onDecision, decisionSampling = 1, decisionIdentity }: MonitorSettings, logger: Pick<Logger, 'warn'>) {
     this.naming = decisionIdentity;
+    this.rejectedIdentities = new RejectedIdentities(decisionIdentity);
     this.onDecision = onDecision;
     this.sampling = decisionSampling;
     this.hookFailed = new RationedWarning(logger);
@@ -114,7 +118,7 @@ export class Monitor {
     const { allowed } = decision;
     this.sources.store++;
     if (allowed) this.allowed++;
-    this.policies.countOne(policy, allowed);
+    this.policies.countOne(policy, charges, allowed);
     if (since !== 0) this.watched(charges, decision, 'store', undefined, since);
     return decision;
   }
@@ -227,6 +231,7 @@ export class Monitor {
       functionFailures: { ...this.functionFailures },
       plans: { ...this.plans },
       addresses: { ...this.addresses },
+      topRejected: this.rejectedIdentities.top(),
       missingIdentities: Array.from(this.missingIdentities, ([policy, count]) => ({ policy, requests: count })),
       store: {
         available: outage === undefined,
@@ -234,6 +239,11 @@ export class Monitor {
         outageMs: outage === undefined ? 0 : performance.now() - outage.since,
       },
     };
+  }
+
+  /** Counts a rejected identity. A policy that counts all clients together rejects none in particular. */
+  private rejected({ policy, identity = '' }: CountedCharge): void {
+    if (policy.globalKey === undefined) this.rejectedIdentities.count(identity, policy.name);
   }
 
   private count(

@@ -10,6 +10,8 @@ export interface CountedPolicy {
   readonly shadow?: boolean;
   /** The class of its requests. */
   readonly priority?: string | undefined;
+  /** The one key of a policy that counts all clients together. */
+  readonly globalKey?: string | undefined;
 }
 
 /** The members of a charge that are counted. */
@@ -36,6 +38,9 @@ export class PolicyTallies {
   private readonly lastTallies: Tally[] = [];
   private readonly byName = new Map<string, Tally>();
   private readonly shadowsByName = new Map<string, Tally>();
+
+  /** @param rejected called for each charge that its policy rejects */
+  constructor(private readonly rejected: (charge: CountedCharge) => void = ignored) {}
 
   /**
    * The counts of a policy, which begin at zero before its first request.
@@ -64,12 +69,16 @@ export class PolicyTallies {
     else for (const priority of policy.priorities.keys()) this.of({ ...policy, priority });
   }
 
-  /** Counts the decision of a single policy. */
-  countOne(policy: CountedPolicy, allowed: boolean): void {
+  /** Counts the decision of a single policy on its charge. */
+  countOne(policy: CountedPolicy, charges: readonly CountedCharge[], allowed: boolean): void {
     const tally = this.of(policy);
     tally.requests++;
-    if (allowed) tally.allowed++;
-    else tally.rejected++;
+    if (allowed) {
+      tally.allowed++;
+      return;
+    }
+    tally.rejected++;
+    this.rejected(charges[0]!);
   }
 
   count(
@@ -87,7 +96,9 @@ export class PolicyTallies {
       if (allowed) tally.allowed++;
       else if (policies[next]?.policy === policy.name) {
         // The order is the same, but policies are missing where some are decided locally and others are open.
-        if (!policies[next++]!.allowed) tally.rejected++;
+        if (policies[next++]!.allowed) continue;
+        tally.rejected++;
+        this.rejected(charges[i]!);
       }
     }
   }
@@ -99,6 +110,10 @@ export class PolicyTallies {
   snapshotOfShadows(): PolicyStats[] {
     return Array.from(this.shadowsByName.values(), (tally) => ({ ...tally }));
   }
+}
+
+function ignored(): void {
+  // nobody asks
 }
 
 function named(byName: Map<string, Tally>, counted: CountedPolicy): Tally {

@@ -76,6 +76,11 @@ export interface RateLimitStats {
   readonly waiting: number;
   /** The tokens of policies with `prefetch`. */
   readonly prefetch: PrefetchCounts;
+  /**
+   * The identities that policies rejected most often in the last 5 to 10 minutes, in this process. `GET top-rejected` of
+   * `RateLimitAdminModule` adds up all processes.
+   */
+  readonly topRejected: TopRejected;
   /** Decisions that a full `MemoryStore`, that of the fallback included, made on a shared overflow state. */
   readonly memoryOverflows: number;
 }
@@ -124,6 +129,31 @@ export interface PolicyStats {
    * with `onStoreFailure: 'closed'`.
    */
   readonly rejected: number;
+}
+
+/**
+ * The identities that were rejected most often. The counts are bounds, because memory is bounded: between `atLeast` and `atMost` is at
+ * most 1/256 of all rejections. Policies `by: 'global'` and policies in shadow are left out.
+ */
+export interface TopRejected {
+  /** At most 20, with the largest `atLeast` first. */
+  readonly identities: readonly RejectedIdentity[];
+  /** Every identity that is not listed was rejected at most so often. */
+  readonly othersAtMost: number;
+}
+
+export interface RejectedIdentity {
+  /**
+   * The identity's tag, such as `'user:rider-1'`; with `decisionIdentity: 'hash'` a hash of its value. An API key is always a
+   * hash.
+   */
+  readonly identity: string;
+  /** The policy that rejected it last. */
+  readonly policy: string;
+  /** The rejections that are certain. Two policies that reject one request count twice. */
+  readonly atLeast: number;
+  /** The rejections that are possible. */
+  readonly atMost: number;
 }
 
 /** The requests of one policy without the identity that it asks for. Policies of one name count together. */

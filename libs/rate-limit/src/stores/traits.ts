@@ -1,4 +1,5 @@
 import type { OverrideLog } from './override-log.js';
+import type { ReportBoard } from './report-board.js';
 import type { RateLimitStore } from './store.js';
 import type { PlainStore } from './memory/plain.js';
 
@@ -33,6 +34,11 @@ export interface StoreTraits {
    * for it.
    */
   readonly overrideLog?: ((keyOf: (part: string) => string) => OverrideLog) | undefined;
+  /**
+   * Opens the board of the processes' reports beside the store's states, under keys with these last parts. Undefined: processes
+   * cannot see each other's.
+   */
+  readonly reportBoard?: ((keyOf: (part: string) => string) => ReportBoard) | undefined;
   /** Forgets all states. Undefined: others may use them, too. */
   readonly clear?: (() => void) | undefined;
   /** Decisions on a state that clients without room share. */

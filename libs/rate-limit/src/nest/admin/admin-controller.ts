@@ -23,6 +23,7 @@ import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../.
 import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
 import type { RateLimiter, ResetState } from '../../engine/calls/rate-limiter.js';
 import type { LimitTable } from '../../engine/explain/limit-table.js';
+import type { FleetTopRejected, SharedRejections } from '../../metrics/rejected/shared-rejections.js';
 import type { Handler } from '../routes/route.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import { answered, noOverride, storeAnswered } from './answers.js';
@@ -35,12 +36,15 @@ import {
   readSet,
   readTable,
   readTarget,
+  readTopRejected,
 } from './requests.js';
 
 /** The services that the endpoints use. */
 export interface AdminDesk {
   readonly limiter: RateLimiter;
   readonly overrides: RateLimitOverrides;
+  /** The identities that all processes reject. */
+  readonly rejections: SharedRejections;
   /** The author of a request, if the application names authors. */
   readonly authorOf: (context: ExecutionContext) => Promise<string | undefined>;
 }
@@ -69,6 +73,15 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
         const table = this.desk.limiter.table();
         if (wanted === undefined) return table;
         return { ...table, routes: table.routes.filter(({ limited }) => limited === wanted) };
+      });
+    }
+
+    @Get('top-rejected')
+    @Header('Cache-Control', 'no-store')
+    topRejected(@Query() query: unknown): Promise<FleetTopRejected> {
+      return answered(() => {
+        readTopRejected(query);
+        return this.desk.rejections.fleet();
       });
     }
 

@@ -2,8 +2,12 @@ import {
   type CanActivate,
   type DynamicModule,
   type ExecutionContext,
+  Inject,
+  Injectable,
   Module,
   type ModuleMetadata,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
   type Type,
 } from '@nestjs/common';
 import type { RequestFunction } from '../../identity/request-function.js';
@@ -11,6 +15,8 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 import { isGuardClass } from '../boot/application-guard.js';
 import { requestOf } from '../guard/http-context.js';
+import { SharedRejections } from '../../metrics/rejected/shared-rejections.js';
+import { RateLimitLogger } from '../module/logger.js';
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import { ADMIN_DESK, adminController, type AdminDesk } from './admin-controller.js';
 import { describeForOpenApi } from './openapi.js';
@@ -41,9 +47,23 @@ const REGISTERED = Symbol('RateLimitAdminModule is registered');
 const IMPORTED = Symbol('RateLimitAdminModule is imported');
 const DEFAULT_PATH = 'admin/limits';
 
+/** Shares the rejected identities while the application runs. */
+@Injectable()
+class RejectionsLife implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(@Inject(ADMIN_DESK) private readonly desk: AdminDesk) {}
+
+  onApplicationBootstrap(): void {
+    this.desk.rejections.start();
+  }
+
+  onApplicationShutdown(): void {
+    this.desk.rejections.stop();
+  }
+}
+
 /**
- * REST endpoints for operators and support: what limits what (`table`), why a client is rejected (`explain`), `reset`, and the
- * overrides. docs/admin.md lists them. `@nestjs/swagger` documents them if it is installed.
+ * REST endpoints for operators and support: what limits what (`table`), who is rejected most (`top-rejected`), why a client is
+ * rejected (`explain`), `reset`, and the overrides. docs/admin.md lists them. `@nestjs/swagger` documents them if it is installed.
  *
  * They are not limited, apart from the module's `middleware`. Identities are in bodies, never in URLs.
  *
@@ -82,15 +102,21 @@ export class RateLimitAdminModule {
           );
         }
         await describeForOpenApi(controller);
-        const { limiter, overrides } = runtime;
-        return { limiter, overrides, authorOf: async (context) => author && authorBy(author, context, runtime) };
+        const { limiter, overrides, monitor, reportBoard } = runtime;
+        const rejections = new SharedRejections(monitor.rejectedIdentities, reportBoard, new RateLimitLogger());
+        return {
+          limiter,
+          overrides,
+          rejections,
+          authorOf: async (context) => author && authorBy(author, context, runtime),
+        };
       },
     };
     return {
       module: RateLimitAdminModule,
       imports,
       controllers: [controller],
-      providers: [desk, { provide: REGISTERED, useValue: true }],
+      providers: [desk, RejectionsLife, { provide: REGISTERED, useValue: true }],
     };
   }
 }

@@ -97,6 +97,11 @@ export function readTable(query: unknown): boolean | undefined {
   throw wrong(QUERY, `limited must be true or false, got ${shown(limited)}`);
 }
 
+/** The question for the rejected identities has no options. */
+export function readTopRejected(query: unknown): void {
+  queryOf(query, []);
+}
+
 const BODY = 'The body';
 const QUERY = 'The query';
 

@@ -166,6 +166,23 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
     }),
     errors: [],
   },
+  topRejected: {
+    summary: 'The identities that all processes rejected most often in the last minutes',
+    answers: answer({
+      processes: { type: 'integer', description: 'Processes that are included' },
+      isComplete: BOOLEAN,
+      identities: array(
+        answer({
+          identity: STRING,
+          policy: STRING,
+          atLeast: { type: 'integer', description: 'Rejections that are certain' },
+          atMost: { type: 'integer', description: 'Rejections that are possible' },
+        }),
+      ),
+      othersAtMost: { type: 'integer', description: 'Rejections of any identity that is not listed, at most' },
+    }),
+    errors: [],
+  },
   explain: {
     summary: 'Why a client is rejected, and when the next request passes',
     body: object(

@@ -29,6 +29,7 @@ import { Monitor } from '../../metrics/monitor.js';
 import type { BoundPolicy } from '../types.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
+import type { ReportBoard } from '../../stores/report-board.js';
 import type { RateLimitStore } from '../../stores/store.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
@@ -45,7 +46,7 @@ import { requestOf } from '../guard/http-context.js';
 import { goneClients, identityChain } from '../guard/identities.js';
 import { type GuardCheck, KnownHandlers } from '../routes/known-handlers.js';
 import { LateIdentities } from '../guard/late-identities.js';
-import { openStore, overridingStore } from './open-store.js';
+import { openStore, overridingStore, reportBoardOf } from './open-store.js';
 import type { CheckedOptions } from '../options/check-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { checkPlans } from '../boot/plan-checks.js';
@@ -186,6 +187,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** The store that decides. */
   get store(): RateLimitStore {
     return this.opened.store;
+  }
+
+  /** The reports of all processes; undefined if they cannot see each other's. */
+  get reportBoard(): ReportBoard | undefined {
+    return reportBoardOf(this.opened.store, this.options.keyPrefix);
   }
 
   /**

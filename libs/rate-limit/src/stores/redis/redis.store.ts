@@ -31,6 +31,7 @@ import { Probe } from './connection/probe.js';
 import { OneServer } from './one-server.js';
 import { PendingSettlement } from './batch/pending-request.js';
 import { RedisOverrideLog } from './override-log.js';
+import { RedisReportBoard } from './report-board.js';
 import { Script } from './batch/script.js';
 import { Unanswered } from './connection/unanswered.js';
 import type { StoreQueue, Topology } from './topology.js';
@@ -119,6 +120,7 @@ export class RedisStore implements RateLimitStore {
       notesDenials: denials !== undefined,
       server: 'Redis',
       overrideLog: (keyOf) => new RedisOverrideLog(this, keyOf),
+      reportBoard: (keyOf) => new RedisReportBoard(this.client, keyOf),
       whyNoPrefetch:
         clock === 'app' ? `prefetch needs Redis's clock, and clock is 'app': leave one of them out` : undefined,
     };

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { DECISIONS, LEAN as LEAN_TEXTS, OVERRIDES as OVERRIDES_TEXT } from './programs.generated.js';
+import { DECISIONS, LEAN as LEAN_TEXTS, OVERRIDES as OVERRIDES_TEXT, REPORTS as REPORTS_TEXT } from './programs.generated.js';
 
 /** A Lua program. */
 export interface Program {
@@ -26,6 +26,9 @@ export const LEAN: ReadonlyMap<string, Program> = new Map(
 
 /** lua/overrides.lua. */
 export const OVERRIDES: Program = programOf(OVERRIDES_TEXT);
+
+/** lua/reports.lua. */
+export const REPORTS: Program = programOf(REPORTS_TEXT);
 
 function programOf(text: string): Program {
   return { text, sha1: hash('sha1', text) };
