@@ -44,6 +44,7 @@ export {
 } from './engine/errors.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
 export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
+export type { ThresholdEvent } from './engine/thresholds/threshold-event.js';
 export {
   RateLimitMetricsModule,
   type MetricsRegistry,

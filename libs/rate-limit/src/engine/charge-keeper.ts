@@ -8,6 +8,7 @@ import type {
 } from '../stores/store.js';
 import type { Answer } from '../util/answer.js';
 import type { OpenCharges } from './settling/open-charges.js';
+import type { Thresholds } from './thresholds/thresholds.js';
 
 /**
  * Where charges were made: in the store, or in this process while the store was unavailable. They are settled and refunded
@@ -17,13 +18,15 @@ export interface ChargeKeeper {
   readonly by: 'store' | 'local';
   /** The charges that this process has made there and has not settled. */
   readonly open: OpenCharges;
+  /** Tells which parts of the limits are used up; undefined without the module's `onThreshold`. */
+  readonly thresholds?: Thresholds | undefined;
   /** Refunds without waiting. A refund that is lost stays charged. */
   refund(receipts: readonly ChargeReceipt[]): void;
   /** @throws {TypeError} when it cannot settle charges at these costs */
   checkCosts(receipts: readonly { readonly proof: ChargeReceipt }[], finalCosts: readonly number[]): void;
   /** Settles reservations. */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]>;
-  /** Decides the renewal of a lease. It does not count as a request. */
+  /** Decides the renewal of a lease, or the mark of a threshold. It does not count as a request. */
   renew(charges: readonly Charge[]): Answer<Verdict>;
   /**
    * Converts a failure to a `RateLimitStoreError`. Logs at most one warning a second.

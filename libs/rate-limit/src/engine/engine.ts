@@ -170,6 +170,7 @@ export class Engine {
     }
     const keeper = source === 'store' ? this.store : source === 'local' ? this.fallback : undefined;
     const judgement = Judgement.of(charges, verdict, keeper);
+    if (verdict.allowed) keeper?.thresholds?.decided(asked, verdict, keeper);
     if (source === 'override') monitor.decidedByOverrides(asked, counted, judgement.decision, handler, since);
     else monitor.decided(counted, judgement.decision, source, handler, since);
     return judgement;
@@ -225,9 +226,13 @@ export class Engine {
     await this.store.reset(keys);
   }
 
-  /** Returns the tokens of this process that nothing has used. Requests that come after are still decided. */
+  /**
+   * Returns the tokens of this process that nothing has used, and tells of the thresholds that were reached. Requests that come after
+   * are still decided.
+   */
   async close(): Promise<void> {
     await this.store.prefetch?.close();
+    await this.store.thresholds?.close();
   }
 }
 

@@ -23,6 +23,7 @@ import type { ChargeKeeper } from './charge-keeper.js';
 import { LimiterUnavailableError } from './errors.js';
 import { OpenCharges } from './settling/open-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
+import type { Thresholds } from './thresholds/thresholds.js';
 import { placesAmong, type LayerVerdict, UNCOUNTED } from './layer-verdict.js';
 
 /** The module's options that the fallback uses. */
@@ -30,6 +31,8 @@ export interface FallbackSettings {
   readonly onStoreFailure: OnStoreFailure;
   readonly localShare: number | (() => number | Promise<number>);
   readonly fallbackMaxBytes: number;
+  /** Those of the store. */
+  readonly thresholds?: Thresholds | undefined;
 }
 
 interface Share {
@@ -67,6 +70,7 @@ export class Fallback implements ChargeKeeper {
   readonly by = 'local';
   /** The charges that this process has made without the store and has not settled. */
   readonly open = new OpenCharges();
+  readonly thresholds: Thresholds | undefined;
   private readonly shareFailed: RationedWarning;
   private readonly local: MemoryStore;
   private readonly shares = new WeakMap<BoundPolicy, Share>();
@@ -81,7 +85,8 @@ export class Fallback implements ChargeKeeper {
     logger: Pick<Logger, 'warn'>,
     clock: Clock = monotonicClock,
   ) {
-    const { localShare, fallbackMaxBytes } = settings;
+    const { localShare, fallbackMaxBytes, thresholds } = settings;
+    this.thresholds = thresholds;
     this.shareFailed = new RationedWarning(logger);
     this.local = new MemoryStore({ clock, maxBytes: fallbackMaxBytes });
     this.processes = typeof localShare === 'number' ? localShare : 1;

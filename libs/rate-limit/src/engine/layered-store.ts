@@ -25,6 +25,7 @@ import { DenialsLayer } from './layers/denials.js';
 import { EstimatesLayer } from './layers/estimates.js';
 import { OpenCharges } from './settling/open-charges.js';
 import { PrefetchLayer } from './layers/prefetch/prefetch.js';
+import type { Thresholds } from './thresholds/thresholds.js';
 
 /** The settings of a `LayeredStore`. */
 export interface LayeredStoreSettings {
@@ -34,6 +35,8 @@ export interface LayeredStoreSettings {
   readonly denials?: DenialCache | undefined;
   /** Milliseconds of a clock that never steps, for prefetched tokens; default the process's. */
   readonly monotonicMs?: (() => number) | undefined;
+  /** Default: no charge is looked at. */
+  readonly thresholds?: Thresholds | undefined;
 }
 
 /** The store with the layers that the configuration needs, and its calls other than decisions. */
@@ -44,6 +47,7 @@ export class LayeredStore implements ChargeKeeper {
   readonly chain: Decider;
   /** The prefetched tokens of this process; undefined if the store does not support prefetching. */
   readonly prefetch: PrefetchLayer | undefined;
+  readonly thresholds: Thresholds | undefined;
   /** The charges that this process has made in the store and has not settled. */
   readonly open = new OpenCharges((keys) => this.denials?.forget(keys));
   private readonly store: RateLimitStore;
@@ -54,7 +58,11 @@ export class LayeredStore implements ChargeKeeper {
   /** Whether the store answers without a promise. Undefined until the store was asked. */
   private atOnce: boolean | undefined;
 
-  constructor({ store, deadlines, denials, monotonicMs }: LayeredStoreSettings, logger: Pick<Logger, 'warn'>) {
+  constructor(
+    { store, deadlines, denials, monotonicMs, thresholds }: LayeredStoreSettings,
+    logger: Pick<Logger, 'warn'>,
+  ) {
+    this.thresholds = thresholds;
     const traits = (this.traits = traitsOf(store));
     this.store = store;
     this.deadlines = deadlines;

@@ -51,7 +51,7 @@ export class PlainPath implements KeptDecider {
 
   /** Whether it decides on clients that keep these charges. */
   takes(charges: readonly PolicyCharge[]): boolean {
-    return charges.length === 1 && isPlain(charges[0]!);
+    return charges.length === 1 && isPlain(charges[0]!) && charges[0]!.policy.thresholds === undefined;
   }
 
   decide(client: KeptClient): Answer<Decision> {

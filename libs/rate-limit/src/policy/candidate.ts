@@ -39,15 +39,15 @@ export function optionsOfCandidate(
   }
   const name = candidateName(baseName);
   if (!isName(name)) fail(`its name would be ${shown(name)}, which is too long: give the policy a shorter name`);
-  // It has no effect on the policy itself, and none on its shadow: the policy's own warning is enough.
-  const { quotaUnit: _unit, onStoreFailure, ...rest } = given;
+  // They have no effect on a shadow. The policy itself is warned of a unit without effect.
+  const { quotaUnit: _unit, thresholds: _levels, onStoreFailure, ...rest } = given;
   const failure = onStoreFailure === 'closed' ? {} : { onStoreFailure };
   const plans = plansOf(given.plans, (candidate as { readonly plans?: unknown }).plans, where);
   return { ...rest, ...failure, ...candidate, ...(plans && { plans }), name, mode: 'shadow' };
 }
 
 /** The options of a policy in shadow that have no effect. */
-export function withoutEffectInShadow({ onStoreFailure, onMissingIdentity, quotaUnit }: Options): string[] {
+export function withoutEffectInShadow({ onStoreFailure, onMissingIdentity, quotaUnit, thresholds }: Options): string[] {
   const warnings: string[] = [];
   const warn = (option: string, value: unknown, instead: string): void => {
     warnings.push(`${option}: ${shown(value)} has no effect with mode: 'shadow', ${instead}`);
@@ -59,6 +59,8 @@ export function withoutEffectInShadow({ onStoreFailure, onMissingIdentity, quota
     warn('onMissingIdentity', onMissingIdentity, 'which rejects nobody: it counts no request without an identity');
   }
   if (quotaUnit !== undefined) warn('quotaUnit', quotaUnit, 'which sets no header');
+  if (thresholds !== undefined)
+    warn('thresholds', thresholds, 'which tells nobody: add them when the policy is enforced');
   return warnings;
 }
 

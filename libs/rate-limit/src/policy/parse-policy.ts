@@ -19,6 +19,7 @@ import type {
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
 import { headroomUnder, type PolicyPriority, readPriority } from './priorities/priorities.js';
+import { whyNoThresholds } from './thresholds.js';
 import { timeZoneFunction } from './time-zone-function.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
@@ -54,6 +55,8 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   readonly shadow: boolean;
   /** The block that its rejections lead to. */
   readonly block: BlockAlgorithm | undefined;
+  /** The parts of the limit that are told, in ascending order; undefined without them. */
+  readonly thresholds: readonly number[] | undefined;
   /** The policy's candidate: a shadow with other numbers. */
   readonly candidate: ParsedPolicy<Context> | undefined;
   /** The name of the policy that it is the candidate of: overrides of that policy hold for it, too. */
@@ -140,6 +143,7 @@ export function parsePolicy<Context>(
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     shadow,
     block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
+    thresholds: read('thresholds') as readonly number[] | undefined,
     candidate: candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where),
     candidateOf: isCandidateOf,
     warnings: shadow ? [...warnings, ...withoutEffectInShadow(given)] : warnings,
@@ -156,6 +160,8 @@ export function parsePolicy<Context>(
   if (notPrefetched !== undefined) fail(notPrefetched);
   const unused = prefetch && prefetchWithoutEffect(algorithm, parsed.cost);
   if (unused !== undefined) warnings.push(unused);
+  const untold = whyNoThresholds(parsed);
+  if (untold !== undefined) fail(untold);
   const unsettled = whyNotSettled(parsed);
   if (unsettled !== undefined) fail(unsettled);
   if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);

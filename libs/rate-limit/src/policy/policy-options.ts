@@ -4,6 +4,7 @@ import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
 import { arePriorities, shownPriorities, WANTED_PRIORITIES } from './priorities/priorities.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
+import { thresholdsRule } from './thresholds.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyMode, PolicyScope, QuotaUnit } from './policy.js';
 
 /** The values of `onStoreFailure`; the first one is the default. */
@@ -76,6 +77,7 @@ export const POLICY_OPTIONS = {
     wanted: `milliseconds or a duration such as '10m', from 1 ms to 100 years`,
   },
   blockAfter: whole(1, 1, 1_000_000),
+  thresholds: thresholdsRule,
 } as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost' | 'overdraft'>, OptionRule>;
 
 /** The cost of a request to a policy that gives none. */

@@ -179,6 +179,14 @@ export interface CommonPolicyOptions<Context = never> {
    * from 1 (default) to 1,000,000.
    */
   blockAfter?: number;
+  /**
+   * The parts of the limit at which the module's `onThreshold` is called: 1 to 8 numbers above 0, to 1, in ascending order. Default
+   * none. Each is told once for each window and identity, over all processes. Not for a concurrency, and not with `shards` or
+   * `prefetch`.
+   *
+   * @example { name: 'monthly', algorithm: 'fixed-window', limit: 10_000, window: { calendar: 'month' }, by: 'user', thresholds: [0.8, 1] }
+   */
+  thresholds?: readonly number[];
 }
 
 /** What a candidate may try for the clients of a plan. */

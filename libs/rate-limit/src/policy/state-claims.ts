@@ -86,7 +86,7 @@ function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }
 
-function described({ algorithm, shards, plans, shadow, block, priorities }: ParsedPolicy): string {
+function described({ algorithm, shards, plans, shadow, block, priorities, thresholds }: ParsedPolicy): string {
   const all = [...(plans ?? [])].map(([plan, one]) => `${plan} (${one.algorithm.describe()})`).toSorted();
   const more = [
     algorithm.describe(),
@@ -95,6 +95,7 @@ function described({ algorithm, shards, plans, shadow, block, priorities }: Pars
     ...(priorities ? [`priorities ${[...priorities].map(([name, part]) => `${name} ${part}`).join(', ')}`] : []),
     ...(shadow ? [`mode 'shadow'`] : []),
     ...(block ? [`blockFor ${block.duration / 1000} ms, blockAfter ${block.after}`] : []),
+    ...(thresholds ? [`thresholds ${thresholds.join(' and ')}`] : []),
   ];
   return `a ${algorithm.name} (${more.join(', ')})`;
 }

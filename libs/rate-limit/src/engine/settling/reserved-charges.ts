@@ -44,6 +44,7 @@ export class ReservedCharges implements Settler {
       () => keeper.settle(this.settlements(finalCosts)),
       (settled) => {
         this.close();
+        keeper.thresholds?.settled(this.receipts, settled);
         return this.settlement(finalCosts, keeper.by, settled);
       },
       (error) => {

@@ -23,6 +23,7 @@ import { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.
 import { Plans } from '../../engine/functions/plans.js';
 import { RateLimiter } from '../../engine/calls/rate-limiter.js';
 import { LayeredStore } from '../../engine/layered-store.js';
+import { Thresholds } from '../../engine/thresholds/thresholds.js';
 import { UserFunctions } from '../../engine/functions/user-functions.js';
 import { WaitingRoom } from '../../engine/requests/waiting-room.js';
 import { Monitor } from '../../metrics/monitor.js';
@@ -50,6 +51,7 @@ import { openStore, overridingStore, reportBoardOf } from './open-store.js';
 import type { CheckedOptions } from '../options/check-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { checkPlans } from '../boot/plan-checks.js';
+import { idleThresholds } from '../boot/threshold-checks.js';
 import { serverOf, trustProxyOf } from '../boot/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
@@ -146,9 +148,11 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
     this.middleware = this.routes.beforeRouting(options.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
-    const layered = new LayeredStore(opened, logger);
+    const { onThreshold, decisionIdentity } = options;
+    const thresholds = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
+    const layered = new LayeredStore({ ...opened, thresholds }, logger);
     this.traits = layered.traits;
-    const fallback = (this.fallback = new Fallback(options, logger));
+    const fallback = (this.fallback = new Fallback({ ...options, thresholds }, logger));
     const active = new ActiveOverrides(logger, opened.overrides.processMs);
     this.engine = new Engine(keyPrefix, layered, fallback, monitor, active);
     this.unobserved = new Engine(keyPrefix, layered, fallback, new Monitor({}, logger), active);
@@ -274,6 +278,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   }
 
   private async checkPolicies(handlers: readonly LimitableHandler[]): Promise<void> {
+    const known: ParsedPolicy<ExecutionContext>[] = [...this.policies, ...(this.middleware?.unconditional ?? [])];
     for (const policy of this.policies) {
       this.expectSupport(policy, 'RateLimitModule, policies');
       for (const warning of policy.warnings) {
@@ -290,6 +295,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     for (const { type, handler, name, adapter } of handlers) {
       const route = this.routes.of(type, handler);
+      known.push(...(route?.unconditional ?? []));
       // A handler of another context, or of a GraphQL operation, does not share what the middleware has charged.
       if (adapter.type === 'http') checkMiddlewareCosts(this.middleware, route, name);
       for (const policy of route?.fixed ?? []) this.expect(policy, name);
@@ -300,6 +306,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       await this.contexts.prepare(adapter);
     }
     if (this.options.plan !== undefined) checkPlans(this.options.plan, this.policies, this.routes);
+    const idle = idleThresholds(known, this.options.onThreshold !== undefined, this.routes.hasChoosers);
+    if (idle !== undefined) this.logger.warn(withHelp(idle, 'FG_OPTION_WITHOUT_EFFECT'));
   }
 
   private logTrustedHeaders(): void {

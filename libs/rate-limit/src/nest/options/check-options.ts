@@ -93,7 +93,9 @@ function checkTogether(options: RateLimitModuleOptions, { lingerMs, deadlineMs }
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
-  for (const [option, value] of Object.entries({ decisionSampling, decisionIdentity })) {
+  // A hash also names the identities of other events and of stats().
+  const idle = { decisionSampling, decisionIdentity: decisionIdentity === 'hash' ? undefined : decisionIdentity };
+  for (const [option, value] of Object.entries(idle)) {
     if (value === undefined || onDecision !== undefined) continue;
     throw new RateLimitConfigError(
       WHERE,

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../../util/duration.js';
+import type { ThresholdEvent } from '../../engine/thresholds/threshold-event.js';
 import type { DecisionEvent } from '../../metrics/decision-event.js';
 import type { IdentityNaming } from '../../identity/identity-tag.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
@@ -188,9 +189,19 @@ export interface RateLimitModuleOptions {
    * `'user:rider-1'` or `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default: not at all. An API key is a hash in both. A
    * hash is a pseudonym: whoever can list your users or addresses can find them again.
    *
+   * With `'hash'`, `onThreshold` and `stats().topRejected` name identities by a hash as well; otherwise by the tag.
+   *
    * @example decisionIdentity: 'hash'
    */
   decisionIdentity?: IdentityNaming;
+  /**
+   * Called when an identity has used up a part of a policy's limit that the policy's `thresholds` name: once for each window,
+   * identity and level, over all processes. It is called after the decision, and no request waits for it. An error of the function is
+   * logged, at most once a second. See docs/metrics.md.
+   *
+   * @example onThreshold: ({ identity, policy, level }) => mails.send(identity, `${level * 100} % of ${policy} are used`)
+   */
+  onThreshold?: (event: ThresholdEvent) => void;
   /**
    * The most requests that wait for leaky buckets in this process: a whole number from 1, default 10,000. A request reserves a
    * place before the store is asked. Without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. A waiting

@@ -112,6 +112,7 @@ export const MODULE_OPTIONS = {
     valid: (value) => value === 'tag' || value === 'hash',
     wanted: "'tag' or 'hash'",
   },
+  onThreshold: callback,
   maxWaiting: whole(10_000, 1),
   maxWaitingPerClient: whole(100, 1),
 } as const satisfies Record<keyof RateLimitModuleOptions, OptionRule>;

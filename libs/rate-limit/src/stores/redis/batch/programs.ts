@@ -1,5 +1,10 @@
 import { hash } from 'node:crypto';
-import { DECISIONS, LEAN as LEAN_TEXTS, OVERRIDES as OVERRIDES_TEXT, REPORTS as REPORTS_TEXT } from './programs.generated.js';
+import {
+  DECISIONS,
+  LEAN as LEAN_TEXTS,
+  OVERRIDES as OVERRIDES_TEXT,
+  REPORTS as REPORTS_TEXT,
+} from './programs.generated.js';
 
 /** A Lua program. */
 export interface Program {

@@ -1,0 +1,43 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+import type { OptionRule } from '../util/option-rules.js';
+
+const MOST = 8;
+/** Relative. A product such as 0.55 x 100, which is 55.00000000000001, may exceed a whole number by as much. */
+const ROUNDING = 8 * Number.EPSILON;
+
+/** The option `thresholds` of a policy. */
+export const thresholdsRule = {
+  default: undefined,
+  valid: (value) =>
+    Array.isArray(value) &&
+    value.length >= 1 &&
+    value.length <= MOST &&
+    value.every((level, i) => typeof level === 'number' && level > (i === 0 ? 0 : value[i - 1]) && level <= 1),
+  wanted: `an array of 1 to ${MOST} parts of the limit, above 0 to 1, in ascending order, such as [0.8, 1]`,
+} as const satisfies OptionRule;
+
+/** The cost at which a level of a limit is reached: a whole number from 1. */
+export function reachedAt(level: number, limit: number): number {
+  const exact = level * limit;
+  const near = Math.round(exact);
+  return Math.max(1, Math.abs(exact - near) <= near * ROUNDING ? near : Math.ceil(exact));
+}
+
+/** Why a policy cannot have thresholds; undefined when it can, or has none. */
+export function whyNoThresholds(policy: {
+  readonly thresholds: readonly number[] | undefined;
+  readonly algorithm: Algorithm;
+  readonly shards: number;
+  readonly prefetch: unknown;
+}): string | undefined {
+  if (policy.thresholds === undefined) return undefined;
+  const { algorithm, shards, prefetch } = policy;
+  if (algorithm.lease !== undefined) {
+    return `thresholds are not for a ${algorithm.name}: its leases come back with each request that ends`;
+  }
+  if (shards > 1) return 'thresholds do not go with shards: no request sees what is used of all of them';
+  if (prefetch !== undefined) {
+    return 'thresholds do not go with prefetch: what a process has charged ahead of demand is not used yet';
+  }
+  return undefined;
+}
