@@ -154,6 +154,7 @@ export function dailySummaries(timeZone: TimeZoneFunction): FixedWindowPolicy {
     scope: 'app',
     cost: summariesAsked,
     countIf: ({ error }) => error === undefined,
+    thresholds: [0.8, 1],
   };
 }
 

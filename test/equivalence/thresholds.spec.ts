@@ -20,15 +20,7 @@ const SECOND = 1_000_000;
 const WINDOW = 10 * SECOND;
 const MIDNIGHT = 19_900 * 86_400 * SECOND;
 
-/** A request of some process: a charge, or a reservation that is settled at once. */
-interface Step {
-  readonly wait: number;
-  readonly pod: number;
-  readonly user: number;
-  readonly cost: number;
-  readonly final: number | undefined;
-}
-
+/** Requests of some process: a charge, or a reservation that is settled at `final` at once. */
 const steps = fc.array(
   fc.record({
     wait: fc.oneof(
@@ -148,7 +140,7 @@ describe.each([
         if (open === inRedis) await redis.client.flushdb();
         const clock = new TestClock(MIDNIGHT);
         const pods = podsOn(open, clock, shares);
-        const policy = boundPolicy({ ...policyOf(limit), thresholds } as Policy);
+        const policy = boundPolicy({ ...policyOf(limit), thresholds });
         const last = new Map<string, number>();
         for (const { wait, pod, user, cost } of history) {
           clock.now += wait;

@@ -189,11 +189,12 @@ describe.each(PLATFORMS)('over %s, onThreshold', (platform) => {
     const one = await open(options);
     await using _ = one.http;
     const other = await open(options);
-    await using __ = other.http;
-    for (let i = 0; i < 3; i++) await Promise.all([one.http.as('ada', '/'), other.http.as('ada', '/')]);
+    await using second = other.http;
+    for (let i = 0; i < 3; i++) await Promise.all([one.http.as('ada', '/'), second.as('ada', '/')]);
     await until('both levels are told', 5000, () => one.events.length + other.events.length > 1);
     await turn();
-    expect([...one.events, ...other.events].map(({ level }) => level).toSorted()).toEqual([0.8, 1]);
+    const levels = [...one.events, ...other.events].map(({ level }) => level);
+    expect(levels.toSorted((a, b) => a - b)).toEqual([0.8, 1]);
   });
 
   it("tells with source 'local' while Redis is unavailable, once for each process", async () => {
@@ -238,7 +239,7 @@ describe('onThreshold of the limiter', () => {
     await using _ = http;
     for (let i = 0; i < 9; i++) await limiter.peek('mails', ADA);
     await limiter.consume('mails', ADA);
-    await requests.run('sync', () => limiter.consumeSync('mails', ADA));
+    requests.run('sync', () => limiter.consumeSync('mails', ADA));
     expect(events).toEqual([]); // not within the call
     await turn();
     await turn();
@@ -283,8 +284,8 @@ describe('onThreshold of the limiter', () => {
     ],
     ['both', {}, []],
   ])('boot warns of %s', async (_, options, warnings) => {
-    const { http } = await open(options);
-    await using __ = http;
+    const opened = await open(options);
+    await using http = opened.http;
     expect(http.logs.of('warn')).toEqual(warnings);
   });
 

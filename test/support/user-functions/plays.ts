@@ -280,6 +280,13 @@ export const PLAYS: Readonly<Record<UserFunctionName, Play>> = {
     works: '200 429',
     fails: '200 429',
   },
+  onThreshold: {
+    right: () => undefined,
+    run: (onThreshold, platform) =>
+      statuses(platform, 2, { onThreshold, defaults: [{ ...limitOf(1), thresholds: [1] }] }),
+    works: '200 429',
+    fails: '200 429',
+  },
   onStoreStateChange: {
     right: () => undefined,
     run: (onStoreStateChange, platform) =>

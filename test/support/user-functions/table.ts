@@ -58,6 +58,7 @@ export const USER_FUNCTIONS = {
   problem: { of: 'the module', request: 1, promise: 'yes', fails: 'the answer has the standard members' },
   localShare: { of: 'the module', promise: 'not awaited', fails: 'its last valid value counts' },
   onDecision: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
+  onThreshold: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
   onStoreStateChange: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
   consume: { of: 'a `store` of your own', promise: 'yes', fails: '`onStoreFailure` decides' },
   shouldSkip: {

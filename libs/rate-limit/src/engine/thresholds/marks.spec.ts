@@ -32,7 +32,7 @@ it('fits once in a fixed window, and once in the time in which another algorithm
   const log = markOf(KEY, new SlidingWindowLog(5, 60_000_000, 5), 1, 0);
   expect(log.algorithm).toMatchObject({ name: 'sliding-window-log', limit: 1, window: 60_000_000 });
   // 20 tokens at 3 a second: 6,666,666.67 microseconds
-  const bucket = new TokenBucket(20, exactRate(3, 20)!);
+  const bucket = new TokenBucket(20, exactRate(3, 20));
   const one = markOf(KEY, bucket, 1, 17);
   expect(one.algorithm).toMatchObject({ name: 'sliding-window-log', limit: 1, window: 6_666_667 });
   expect(markOf(KEY, bucket, 1, 18)).toEqual(one);

@@ -63,9 +63,9 @@ export class SharedRejections {
       const put = await board.put({ id, text: JSON.stringify(top) });
       this.hasShared = !isEmpty;
       if (put) this.said = '';
-      else this.warn('there are too many processes');
+      else this.sayProblem('there are too many processes');
     } catch (error) {
-      this.warn(reasonOf(error));
+      this.sayProblem(reasonOf(error));
     } finally {
       this.isSharing = false;
     }
@@ -82,14 +82,14 @@ export class SharedRejections {
       others = reports.flatMap((report) => (report.id === id ? [] : (readReport(report.text) ?? [])));
     } catch (error) {
       isComplete = false;
-      this.warn(reasonOf(error));
+      this.sayProblem(reasonOf(error));
     }
     const all = [own, ...others];
     return { processes: all.length, isComplete, ...merged(all, TOP) };
   }
 
   /** Logs a problem once, until another one or a success. */
-  private warn(problem: string): void {
+  private sayProblem(problem: string): void {
     if (this.said === problem) return;
     this.said = problem;
     this.logger.warn(
