@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { DateTime } from 'luxon';
 import { RateLimiter } from 'nestjs-floodgate';
@@ -148,6 +149,20 @@ describe.each(PLATFORMS)('summaries over %s', (platform) => {
       await several('rider-3', wrong).expect(400);
     }
     expect((await several('rider-3', [trip, 'another'])).status).toBe(404);
+  });
+
+  it('tell a rider once when 80 % of the day are used, and once when all of it is', async () => {
+    const log = jest.spyOn(Logger.prototype, 'log');
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    const [trip] = await trips('rider-3', 1);
+    modelOf(...Array.from({ length: 20 }, () => 1));
+    for (let i = 0; i < 22; i++) await one('rider-3', trip!);
+    const mails = log.mock.calls.map(([text]) => String(text)).filter((text) => text.startsWith('To '));
+    log.mockRestore();
+    const end = DateTime.now().setZone('Asia/Tokyo').plus({ days: 1 }).startOf('day').toUTC().toISO();
+    expect(mails).toEqual(
+      [80, 100].map((part) => `To user:rider-3: ${part} % of your 20 summaries are used, until ${end}`),
+    );
   });
 
   it.each([
