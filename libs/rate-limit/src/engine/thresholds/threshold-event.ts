@@ -15,7 +15,7 @@ export interface ThresholdEvent {
   readonly level: number;
   /** The policy's capacity or limit, for this identity. */
   readonly limit: number;
-  /** Requests of cost 1 that would pass after the request that reached the level. */
+  /** Requests of cost 1, and of the same class of priority, that would pass after the request that reached the level. */
   readonly remaining: number;
   /** When all of the limit is available again, if nothing else happens: milliseconds since 1970 by the clock that decided. */
   readonly resetAtMs: number;

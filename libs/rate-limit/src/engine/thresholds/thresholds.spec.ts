@@ -10,6 +10,7 @@ const QUOTA = boundPolicy({ algorithm: 'fixed-window', limit: 4, window: '1d', t
 
 /** A store that answers with promises, and whose marks can fail. */
 class MarkedStore implements RateLimitStore {
+  readonly supports = ['headroom'] as const;
   marksFail = false;
   readonly marks: string[] = [];
   private readonly inner: MemoryStore;
@@ -92,6 +93,38 @@ describe('Thresholds', () => {
     await take(0, 1);
     await pod!.engine.decide([pod!.charge(QUOTA, 'user:bob', 4, 'peek')]);
     expect(await pod!.told()).toEqual([]);
+  });
+
+  it('are parts of the whole limit for each class of priority, and told once for all classes', async () => {
+    const { pods } = open();
+    const [pod] = pods;
+    const priorities = { critical: 1, background: 0.5 };
+    const classed = (priority: string) =>
+      boundPolicy({
+        algorithm: 'fixed-window',
+        limit: 10,
+        window: '1d',
+        thresholds: [0.2, 0.5, 0.8, 1],
+        overdraft: 5,
+        priorities,
+        priority,
+      });
+    const [critical, background] = [classed('critical'), classed('background')];
+    const told = async () => (await pod!.told()).map(({ level, remaining }) => [level, remaining]);
+    for (let i = 0; i < 8; i++) await pod!.engine.decide([pod!.charge(background, 'user:ada')]);
+    expect(await told()).toEqual([
+      [0.2, 3],
+      [0.5, 0],
+    ]);
+    for (let i = 0; i < 3; i++) await pod!.engine.decide([pod!.charge(critical, 'user:ada')]);
+    expect(await told()).toEqual([[0.8, 2]]);
+    const reservation = await pod!.engine.reserve([pod!.charge(background, 'user:bob', 1, 'reserve')]);
+    await reservation.settle(8);
+    expect(await told()).toEqual([
+      [0.2, 0],
+      [0.5, 0],
+      [0.8, 0],
+    ]);
   });
 
   it('of a settlement whose store does not answer are not told, and the settlement is made', async () => {

@@ -66,7 +66,8 @@ export class Thresholds {
       const verdict = verdicts[i]!;
       if (!wasCounted(verdict)) continue;
       const { limit } = charge.algorithm;
-      const used = limit - verdict.remaining;
+      // An allowed charge has left its headroom free, which does not count as remaining for its class.
+      const used = limit - verdict.remaining - (charge.headroom ?? 0);
       for (const level of thresholds) {
         const needed = reachedAt(level, limit);
         if (used >= needed && used - charge.cost < needed) this.later({ charge, level, verdict, at, keeper });
@@ -92,8 +93,9 @@ export class Thresholds {
   private async look({ charge, proof: { key, algorithm }, keeper }: Receipt, levels: readonly number[]): Promise<void> {
     try {
       const { at, charges } = await keeper.renew([{ key, algorithm, cost: 0, mode: 'peek' }]);
-      const verdict = charges[0]!;
-      const used = algorithm.limit - verdict.remaining;
+      const { resetAfter, remaining: left } = charges[0]!;
+      const used = algorithm.limit - left;
+      const verdict = { resetAfter, remaining: Math.max(0, left - (charge.headroom ?? 0)) };
       for (const level of levels) {
         if (used < reachedAt(level, algorithm.limit)) break;
         this.later({ charge: { ...charge, key, algorithm }, level, verdict, at, keeper });
