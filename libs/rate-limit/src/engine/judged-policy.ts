@@ -11,6 +11,7 @@ export class JudgedPolicy implements PolicyDecision {
   declare readonly priority?: string;
   declare readonly blockedForMs?: number;
   declare readonly estimated?: true;
+  declare readonly insteadOf?: string;
 
   constructor(
     readonly policy: string,
@@ -34,6 +35,7 @@ export class JudgedPolicy implements PolicyDecision {
     if (priority !== undefined) this.priority = priority;
     if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
     if (estimated !== undefined) this.estimated = estimated;
+    if (charge.insteadOf !== undefined) this.insteadOf = charge.insteadOf;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {

@@ -40,7 +40,7 @@ export function optionsOfCandidate(
   const name = candidateName(baseName);
   if (!isName(name)) fail(`its name would be ${shown(name)}, which is too long: give the policy a shorter name`);
   // It has no effect on the policy itself, and none on its shadow: the policy's own warning is enough.
-  const { quotaUnit: _unit, onStoreFailure, ...rest } = given;
+  const { quotaUnit: _unit, else: _else, onStoreFailure, ...rest } = given;
   const failure = onStoreFailure === 'closed' ? {} : { onStoreFailure };
   const plans = plansOf(given.plans, (candidate as { readonly plans?: unknown }).plans, where);
   return { ...rest, ...failure, ...candidate, ...(plans && { plans }), name, mode: 'shadow' };

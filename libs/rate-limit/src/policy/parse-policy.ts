@@ -17,6 +17,7 @@ import type {
   TimeZoneFunction,
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
+import { whyNoElse } from './else/else-policies.js';
 import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
 import { headroomUnder, type PolicyPriority, readPriority } from './priorities/priorities.js';
 import { timeZoneFunction } from './time-zone-function.js';
@@ -50,6 +51,10 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   /** The tokens that processes take ahead of demand; undefined: each request asks the store. */
   readonly prefetch: PrefetchTerms | undefined;
   readonly quotaUnit: QuotaUnit;
+  /** Whether the cost was given; else it is the default. */
+  readonly hasCost: boolean;
+  /** The name of the policy that is charged where a request does not fit this one. */
+  readonly elseName: string | undefined;
   /** Whether the policy is in shadow: it is decided and counted, but rejects no request. */
   readonly shadow: boolean;
   /** The block that its rejections lead to. */
@@ -138,6 +143,8 @@ export function parsePolicy<Context>(
     shards: read('shards') as number,
     prefetch,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
+    hasCost: given.cost !== undefined,
+    elseName: read('else') as string | undefined,
     shadow,
     block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
     candidate: candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where),
@@ -152,6 +159,8 @@ export function parsePolicy<Context>(
       'FG_POLICY_NAME',
     );
   }
+  const noElse = whyNoElse({ ...parsed, name: name ?? DEFAULT_NAME });
+  if (noElse !== undefined) fail(noElse);
   const notPrefetched = whyNotPrefetched(parsed);
   if (notPrefetched !== undefined) fail(notPrefetched);
   const unused = prefetch && prefetchWithoutEffect(algorithm, parsed.cost);

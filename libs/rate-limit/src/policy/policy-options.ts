@@ -66,6 +66,11 @@ export const POLICY_OPTIONS = {
     valid: (value) => isName(value) || isFunction(value),
     wanted: 'the name of a class in priorities, or a function of the request that returns one',
   },
+  else: {
+    default: undefined,
+    valid: isName,
+    wanted: "the name of one of the module's policies, such as 'credits'",
+  },
   mode: oneOf(MODES, 'enforce'),
   blockFor: {
     default: undefined,

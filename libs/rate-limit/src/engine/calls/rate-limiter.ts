@@ -2,6 +2,7 @@ import type { Identity } from '../../identity/identity.js';
 import type { RateLimitStats } from '../../metrics/stats.js';
 import type { Monitor } from '../../metrics/monitor.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { withElse } from '../../policy/else/else-policies.js';
 import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
 import { type Answer, andThen } from '../../util/answer.js';
@@ -382,7 +383,7 @@ export class RateLimiter {
 
 /** @throws {TypeError} when no lease would be held */
 function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined): void {
-  if (!policies.some(isConcurrency)) {
+  if (!withElse(policies).some(isConcurrency)) {
     throw new TypeError(
       `${ACQUIRE}: ${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
     );

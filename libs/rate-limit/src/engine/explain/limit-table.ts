@@ -39,6 +39,8 @@ export interface TablePolicy {
   readonly priorities: Readonly<Record<string, number>> | null;
   /** The class of its requests; `'function'` where a function says so, null without `priorities`. */
   readonly priority: string | null;
+  /** The policy that takes a request which does not fit this one; null without one. */
+  readonly else: string | null;
   /** What processes charge ahead of demand, `for` in milliseconds; null without it. */
   readonly prefetch: PrefetchOptions | null;
   /** `'shadow'`: it rejects no request. */
@@ -131,6 +133,7 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     shards,
     priorities: priorities === undefined ? null : Object.fromEntries(priorities),
     priority: policy.priorityOf === undefined ? (policy.priority ?? null) : 'function',
+    else: policy.elseName ?? null,
     prefetch: givenTerms(policy.prefetch) ?? null,
     mode: modeOf(policy),
     candidateOf: policy.candidateOf ?? null,
