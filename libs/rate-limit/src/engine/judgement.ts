@@ -185,6 +185,7 @@ function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
     policy.priority,
     blockedFor === undefined ? undefined : blockedFor / MICROSECONDS,
     verdict.estimated,
+    blockedFor === undefined ? undefined : verdict.blockStep,
   );
 }
 

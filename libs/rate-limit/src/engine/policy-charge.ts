@@ -1,4 +1,4 @@
-import type { BlockAlgorithm } from '../algorithms/block.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
@@ -81,7 +81,7 @@ export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharg
 
 function blockOf(
   { blockTail, globalKey, name, shadow }: BoundPolicy,
-  algorithm: BlockAlgorithm,
+  algorithm: AnyBlockAlgorithm,
   prefix: string,
   identity: string,
   cost: number,

@@ -38,6 +38,11 @@ export interface PolicyDecision {
    */
   readonly insteadOf?: string;
   /**
+   * Which of the durations of `blockFor` the block lasts: 1 for the first one. Absent without a block, and where `blockFor` is a
+   * single duration.
+   */
+  readonly blockStep?: number;
+  /**
    * True for estimates, absent otherwise:
    * - a rejection that would not have happened without charges that are still open, because a reservation, a `settle` or a `countIf`
    *   has not settled them yet: `retryAfterMs` is at most 1,000 (docs/settling.md);

@@ -1,12 +1,12 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { BlockAlgorithm } from '../algorithms/block.js';
-import { durationToMicroseconds } from '../util/duration.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 import { ALGORITHM_NAMES, algorithmEntry, type AlgorithmName, type OptionReader } from '../algorithms/algorithms.js';
 import { OptionProblem } from '../algorithms/options.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { checkNames, optionElsewhere, readOption } from '../util/option-rules.js';
+import { blockOf } from './block-for.js';
 import { optionsOfCandidate, withoutEffectInShadow } from './candidate.js';
 import type {
   CommonPolicyOptions,
@@ -58,7 +58,7 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   /** Whether the policy is in shadow: it is decided and counted, but rejects no request. */
   readonly shadow: boolean;
   /** The block that its rejections lead to. */
-  readonly block: BlockAlgorithm | undefined;
+  readonly block: AnyBlockAlgorithm | undefined;
   /** The policy's candidate: a shadow with other numbers. */
   readonly candidate: ParsedPolicy<Context> | undefined;
   /** The name of the policy that it is the candidate of: overrides of that policy hold for it, too. */
@@ -146,7 +146,7 @@ export function parsePolicy<Context>(
     hasCost: given.cost !== undefined,
     elseName: read('else') as string | undefined,
     shadow,
-    block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
+    block: blockOf(given, read('blockFor') as readonly number[] | undefined, read('blockAfter') as number, fail),
     candidate: candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where),
     candidateOf: isCandidateOf,
     warnings: shadow ? [...warnings, ...withoutEffectInShadow(given)] : warnings,
@@ -272,17 +272,6 @@ function whyNotSettled({
 /** The quota unit of a policy. Leases count requests that run at once. */
 function quotaUnitOf(given: Readonly<Record<string, unknown>>, { lease }: Algorithm, read: QuotaUnit): QuotaUnit {
   return lease !== undefined && given.quotaUnit === undefined ? 'concurrent-requests' : read;
-}
-
-function blockOf(
-  given: Readonly<Record<string, unknown>>,
-  blockFor: unknown,
-  after: number,
-  fail: (problem: string) => never,
-): BlockAlgorithm | undefined {
-  if (blockFor !== undefined) return new BlockAlgorithm(after, durationToMicroseconds(blockFor)!);
-  if (given.blockAfter === undefined) return undefined;
-  return fail(`blockAfter has no effect without blockFor, got ${shown(given.blockAfter)}: add blockFor, such as '10m'`);
 }
 
 /** The policy that `candidate` stands for. */

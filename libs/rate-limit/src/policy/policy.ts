@@ -183,12 +183,15 @@ export interface CommonPolicyOptions<Context = never> {
    * no block. Meanwhile the policy rejects each request, nothing is charged, and no request makes the block longer. Peeks,
    * rejections by other policies and rejections without the store do not count.
    *
+   * A list of up to 16 durations, each longer than the one before, blocks longer each time the client comes back. The last one
+   * repeats. A block is the first one again when the longest duration has passed since the last block ended.
+   *
    * @example { name: 'login', algorithm: 'fixed-window', limit: 5, window: '15m', by: 'ip', blockFor: '1h', blockAfter: 3 }
    */
-  blockFor?: Duration;
+  blockFor?: Duration | readonly Duration[];
   /**
-   * With `blockFor`: the number of rejections that begin a block, counted for `blockFor` from the first one on. A whole number
-   * from 1 (default) to 1,000,000.
+   * With `blockFor`: the number of rejections that begin a block, counted for `blockFor` (of a list: its first duration) from the
+   * first one on. A whole number from 1 (default) to 1,000,000.
    */
   blockAfter?: number;
 }

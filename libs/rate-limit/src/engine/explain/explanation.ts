@@ -40,6 +40,8 @@ export interface ExplainedBlock {
   readonly since: string;
   /** When it ends by itself: rounded up to a millisecond. */
   readonly until: string;
+  /** Which of the durations of `blockFor` it lasts, from 1. */
+  readonly step: number;
 }
 
 /**

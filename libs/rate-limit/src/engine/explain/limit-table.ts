@@ -47,8 +47,8 @@ export interface TablePolicy {
   readonly mode: PolicyMode;
   /** The policy that it is the candidate of; null for any other one. */
   readonly candidateOf: string | null;
-  /** `blockFor` in milliseconds; null without it. */
-  readonly blockForMs: number | null;
+  /** `blockFor` in milliseconds: a list where blocks escalate. Null without it. */
+  readonly blockForMs: number | readonly number[] | null;
   /** Rejections that begin a block; null without `blockFor`. */
   readonly blockAfter: number | null;
 }
@@ -137,7 +137,7 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     prefetch: givenTerms(policy.prefetch) ?? null,
     mode: modeOf(policy),
     candidateOf: policy.candidateOf ?? null,
-    blockForMs: block === undefined ? null : block.duration / MICROSECONDS,
+    blockForMs: block === undefined ? null : blockForMs(block.durations),
     blockAfter: block?.after ?? null,
   };
 }
@@ -145,4 +145,9 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
 /** The option `mode` of a policy. */
 export function modeOf({ shadow }: Pick<BoundPolicy, 'shadow'>): PolicyMode {
   return shadow ? 'shadow' : 'enforce';
+}
+
+function blockForMs(durations: readonly number[]): number | readonly number[] {
+  const all = durations.map((duration) => duration / MICROSECONDS);
+  return all.length === 1 ? all[0]! : all;
 }
