@@ -98,7 +98,7 @@ describe.each(PLATFORMS)('over %s, a policy whose blockFor is a list', (platform
     const limiter = app.app.get(RateLimiter);
     const ask = async (): Promise<readonly [number, string | undefined]> => {
       const { status, headers } = await app.send('/again');
-      return [status, headers['retry-after'] as string | undefined];
+      return [status, headers['retry-after']];
     };
     /** Uses up the limit of a new window, and is rejected three times. The last rejection says how long the block lasts. */
     const offend = async (): Promise<number> => {

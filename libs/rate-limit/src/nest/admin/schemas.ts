@@ -203,7 +203,10 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
           isRejected: BOOLEAN,
           numbers: NUMBERS,
           priority: { type: 'string', nullable: true },
-          block: { ...answer({ since: text('ISO 8601'), until: text('ISO 8601'), step: { type: 'integer' } }), nullable: true },
+          block: {
+            ...answer({ since: text('ISO 8601'), until: text('ISO 8601'), step: { type: 'integer' } }),
+            nullable: true,
+          },
         }),
       ),
     }),
