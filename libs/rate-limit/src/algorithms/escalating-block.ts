@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isWhole } from './algorithm.js';
 import type { AnyBlockAlgorithm, Block, BlockLevel } from './block.js';
+import type { Footprint } from './capabilities/footprint.js';
 import type { WireFormat } from './wire/wire-format.js';
 
 /** What a store keeps of an identity's rejections by one policy, and of its latest block. */
@@ -20,6 +21,8 @@ export interface EscalatingBlockLevel extends BlockLevel {
 }
 
 const OPEN: EscalatingBlockLevel = { left: 0, count: 0, step: 0, memory: 0 };
+/** Its state has two numbers more than that of a block. */
+const FOOTPRINT: Footprint<Block> = { bytesPerCost: 0, sizeOf: () => 96 };
 /** Characters of the digest in keys: 96 bits. */
 const DIGEST_LENGTH = 16;
 
@@ -35,6 +38,7 @@ export class EscalatingBlockAlgorithm implements AnyBlockAlgorithm {
   readonly name = 'escalating-block';
   readonly code = 'be';
   readonly maxCost = 1;
+  readonly footprint = FOOTPRINT;
   /** Identifies the numbers in keys. A digest, because 16 durations do not fit. */
   readonly rate: string;
   readonly wire: WireFormat<EscalatingBlockLevel>;

@@ -185,7 +185,7 @@ export const BLOCKS: Laws = {
     const timeline = await open();
     await climb(timeline, 1);
     expectFields('its step', await timeline.offend(SECOND, [one, COST], atOnce), { blockStep: 2 });
-    await timeline.reset('key:block');
+    await timeline.reset('{key}:block');
     await climb(timeline, 1);
   }),
 

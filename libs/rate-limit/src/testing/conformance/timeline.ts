@@ -72,9 +72,10 @@ export class Timeline {
   }
 
   /** The verdict on a charge whose rejections lead to a block. */
-  async offend(at: number, asked: Asked, block: AnyBlockAlgorithm): Promise<ChargeVerdict> {
+  async offend(at: number, [algorithm, cost, key = 'key']: Asked, block: AnyBlockAlgorithm): Promise<ChargeVerdict> {
     this.time.now = ORIGIN + at;
-    const charge = chargeOf(asked);
+    // A block's key shares the hash tag of its charge.
+    const charge = chargeOf([algorithm, cost, `{${key}}`]);
     const { charges } = await this.store.consume([
       { ...charge, block: { key: `${charge.key}:block`, algorithm: block, cost: 1 } },
     ]);
