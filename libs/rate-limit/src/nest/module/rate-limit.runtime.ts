@@ -37,6 +37,7 @@ import type { Logger } from '../../util/logger.js';
 import { AddressLists } from '../guard/address-lists.js';
 import { type LimitableHandler, limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
+import { untoldDecisions } from '../decisions/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
 import { Operations } from '../contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
@@ -212,7 +213,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     expectAlone(runtimesOf(this.discovery));
     const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
     await this.checkPolicies(handlers);
-    for (const warning of warningsOfHandlers(handlers, this.discovery, this.scanner)) {
+    const untold = untoldDecisions(handlers, this.routes, this.middleware !== undefined);
+    for (const warning of [...warningsOfHandlers(handlers, this.discovery, this.scanner), ...untold]) {
       this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
     }
     const unguarded = unguardedHandlers(handlers, this.options.defaults, this.isGuarded);
