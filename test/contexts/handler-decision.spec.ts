@@ -30,6 +30,7 @@ import {
   RateLimitModule,
   SkipRateLimit,
 } from 'nestjs-floodgate';
+import { until } from '../support/faults/until.js';
 import { PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { DRIVERS } from './support/graphql-app.js';
@@ -74,10 +75,13 @@ class Ride {
 
 @Resolver(() => Ride)
 class Rides {
+  /** The policies that the two queries were told of. */
+  static readonly told: string[] = [];
+
   @Query(() => [Ride])
   @RateLimit({ ...MANY, name: 'rides' })
   rides(@RateLimitDecision() decision: Decision): Ride[] {
-    expect(names(decision)).toBe('rides');
+    Rides.told.push(names(decision));
     return [{ n: 1 }, { n: 2 }];
   }
 
@@ -90,7 +94,7 @@ class Rides {
   @Query(() => Int)
   @RateLimit({ ...MANY, cost: 3 })
   other(@RateLimitDecision() decision: Decision): number {
-    expect(names(decision)).toBe('many');
+    Rides.told.push(names(decision));
     return costIn(decision);
   }
 
@@ -112,7 +116,9 @@ class Rides {
 describe.each(DRIVERS)('with %s, a resolver is told the decision', (driver) => {
   it('on its operation by its own policies, whatever other fields are charged', async () => {
     await using app = await begin(driver, {}, { fieldResolverEnhancers: ['guards'] }, [Rides]);
+    Rides.told.length = 0;
     const { data, errors } = await app.ask('{ rides { n label } free other }');
+    expect(Rides.told.toSorted()).toEqual(['many', 'rides']);
     expect(errors).toBeUndefined();
     expect(data).toEqual({ rides: [1, 2].map((n) => ({ n, label: 'label' })), free: '-', other: 3 });
   });
@@ -125,7 +131,7 @@ describe.each(DRIVERS)('with %s, a resolver is told the decision', (driver) => {
       app.ask(`mutation { ${CALLS.map(order).join(' ')} }`),
       ...CALLS.map((n) => app.ask(`mutation { ${order(n)} }`)),
     ]);
-    expect(one!.data).toEqual(Object.fromEntries(CALLS.map((n) => [`a${n}`, n * 1001])));
+    expect(one?.data).toEqual(Object.fromEntries(CALLS.map((n) => [`a${n}`, n * 1001])));
     expect(apart.map(({ data }) => data)).toEqual(CALLS.map((n) => ({ [`a${n}`]: n * 1001 })));
     expect(Seen.take()).toEqual(CALLS.flatMap((n) => [n, n]));
   });
@@ -140,6 +146,8 @@ describe.each(DRIVERS)('with %s, a resolver is told the decision', (driver) => {
 
 @WebSocketGateway()
 class Chat {
+  readonly connections: unknown[] = [];
+
   @SubscribeMessage('say')
   @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(1) })
   @UseInterceptors(Seen)
@@ -154,7 +162,9 @@ class Chat {
   }
 
   @RateLimit({ ...MANY, name: 'connections' })
-  handleConnection(@RateLimitDecision() _: unknown): void {}
+  handleConnection(client: object, @RateLimitDecision() decision: Decision | undefined): void {
+    this.connections.push([typeof client, names(decision)]);
+  }
 }
 
 it.each(SOCKETS)('over %s, a message is told its decision, however many one client sends at once', async (driver) => {
@@ -168,9 +178,26 @@ it.each(SOCKETS)('over %s, a message is told its decision, however many one clie
   expect(Seen.take()).toEqual(CALLS);
   client.emit('free', 1);
   expect((await client.next()).data).toBe('-');
+  expect(app.http.app.get(Chat).connections).toEqual([['object', 'connections']]);
   expect(app.http.logs.of('warn')).toEqual([
     'Chat.free: @RateLimitDecision is always undefined there, because no policy limits a handler of a WebSocket gateway: add @RateLimit RateLimit',
-    'Chat.handleConnection: @RateLimitDecision has no effect there: Nest passes the connection alone, and no parameters RateLimit',
+  ]);
+});
+
+it.each(SOCKETS)('over %s, a connection that no policy limits is told nothing', async (driver) => {
+  const told: unknown[] = [];
+  @WebSocketGateway()
+  class Open {
+    handleConnection(_: object, @RateLimitDecision() decision: Decision | undefined): void {
+      told.push(decision);
+    }
+  }
+  await using app = await SocketApp.start(driver, Open, { store: new StillStore() });
+  await app.connect();
+  await until('the connection', 5_000, () => told.length > 0);
+  expect(told).toEqual([undefined]); // and not the upgrade, which Nest passes there
+  expect(app.http.logs.of('warn')).toEqual([
+    'Open.handleConnection: @RateLimitDecision is always undefined there, because no policy limits a handler of a WebSocket gateway: add @RateLimit RateLimit',
   ]);
 });
 
@@ -245,7 +272,7 @@ it("a call of an application's own context is told its decision", async () => {
   const parameters = { exchangeKeyForValue: () => undefined };
   const mail = creator.create(
     instance,
-    instance.mail as never,
+    Reflect.get(instance, 'mail') as never,
     'mail',
     ROUTE_ARGS_METADATA,
     parameters,

@@ -10,6 +10,7 @@ import {
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import {
   chargedBy,
@@ -21,6 +22,8 @@ import {
   RateLimitDecision,
   rateLimitDecisionOf,
   RateLimiter,
+  RateLimitGuard,
+  RateLimitModule,
   type RateLimitModuleOptions,
   RateLimitOverrides,
   type RateLimitRequest,
@@ -59,7 +62,7 @@ const begin = (
 
 describe.each(PLATFORMS)('over %s, a handler is told', (platform) => {
   it('the decision on its request, with what it was charged', async () => {
-    const decisions: Decision[] = [];
+    const decisions: unknown[] = [];
     @Controller()
     class Reports {
       @Get()
@@ -210,6 +213,42 @@ describe.each(PLATFORMS)('over %s, a handler is told', (platform) => {
     expect(app.logs.of('warn').filter((line) => line.includes('@RateLimitDecision'))).toEqual([]);
   });
 
+  it('what its headers say, with the earlier step counted down to the later one', async () => {
+    const store = new StillStore();
+    const said: Decision[] = [];
+    class Saying extends RateLimitGuard {
+      protected override setHeaders(context: ExecutionContext, decision: Decision): void {
+        said.push(decision);
+        super.setHeaders(context, decision);
+      }
+    }
+    const cost = (): number => {
+      store.advance(1000); // between the middleware and the route
+      return 2;
+    };
+    @Controller()
+    class Reports {
+      @Get()
+      @RateLimit({ ...TEN, cost })
+      list(@RateLimitDecision() decision: Decision): Told {
+        expect(decision).toEqual(said.at(-1));
+        return told(decision);
+      }
+    }
+    await using app = await start(platform, {
+      imports: [RateLimitModule.forRoot({ store, middleware: [GLOBAL], guard: false })],
+      controllers: [Reports],
+      providers: [{ provide: APP_GUARD, useClass: Saying }],
+    });
+    const { decision } = await ask(app, '/');
+    expect(decision!.decidedAtMs).toBe(Date.UTC(2024, 0, 1) + 1000);
+    expect(decision!.policies.map(({ policy, resetAfterMs }) => [policy, resetAfterMs])).toEqual([
+      ['all', 3_599_000],
+      ['ten', 3_599_000],
+    ]);
+    expect(said).toHaveLength(2);
+  });
+
   it('the decision at admission, however it waits and whatever it settles', async () => {
     const later: unknown[] = [];
     @Controller()
@@ -351,13 +390,15 @@ describe('the decorator', () => {
   it('says so where it has no parentheses, or stands on a constructor', () => {
     expect(() => {
       class Wrong {
-        list(@(RateLimitDecision as unknown as ParameterDecorator) _: unknown): void {}
+        list(@(RateLimitDecision as unknown as ParameterDecorator) decision: unknown): unknown {
+          return decision;
+        }
       }
       return Wrong;
     }).toThrow('Wrong.list: @RateLimitDecision needs its parentheses: @RateLimitDecision()');
     expect(() => {
       class Wrong {
-        constructor(@RateLimitDecision() _: unknown) {}
+        constructor(@RateLimitDecision() readonly decision: unknown) {}
       }
       return Wrong;
     }).toThrow('Wrong: @RateLimitDecision belongs on a parameter of a method that handles requests');

@@ -22,7 +22,7 @@ export interface ChargedCost {
  * chargedBy(decision); // [{ policy: 'tokens', cost: 120 }]
  * ```
  */
-export function chargedBy(decision: Decision): readonly ChargedCost[] {
+export function chargedBy(decision: Pick<Decision, 'allowed' | 'policies' | 'shadow'>): readonly ChargedCost[] {
   const { allowed, policies, shadow = [] } = decision;
   if (!allowed) return [];
   return [...policies, ...shadow].flatMap((one) => {

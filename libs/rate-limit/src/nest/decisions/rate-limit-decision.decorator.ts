@@ -44,12 +44,17 @@ export function RateLimitDecision(...args: never[]): ParameterDecorator {
   };
 }
 
+/** The indexes of a method's parameters for its decision. */
+export function decisionParameters(type: Type, method: string): readonly number[] {
+  const parameters: unknown = Reflect.getMetadata(ROUTE_ARGS_METADATA, type, method);
+  return Object.values(Object(parameters) as Record<string, { readonly index: number; readonly factory?: unknown }>)
+    .filter(({ factory }) => factory === tellDecision)
+    .map(({ index }) => index);
+}
+
 /** Whether a method has a parameter for its decision. */
 export function asksForDecision(type: Type, method: string): boolean {
-  const parameters: unknown = Reflect.getMetadata(ROUTE_ARGS_METADATA, type, method);
-  return Object.values(Object(parameters) as Record<string, { readonly factory?: unknown }>).some(
-    ({ factory }) => factory === tellDecision,
-  );
+  return decisionParameters(type, method).length > 0;
 }
 
 function wrong(place: string, problem: string): RateLimitConfigError {

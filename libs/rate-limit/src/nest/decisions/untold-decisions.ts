@@ -1,5 +1,4 @@
 import type { LimitableHandler } from '../boot/boot-checks.js';
-import { connectionHandlerOf, isGateway } from '../contexts/ws.js';
 import type { RoutePolicies } from '../routes/route-policies.js';
 import { asksForDecision } from './rate-limit-decision.decorator.js';
 
@@ -11,9 +10,6 @@ export function untoldDecisions(
 ): string[] {
   return handlers.flatMap(({ type, handler, method, adapter, name }) => {
     if (!asksForDecision(type, method)) return [];
-    if (isGateway(type) && handler === connectionHandlerOf(type)) {
-      return `${name}: @RateLimitDecision has no effect there: Nest passes the connection alone, and no parameters`;
-    }
     if (routes.of(type, handler) !== undefined || (hasMiddleware && adapter.type === 'http')) return [];
     return `${name}: @RateLimitDecision is always undefined there, because no policy limits ${adapter.handlers}: add @RateLimit`;
   });
