@@ -17,7 +17,7 @@ import type {
   TimeZoneFunction,
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
-import { whyNoElse } from './else/else-policies.js';
+import { whyNoElse } from './else/why-no-else.js';
 import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
 import { headroomUnder, type PolicyPriority, readPriority } from './priorities/priorities.js';
 import { timeZoneFunction } from './time-zone-function.js';

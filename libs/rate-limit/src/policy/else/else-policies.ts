@@ -5,20 +5,6 @@ import type { ParsedPolicy } from '../parse-policy.js';
 /** The most policies of a row: the first one, and what its `else` leads to. */
 const MAX_ROW = 4;
 
-/** Why a policy cannot have an `else`; undefined when it can, or has none. */
-export function whyNoElse({
-  name,
-  elseName,
-  shadow,
-  block,
-}: Pick<ParsedPolicy, 'name' | 'elseName' | 'shadow' | 'block'>): string | undefined {
-  if (elseName === undefined) return undefined;
-  if (elseName === name) return `else: ${shown(elseName)} is the policy itself: name another one`;
-  if (shadow) return `else has no effect with mode: 'shadow', which rejects nobody: leave it out`;
-  if (block === undefined) return undefined;
-  return `else does not go with blockFor: a client whose requests another policy takes would be blocked all the same`;
-}
-
 /**
  * Checks the policy that an `else` leads to.
  *
