@@ -1,4 +1,5 @@
 import type { OverrideLog } from './override-log.js';
+import type { ReservationLog } from './reservation-log.js';
 import type { RateLimitStore } from './store.js';
 import type { PlainStore } from './memory/plain.js';
 
@@ -33,6 +34,10 @@ export interface StoreTraits {
    * for it.
    */
   readonly overrideLog?: ((keyOf: (part: string) => string) => OverrideLog) | undefined;
+  /**
+   * Opens the log of reservations that expire, under keys with these parts. Undefined: no other process can settle them.
+   */
+  readonly reservationLog?: ((keyOf: (part: string) => string) => ReservationLog) | undefined;
   /** Forgets all states. Undefined: others may use them, too. */
   readonly clear?: (() => void) | undefined;
   /** Decisions on a state that clients without room share. */

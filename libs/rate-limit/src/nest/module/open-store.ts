@@ -7,6 +7,7 @@ import { MemoryStore } from '../../stores/memory/memory.store.js';
 import type { OwnedClient } from '../../stores/redis/clients/client.js';
 import { changedOptions, duplicateRedis, openRedis } from '../../stores/redis/clients/open-redis.js';
 import type { OverrideLog } from '../../stores/override-log.js';
+import type { ReservationLog } from '../../stores/reservation-log.js';
 import { isRedisClient, type RedisClient } from '../../stores/redis/clients/redis-client.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Clock, RateLimitStore, StoreStateChange } from '../../stores/store.js';
@@ -205,6 +206,11 @@ function overrideLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): Ov
   if (overrideLog !== undefined) return overrideLog((part) => keyOf(keyPrefix, 'overrides', `:${part}`));
   const { clock } = store as { readonly clock?: unknown };
   return new MemoryOverrideLog(typeof clock === 'function' ? (clock as Clock) : undefined);
+}
+
+/** The log of reservations that expire; undefined if the store has no place for it. */
+export function reservationLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): ReservationLog | undefined {
+  return traitsOf(store).reservationLog?.((part) => keyOf(keyPrefix, `reservations-${part}`, ''));
 }
 
 /** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */

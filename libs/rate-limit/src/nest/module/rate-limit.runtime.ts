@@ -12,6 +12,7 @@ import { type HeaderSettings, saysUnits } from '../../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../../http/trust-proxy.js';
 import { Fallback } from '../../engine/fallback.js';
 import { LimitExplainer } from '../../engine/explain/limit-explainer.js';
+import { ExpiringReservations } from '../../engine/settling/expiry/expiring-reservations.js';
 import { Leases } from '../../engine/settling/leases.js';
 import { Engine } from '../../engine/engine.js';
 import { PendingCharges } from '../../engine/settling/pending-charges.js';
@@ -29,7 +30,7 @@ import { Monitor } from '../../metrics/monitor.js';
 import type { BoundPolicy } from '../types.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
-import type { RateLimitStore } from '../../stores/store.js';
+import type { Clock, RateLimitStore } from '../../stores/store.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
@@ -46,7 +47,7 @@ import { requestOf } from '../guard/http-context.js';
 import { goneClients, identityChain } from '../guard/identities.js';
 import { type GuardCheck, KnownHandlers } from '../routes/known-handlers.js';
 import { LateIdentities } from '../guard/late-identities.js';
-import { openStore, overridingStore } from './open-store.js';
+import { openStore, overridingStore, reservationLogOf } from './open-store.js';
 import type { CheckedOptions } from '../options/check-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { checkPlans } from '../boot/plan-checks.js';
@@ -96,6 +97,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly forwarded: ForwardedWatch;
   private readonly policies: NamedPolicies<ExecutionContext>;
   private readonly overrideWatch: OverrideWatch;
+  private readonly expiring: ExpiringReservations;
   private readonly fallback: Fallback;
   private readonly traits: StoreTraits;
   private readonly connections = new Connections();
@@ -168,6 +170,19 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       defaults: options,
       kinds: (options.identity ?? []).map(({ kind }) => kind),
     });
+    const { timer } = opened.store;
+    const { clock } = opened.store as { readonly clock?: unknown };
+    this.expiring = new ExpiringReservations(
+      {
+        decide: (charges) => this.engine.decide(charges),
+        settle: (settlements) => layered.settle(settlements),
+        traits: layered.traits,
+        log: reservationLogOf(opened.store, options),
+        timer,
+        nowMs: timer === undefined || typeof clock !== 'function' ? undefined : () => (clock as Clock)() / 1000,
+      },
+      logger,
+    );
     this.limiter = new RateLimiter(
       this.engine,
       named,
@@ -179,6 +194,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       explainer,
       this.policyFunctions.timeZones,
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
+      this.expiring,
     );
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
@@ -249,6 +265,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   async onApplicationShutdown(): Promise<void> {
     this.overrideWatch.stop();
+    this.expiring.close();
     await this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }

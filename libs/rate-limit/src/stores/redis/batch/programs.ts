@@ -1,5 +1,10 @@
 import { hash } from 'node:crypto';
-import { DECISIONS, LEAN as LEAN_TEXTS, OVERRIDES as OVERRIDES_TEXT } from './programs.generated.js';
+import {
+  DECISIONS,
+  LEAN as LEAN_TEXTS,
+  OVERRIDES as OVERRIDES_TEXT,
+  RESERVATIONS as RESERVATIONS_TEXT,
+} from './programs.generated.js';
 
 /** A Lua program. */
 export interface Program {
@@ -26,6 +31,9 @@ export const LEAN: ReadonlyMap<string, Program> = new Map(
 
 /** lua/overrides.lua. */
 export const OVERRIDES: Program = programOf(OVERRIDES_TEXT);
+
+/** lua/reservations.lua. */
+export const RESERVATIONS: Program = programOf(RESERVATIONS_TEXT);
 
 function programOf(text: string): Program {
   return { text, sha1: hash('sha1', text) };
