@@ -60,8 +60,7 @@ export class ReservationSweep {
   async sweep(): Promise<boolean> {
     const { taken, more, malformed, error } = await this.log.takeDue();
     await Promise.all(taken.map(async (settlements) => this.settleOne(settlements)));
-    if (malformed > 0)
-      this.warn(`${malformed} entries of the reservation log were dropped: another program wrote them`);
+    if (malformed > 0) this.say(`${malformed} entries of the reservation log were dropped: another program wrote them`);
     if (error !== undefined) throw error;
     return more;
   }
@@ -70,7 +69,7 @@ export class ReservationSweep {
     await attempt(
       () => this.settle(settlements),
       () => undefined,
-      (error) => this.warn(`An expired reservation stays charged: ${reasonOf(error)}`),
+      (error) => this.say(`An expired reservation stays charged: ${reasonOf(error)}`),
     );
   }
 
@@ -79,10 +78,10 @@ export class ReservationSweep {
     const problem = reasonOf(error);
     if (this.said === problem || (error as Error).name !== 'ReplyError') return;
     this.said = problem;
-    this.warn(`Expired reservations of other processes are not settled: ${problem}`);
+    this.say(`Expired reservations of other processes are not settled: ${problem}`);
   }
 
-  private warn(message: string): void {
+  private say(message: string): void {
     this.warning.warn(withHelp(message, 'FG_RESERVATION_LOG'));
   }
 }
