@@ -176,6 +176,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       {
         decide: (charges) => this.engine.decide(charges),
         settle: (settlements) => layered.settle(settlements),
+        within: (answer) => opened.deadlines.within(answer),
         traits: layered.traits,
         log: reservationLogOf(opened.store, options),
         timer,

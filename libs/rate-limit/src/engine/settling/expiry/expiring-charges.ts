@@ -1,10 +1,14 @@
 import type { LoggedReservation } from '../../../stores/reservation-log.js';
 import { RateLimitStoreError } from '../../../stores/store.js';
 import { type Answer, andThen } from '../../../util/answer.js';
+import { isPromise } from '../../../util/is-promise.js';
 import type { Receipt } from '../../judgement.js';
 import { ReservedCharges } from '../reserved-charges.js';
 import type { Settlement, Settler } from '../reservation.js';
 import type { Due, DueQueue } from './due-queue.js';
+
+/** Rejects where an answer is late. */
+export type Within = <T>(answer: Promise<T>) => Promise<T>;
 
 /**
  * The charges of one reservation that expires. Its caller, its expiry or another process settles them, and only one of these does.
@@ -18,6 +22,7 @@ export class ExpiringCharges implements Settler, Due {
    * @param receipts at least one
    * @param finalCosts those of the receipts at the expiry, none larger than its charge
    * @param logged undefined: no other process can settle them
+   * @param within keeps the deadline of settlements
    */
   constructor(
     receipts: readonly Receipt[],
@@ -25,6 +30,7 @@ export class ExpiringCharges implements Settler, Due {
     readonly dueAtMs: number,
     private readonly queue: DueQueue,
     private readonly logged: LoggedReservation | undefined,
+    private readonly within: Within,
   ) {
     this.reserved = new ReservedCharges(receipts);
     queue.add(this);
@@ -35,6 +41,13 @@ export class ExpiringCharges implements Settler, Due {
   }
 
   settle(finalCost: number): Answer<Settlement> {
+    const answer = this.settleOnce(finalCost);
+    if (!isPromise(answer)) return answer;
+    // A settlement that is late is still made once the log and the store answer.
+    return this.within(answer).catch((error: unknown) => this.failed(this.reserved.unsettled(), error));
+  }
+
+  private settleOnce(finalCost: number): Answer<Settlement> {
     const { queue, reserved } = this;
     queue.remove(this);
     // A busy event loop may run the settlement before the timer.

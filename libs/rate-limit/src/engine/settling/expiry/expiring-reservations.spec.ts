@@ -85,11 +85,17 @@ interface Pod {
 /** A pod on a store. */
 function podOn(
   store: VirtualStore,
-  { log, traits, sweepMs = 1e9 }: { log?: ReservationLog; traits?: Partial<StoreTraits>; sweepMs?: number } = {},
+  {
+    log,
+    traits,
+    sweepMs = 1e9,
+    deadlineMs = 60 * SECOND,
+  }: { log?: ReservationLog; traits?: Partial<StoreTraits>; sweepMs?: number; deadlineMs?: number } = {},
 ): Pod {
   const warnings: string[] = [];
   const logger = { log: () => undefined, warn: (text: string) => void warnings.push(text), error: () => undefined };
-  const layered = new LayeredStore({ store, deadlines: new Deadlines(SECOND) }, logger);
+  const deadlines = new Deadlines(deadlineMs);
+  const layered = new LayeredStore({ store, deadlines }, logger);
   const fallback = new Fallback({ onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 1e6 }, logger);
   const engine = new Engine('rl', layered, fallback, new Monitor({}, logger));
   const { virtualClock } = store;
@@ -97,6 +103,7 @@ function podOn(
     {
       decide: (charges) => engine.decide(charges),
       settle: (settlements) => layered.settle(settlements),
+      within: (answer) => deadlines.within(answer),
       traits: { ...layered.traits, ...traits },
       log,
       timer: store.timer,
@@ -307,6 +314,31 @@ describe('in a fleet', () => {
     expect(unknown.pods[0]!.warnings).toContainEqual(
       expect.stringMatching(/^A reservation stays charged if this process dies: lost/),
     );
+  });
+
+  it('a settlement keeps the deadline where the log does not, and is made later', async () => {
+    const clock = new VirtualClock();
+    const store = new VirtualStore(clock);
+    let answer: (outcome: 'well') => void;
+    const hanging = new Promise<'well'>((resolve) => {
+      answer = resolve;
+    });
+    const log = new SharedLog(
+      () => clock.nowMicroseconds,
+      (what) => (what === 'claim' ? hanging : Promise.resolve('well')),
+    );
+    const { reserve } = podOn(store, { log, deadlineMs: 20 });
+    const [one, two] = [await reserve({ atExpiry: 'cancel' }), await reserve({ atExpiry: 'cancel' })];
+    expect(await one.settle(3)).toMatchObject({
+      settledBy: 'none',
+      error: { message: 'the store gave no answer within 20 ms' },
+    });
+    clock.advance('61s');
+    expect(await two.settle(4)).toMatchObject({ settledBy: 'none', error: expect.any(Error) });
+    expect(usedOf(store)).toBe(20);
+    answer!('well');
+    await turns();
+    expect(usedOf(store)).toBe(7);
   });
 
   // Settlements, expiries and the sweeps of 4 pods, in any order, with calls that are lost: what stays charged is what was answered.

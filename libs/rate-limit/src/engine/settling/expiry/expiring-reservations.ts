@@ -13,7 +13,7 @@ import type { PolicyCharge } from '../../policy-charge.js';
 import { Reservation } from '../reservation.js';
 import { ReservedCharges } from '../reserved-charges.js';
 import { DueQueue } from './due-queue.js';
-import { ExpiringCharges } from './expiring-charges.js';
+import { ExpiringCharges, type Within } from './expiring-charges.js';
 import type { Expiry } from './expiry.js';
 import { ReservationSweep } from './reservation-sweep.js';
 
@@ -24,6 +24,8 @@ export interface ExpirySettings {
   readonly decide: (charges: readonly PolicyCharge[]) => Answer<Judgement>;
   /** Settles in the store. */
   readonly settle: (settlements: readonly ChargeSettlement[]) => Answer<readonly (SettledCharge | undefined)[]>;
+  /** Keeps the deadline of settlements. */
+  readonly within: Within;
   readonly traits: Pick<StoreTraits, 'isLocal'>;
   /** Undefined: the store has no place for it. */
   readonly log: ReservationLog | undefined;
@@ -72,7 +74,10 @@ export class ExpiringReservations {
     const finalCosts = reserved.map(({ proof }) => finalCost ?? proof.cost);
     const logged = finalCost === undefined ? undefined : this.logged(reserved, finalCost, after);
     const dueAtMs = queue.nowMs() + after / MICROSECONDS;
-    return new Reservation(decision, new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged));
+    return new Reservation(
+      decision,
+      new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within),
+    );
   }
 
   /** Writes a reservation into the log; undefined if other processes need not, or cannot, settle it. */
