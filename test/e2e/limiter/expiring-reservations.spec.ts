@@ -104,7 +104,7 @@ describe.each(STORES)('a reservation that expires, %s', (_, options) => {
       ],
       [
         { expiry: '1m' },
-        "'expiry' is not an option of RateLimiter.reserve; the options are cost, plan, timeZone, expires and atExpiry",
+        "'expiry' is not an option of RateLimiter.reserve; the options are cost, plan, timeZone, priority, expires and atExpiry",
       ],
     ];
     for (const [given, message] of wrong) {
