@@ -49,7 +49,7 @@ export const procedures = {
     const one = async (): Promise<void> => {
       const reservation = await limiter.reserve(BUDGET, ADA, { cost, expires: expiresMs, atExpiry });
       const final = random(cost + 3);
-      await sleep(expiresMs * 0.8 + random(expiresMs * 0.4));
+      await sleep(random(2) * expiresMs * 0.9 + random(expiresMs * 0.3)); // half of them long before
       const settlement = await reservation.settle(final);
       if (settlement.settledBy !== 'store') throw new Error(JSON.stringify(settlement));
       if (settlement.expired === true) expired++;
