@@ -41,6 +41,7 @@ const BESIDES = [
   'test/bypass/missing-identity',
   'test/client/crowd',
   'test/concurrency/blocks',
+  'test/concurrency/expiring',
   'test/concurrency/leases',
   'test/concurrency/shards',
   'test/concurrency/virtual-prefetch',

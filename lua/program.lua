@@ -8,7 +8,7 @@
 --          ask: what has to fit, from 1: the cost and the headroom; take: the cost that an allowed request is charged, 0 for a peek
 --          A reservation's policy ends with 1 where the algorithm has a refund marker: its reply is longer.
 --          algorithm 'shadow:token-bucket': the charge is made if the request is allowed and it fits, and rejects nobody
---          algorithm 'block': the block of the charge before it, which counts that charge's rejections
+--          algorithm 'block', or 'escalating-block': the block of the charge before it, which counts that charge's rejections
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request). Without a number the row settles
 --          charges that were made before; their policies have cost 1
@@ -66,6 +66,9 @@ local function build(algorithm)
   --- @choose algorithm "algorithms/*.lua"
   if algorithm == 'block' then
     --- @include "block.lua"
+  end
+  if algorithm == 'escalating-block' then
+    --- @include "escalating-block.lua"
   end
   --- @include "shadow.lua"
 end

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MemoryStore, type Policy } from 'nestjs-floodgate';
-import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
+import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/escalating-block.js';
+import { type AnyBlockAlgorithm, BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { Processes } from '../support/processes/processes.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -27,28 +28,42 @@ afterAll(async () => {
 });
 
 /** Repeats the requests one by one in this process. Of two rejections in one microsecond, the one that waits longer is the later. */
-function replay(history: readonly Seen[], policy: Policy): Seen[] {
+function replay(history: readonly Seen[], policy: Policy, algorithmOfBlock: AnyBlockAlgorithm): Seen[] {
   const clock = new TestClock();
   const store = new MemoryStore({ clock: clock.read });
-  const block = { key: 'block', algorithm: new BlockAlgorithm(AFTER, BLOCK), cost: 1 };
+  const block = { key: 'block', algorithm: algorithmOfBlock, cost: 1 };
   const algorithm = algorithmOf(policy);
   return history.map((seen) => {
     clock.now = seen.at;
     const { at, charges } = store.consume([{ key: 'key', algorithm, cost: 1, block }]);
-    const { blockedFor: _, ...verdict } = charges[0]!;
+    const { blockedFor: _, blockStep: __, ...verdict } = charges[0]!;
     return { at, ...verdict };
   });
 }
 
-it('processes that hammer one key are blocked once for each 50 rejections, to the microsecond', async () => {
-  const policy = { name: 'door', algorithm: 'token-bucket', capacity: 20, refill: 400 } as const;
-  const door: Policy = { ...policy, blockFor: BLOCK / 1000, blockAfter: AFTER };
-  const histories = await processes.all('hammer', (i) => ({ policy: door, forMs: 1500, inFlight: IN_FLIGHT[i]! }));
-  const history = merge(histories.map(parse)).toSorted(
-    (a, b) =>
-      a.at - b.at || Number(b.allowed) - Number(a.allowed) || b.remaining - a.remaining || a.retryAfter - b.retryAfter,
-  );
-  expect(history.filter(({ retryAfter }) => retryAfter === BLOCK).length).toBeGreaterThan(1);
-  expect(history.filter(({ allowed }) => allowed).length).toBeGreaterThan(40);
-  expect(replay(history, policy)).toEqual(history);
-}, 60_000);
+it.each([
+  ['begin a block', [BLOCK], new BlockAlgorithm(AFTER, BLOCK)],
+  ['climb a step', [BLOCK / 2, BLOCK, 2 * BLOCK], new EscalatingBlockAlgorithm(AFTER, [BLOCK / 2, BLOCK, 2 * BLOCK])],
+])(
+  'processes that hammer one key %s for each 50 rejections, to the microsecond',
+  async (_, durations, block) => {
+    // Each case has keys of its own.
+    const policy = { name: `door-${durations.length}`, algorithm: 'token-bucket', capacity: 20, refill: 400 } as const;
+    const blockFor = durations.map((duration) => duration / 1000);
+    const door: Policy = { ...policy, blockFor, blockAfter: AFTER };
+    const histories = await processes.all('hammer', (i) => ({ policy: door, forMs: 1500, inFlight: IN_FLIGHT[i]! }));
+    const history = merge(histories.map(parse)).toSorted(
+      (a, b) =>
+        a.at - b.at ||
+        Number(b.allowed) - Number(a.allowed) ||
+        b.remaining - a.remaining ||
+        a.retryAfter - b.retryAfter,
+    );
+    for (const duration of durations)
+      expect(history.filter(({ retryAfter }) => retryAfter === duration).length).toBeGreaterThan(0);
+    expect(history.filter(({ retryAfter }) => retryAfter === durations.at(-1)).length).toBeGreaterThan(1);
+    expect(history.filter(({ allowed }) => allowed).length).toBeGreaterThan(40);
+    expect(replay(history, policy, block)).toEqual(history);
+  },
+  60_000,
+);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
+import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/escalating-block.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/charge.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
@@ -146,6 +147,68 @@ describe('the expiry of a block in Redis', () => {
   it('leaves no key behind where nothing was rejected', async () => {
     await ask(new RedisStore(redis.client));
     expect(await redis.client.exists('block')).toBe(0);
+  });
+
+  it('keeps the state of a single duration as it was: an instant and a number', async () => {
+    const store = new RedisStore(redis.client, { clock: () => ORIGIN });
+    await ask(store, { cost: 2 });
+    expect(await redis.client.get('block')).toBe(`${ORIGIN + 90 * SECOND + 1}1`);
+  });
+
+  describe('that escalates', () => {
+    const FIRST = 10 * SECOND;
+    const LONGEST = 90 * SECOND + 1;
+    const escalating = { key: 'block', algorithm: new EscalatingBlockAlgorithm(3, [FIRST, LONGEST]), cost: 1 };
+    const rejected = (store: RedisStore) => ask(store, { cost: 2, block: escalating });
+
+    it('with the Redis clock is the end of the second in which the step is forgotten, and nothing else moves it', async () => {
+      const store = new RedisStore(redis.client);
+      const secondOf = (at: number): number => Math.ceil(at / SECOND) * 1000;
+      const { at: first } = await rejected(store);
+      expect(await expiryOf(redis.client, 'block')).toBe(secondOf(first + FIRST));
+      await rejected(store);
+      expect(await expiryOf(redis.client, 'block')).toBe(secondOf(first + FIRST));
+      const { at: begun } = await rejected(store);
+      const forgotten = secondOf(begun + FIRST + LONGEST);
+      for (let i = 0; i < 3; i++) {
+        expect(await expiryOf(redis.client, 'block')).toBe(forgotten);
+        await rejected(store);
+      }
+      await ask(store, { cost: 0, block: { ...escalating, cost: 0 } });
+      expect(await expiryOf(redis.client, 'block')).toBe(forgotten);
+    });
+
+    it('with another clock is a minute later, whether the step or a count lasts longer', async () => {
+      const clock = new TestClock(ORIGIN);
+      const store = new RedisStore(redis.client, { clock: clock.read });
+      const expectKept = async (microseconds: number): Promise<void> => {
+        const kept = Math.ceil(microseconds / 1000) + 60_000;
+        const ttl = await redis.client.pttl('block');
+        expect(ttl).toBeLessThanOrEqual(kept);
+        expect(ttl).toBeGreaterThan(kept - 1_000);
+      };
+      for (let i = 0; i < 3; i++) await rejected(store);
+      await expectKept(FIRST + LONGEST);
+      clock.now = ORIGIN + FIRST + LONGEST - 2 * FIRST;
+      await rejected(store);
+      await expectKept(2 * FIRST);
+      // The next count outlives the step.
+      clock.now = ORIGIN + FIRST + LONGEST - 1;
+      await rejected(store);
+      await expectKept(FIRST);
+      const state = (await redis.client.get('block'))!;
+      expect([state.length, state.endsWith('011')]).toEqual([35, true]);
+      // Once the step is forgotten, the state no longer has it.
+      clock.now += 1;
+      await rejected(store);
+      expect(await redis.client.get('block')).toBe(`${clock.now - 1 + FIRST}${'0'.repeat(16)}002`);
+      await expectKept(FIRST - 1);
+    });
+
+    it('leaves no key behind where nothing was rejected', async () => {
+      await ask(new RedisStore(redis.client), { block: escalating });
+      expect(await redis.client.exists('block')).toBe(0);
+    });
   });
 });
 

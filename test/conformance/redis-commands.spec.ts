@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { OVERRIDES, REPORTS } from '../../libs/rate-limit/src/stores/redis/batch/programs.generated.js';
+import { OVERRIDES, REPORTS, RESERVATIONS } from '../../libs/rate-limit/src/stores/redis/batch/programs.generated.js';
 import { openRedis } from '../../libs/rate-limit/src/stores/redis/clients/open-redis.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
@@ -14,7 +14,7 @@ const OLDEST = '6.2.0';
 const redis = useRedis([], { installed: true });
 
 /** The commands of the programs, each written as the first argument of `redis.call`. */
-const PROGRAM = [...PROGRAMS, OVERRIDES, REPORTS].join('\n');
+const PROGRAM = [...PROGRAMS, OVERRIDES, REPORTS, RESERVATIONS].join('\n');
 const CALLS = Array.from(PROGRAM.matchAll(/redis\.p?call\(([^,)]*)/g), ([, first]) => first!);
 const called = new Set(CALLS.flatMap((first) => Array.from(first.matchAll(/'([A-Z]{3,})'/g), ([, name]) => name!)));
 /** Those that the store itself sends through a client, or on a new connection. */

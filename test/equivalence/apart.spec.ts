@@ -2,8 +2,8 @@ import { describe, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { assert, asyncProperty, property } from 'fast-check';
 import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
-import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
 import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { blockOf } from '../../libs/rate-limit/src/policy/block-for.js';
 import { peekOf, takes } from '../../libs/rate-limit/src/stores/charge.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
@@ -13,6 +13,7 @@ import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { giveToThree } from './give-to-three.js';
+import { TextbookBlocks } from './textbook-blocks.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
 
 /** Each history asks Redis many times. */
@@ -25,7 +26,7 @@ interface Apart {
   readonly shadow: boolean;
   /** Whether its charges are settled later: policies with `countIf` or `settle`. */
   readonly reserve: boolean;
-  readonly block: { readonly after: number; readonly duration: number } | undefined;
+  readonly block: { readonly after: number; readonly durations: readonly number[] } | undefined;
 }
 
 interface ApartHistory {
@@ -35,9 +36,13 @@ interface ApartHistory {
 
 const SECOND = 1_000_000;
 
+const DURATIONS = [1_000, SECOND, 60 * SECOND, 600 * SECOND, 86_400 * SECOND];
 const blocks = fc.record({
   after: fc.constantFrom(1, 1, 2, 3, 7),
-  duration: fc.constantFrom(1_000, SECOND, 60 * SECOND, 600 * SECOND, 86_400 * SECOND),
+  durations: fc.oneof(
+    fc.constantFrom(...DURATIONS).map((duration) => [duration]),
+    fc.subarray(DURATIONS, { minLength: 2 }),
+  ),
 });
 
 function apartHistories(name: AlgorithmName): fc.Arbitrary<ApartHistory> {
@@ -64,9 +69,13 @@ function forwardHistories(name: AlgorithmName): fc.Arbitrary<ApartHistory> {
   );
 }
 
+const fail = (problem: string): never => {
+  throw new Error(problem);
+};
+
 /** The history's pool, with shadows and blocks. */
 function poolOf({ history, apart }: ApartHistory, prefix: string): Charge[][] {
-  const counting = apart.map((one) => one.block && new BlockAlgorithm(one.block.after, one.block.duration));
+  const counting = apart.map((one) => one.block && blockOf({}, one.block.durations, one.block.after, fail));
   return chargesOf(history, prefix).map((charges) =>
     charges.map((charge): Charge => {
       const place = Number(charge.key.split(':')[1]);
@@ -99,25 +108,6 @@ function withoutKeys(verdicts: readonly Verdict[]): unknown[] {
       },
     })),
   }));
-}
-
-/** Blocks as the documentation has them: at most one object for each key. */
-class TextbookBlocks {
-  private readonly counted = new Map<string, { count: number; ends: number }>();
-
-  /** Microseconds until the block of a charge ends; 0 without one. */
-  left({ block }: Charge, now: number): number {
-    const known = this.counted.get(block?.key ?? '');
-    return known !== undefined && known.count >= block!.algorithm.after ? Math.max(0, known.ends - now) : 0;
-  }
-
-  rejected({ block }: Charge, now: number): void {
-    const { after, duration } = block!.algorithm;
-    let known = this.counted.get(block!.key);
-    if (known === undefined || known.ends <= now)
-      this.counted.set(block!.key, (known = { count: 0, ends: now + duration }));
-    if (++known.count === after) known.ends = now + duration;
-  }
 }
 
 const plain = ({ key, algorithm, cost, headroom = 0 }: Charge, mode: 'take' | 'peek' = 'take'): Charge => ({
@@ -167,7 +157,11 @@ class Oracle {
     if (left === 0) return own;
     const { resetAfter, retryAfter } = own;
     const [reset, retry] = [Math.max(left, resetAfter), Math.max(left, retryAfter)];
-    return { allowed: false, remaining: 0, resetAfter: reset, retryAfter: retry, delay: 0, blockedFor: left };
+    const blocked = { allowed: false, remaining: 0, resetAfter: reset, retryAfter: retry, delay: 0, blockedFor: left };
+    // A single duration has no steps.
+    return charge.block.algorithm.durations.length === 1
+      ? blocked
+      : { ...blocked, blockStep: this.blocks.step(charge, at) };
   }
 }
 

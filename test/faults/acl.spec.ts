@@ -114,6 +114,29 @@ describe('a Redis user with the least rights', () => {
     },
   );
 
+  it('keeps the log of reservations that expire with the rights of docs/redis.md, and warns without them', async () => {
+    const monthly: Policy = { name: 'monthly', algorithm: 'fixed-window', limit: 10, window: '300d' };
+    const reserve = { cost: 5, expires: '1m', atExpiry: 'cancel' } as const;
+    const entries = async (): Promise<number> => {
+      const keys = await admin.keys('rl:{reservations-*');
+      return (await Promise.all(keys.map((key) => admin.zcard(key)))).reduce((sum, count) => sum + count, 0);
+    };
+    const more = ['zcard', 'zadd', 'pttl', 'zrem', 'zrangebyscore'];
+    for (const missing of [undefined, 'zcard', 'zadd', 'pttl']) {
+      await admin.flushall();
+      await grant([...RIGHTS, ...more.filter((right) => right !== missing)]);
+      await using pod = await startPod();
+      const reservation = await pod.limiter.reserve(monthly, ADA, reserve);
+      await delay(100);
+      expect(await entries()).toBe(missing === undefined ? 1 : 0);
+      expect(await reservation.settle(2)).toMatchObject({ settledBy: 'store', policies: [{ refunded: 3 }] });
+      expect(await entries()).toBe(0);
+      const warnings = pod.app.logs.of('warn').join();
+      const warned = /^A reservation stays charged if this process dies: .*(?:can't run this command|NOPERM)/;
+      expect(warnings).toMatch(missing === undefined ? /^$/ : warned);
+    }
+  });
+
   it('decides without the right to get, too, which an older version did not need', async () => {
     await grant(RIGHTS.filter((right) => right !== 'get'));
     await using pod = await startPod();

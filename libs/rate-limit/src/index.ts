@@ -1,5 +1,8 @@
 export { RateLimit, type RoutePolicyOptions } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
+export { RateLimitDecision } from './nest/decisions/rate-limit-decision.decorator.js';
+export { rateLimitDecisionOf } from './nest/decisions/decision-of.js';
+export { chargedBy, type ChargedCost } from './engine/charged-by.js';
 export { RateLimitModule } from './nest/module/rate-limit.module.js';
 export type { PlanOptions, RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
@@ -36,6 +39,7 @@ export type {
 export { Lease } from './engine/settling/lease.js';
 export type { LimiterPolicy } from './engine/calls/call-policies.js';
 export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './engine/settling/reservation.js';
+export type { AtExpiry, ExpiryOptions } from './engine/settling/expiry/expiry.js';
 export {
   LimiterClosedError,
   LimiterUnavailableError,

@@ -16,8 +16,8 @@ local function read(raw, policy)
 end
 
 local function room(level, policy)
-  local ask, limit = policy[2], policy[4]
-  return floor((limit - level.count) / ask)
+  local ask, take = policy[2], policy[3]
+  return floor((policy[4] - level.count - ask) / (take > 0 and take or ask)) + 1
 end
 
 local function charge(level, policy, times, rejected, reply)

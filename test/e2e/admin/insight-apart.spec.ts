@@ -33,6 +33,10 @@ class Door {
   @RateLimit({ ...LOGIN, name: 'shadow', mode: 'shadow' })
   shadow(): void {}
 
+  @Get('again')
+  @RateLimit({ ...LOGIN, name: 'again', blockFor: ['1m', '10m'] })
+  again(): void {}
+
   @Get('planned')
   @RateLimit(PLANNED)
   planned(): void {}
@@ -59,7 +63,7 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
     const table = http.app.get(RateLimiter).table();
     const brief = ({ name, mode, candidateOf, blockForMs, blockAfter }: (typeof table.named)[number]) =>
       [name, mode, candidateOf, blockForMs, blockAfter] as const;
-    expect(table.routes.map((route) => route.limited)).toEqual([true, true, false, true]); // one is under a shadow alone
+    expect(table.routes.map((route) => route.limited)).toEqual([true, true, false, true, true]); // one is under a shadow alone
     expect(table.routes.map(({ policies }) => policies.map(brief))).toEqual([
       [['login', 'enforce', null, 600_000, 2]],
       [
@@ -67,6 +71,7 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
         ['tried.candidate', 'shadow', 'tried', null, null],
       ],
       [['shadow', 'shadow', null, 600_000, 2]],
+      [['again', 'enforce', null, [60_000, 600_000], 2]],
       [
         ['planned', 'enforce', null, 3_600_000, 1],
         ['planned.candidate', 'shadow', 'planned', 3_600_000, 1],
@@ -102,7 +107,7 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
         level: null,
         override: null,
         decidedBy: 'store',
-        block: { since: new Date(Math.floor(began)).toISOString(), until },
+        block: { since: new Date(Math.floor(began)).toISOString(), until, step: 1 },
         rejectedSince: new Date(Math.floor(began)).toISOString(),
         retryAfterMs: 600_000 - 59_999.25,
         passesAt: until,
@@ -216,9 +221,17 @@ describe.each(PLATFORMS)('over %s, a policy in shadow or with blockFor', (platfo
       expect((await limiter.explain(null, ADA)).policies[0]).toMatchObject({ policy: 'codes', outcome: 'blocked' });
       await limiter.reset('codes', ADA);
       expect((await limiter.explain(null, ADA)).policies).toMatchObject(
-        ['login', 'codes', 'codes.candidate', 'tried', 'tried.candidate', 'shadow', 'planned', 'planned.candidate'].map(
-          (policy) => ({ policy, isRejected: policy === 'login' }),
-        ),
+        [
+          'login',
+          'codes',
+          'codes.candidate',
+          'tried',
+          'tried.candidate',
+          'shadow',
+          'again',
+          'planned',
+          'planned.candidate',
+        ].map((policy) => ({ policy, isRejected: policy === 'login' })),
       );
     },
   );

@@ -1,7 +1,8 @@
+import { type Algorithm, isWhole } from './algorithm.js';
 import { CONCURRENCY } from './concurrency.js';
 import { FIXED_WINDOW } from './fixed-window.js';
 import { LEAKY_BUCKET } from './leaky-bucket.js';
-import type { AlgorithmDefinition } from './options.js';
+import { type AlgorithmDefinition, MAX_COUNT } from './options.js';
 import { SLIDING_WINDOW_COUNTER } from './sliding-window-counter.js';
 import { SLIDING_WINDOW_LOG } from './sliding-window-log.js';
 import { TOKEN_BUCKET } from './token-bucket.js';
@@ -30,4 +31,13 @@ const BY_NAME: ReadonlyMap<unknown, AlgorithmDefinition> = new Map(
 /** The definition of the algorithm with this name; undefined if there is none. */
 export function algorithmEntry(name: unknown): AlgorithmDefinition | undefined {
   return BY_NAME.get(name);
+}
+
+/**
+ * Makes an algorithm from its name, limit and rate, as a process has written them; undefined for what no process can have written.
+ */
+export function algorithmOfRate(name: unknown, limit: unknown, rate: unknown): Algorithm | undefined {
+  if (typeof rate !== 'string' || !isWhole(limit, 1, MAX_COUNT)) return undefined;
+  const made = algorithmEntry(name)?.ofRate?.(limit as number, rate);
+  return made?.rate === rate && made.limit === limit ? made : undefined;
 }

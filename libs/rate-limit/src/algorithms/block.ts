@@ -15,6 +15,31 @@ export interface BlockLevel {
   /** Microseconds until it ends; 0 when nothing is counted. */
   readonly left: number;
   readonly count: number;
+  /** Which of its durations the block lasts, from 1; absent where there is one duration only. */
+  readonly step?: number;
+}
+
+/** What a store needs of a block, whether it escalates or not. */
+export interface AnyBlockAlgorithm {
+  readonly name: string;
+  /** Names the kind of block in keys. It must never change. */
+  readonly code: string;
+  readonly maxCost: number;
+  /** Identifies the numbers in keys. */
+  readonly rate: string;
+  readonly after: number;
+  /** Microseconds that a block lasts: the first one, the second one, and so on. */
+  readonly durations: readonly number[];
+  readonly limit: number;
+  readonly wire: WireFormat<BlockLevel>;
+  readonly footprint?: Footprint<Block>;
+  isAhead(state: Block, now: number, maxSkew: number): boolean;
+  read(state: Block | undefined, now: number, maxSkew: number): BlockLevel;
+  fits(level: BlockLevel): boolean;
+  charge(level: BlockLevel): BlockLevel;
+  write(level: BlockLevel, now: number, state?: Block): Block;
+  expiresAt(level: BlockLevel, now: number): number;
+  remaining(level: BlockLevel): number;
 }
 
 const OPEN: BlockLevel = { left: 0, count: 0 };
@@ -25,13 +50,15 @@ const OPEN: BlockLevel = { left: 0, count: 0 };
  * Rejections count together for `duration` from the first one on. The last of `after` rejections begins a block of `duration`,
  * which later requests do not extend.
  */
-export class BlockAlgorithm {
+export class BlockAlgorithm implements AnyBlockAlgorithm {
   readonly name = 'block';
+  readonly code = 'bl';
   readonly maxCost = 1;
   /** Identifies the numbers in keys. */
   readonly rate: string;
   readonly wire: WireFormat<BlockLevel>;
   readonly footprint?: Footprint<Block>;
+  readonly durations: readonly number[];
 
   /**
    * @param after rejections until the block: at least 1
@@ -42,6 +69,7 @@ export class BlockAlgorithm {
     readonly duration: number,
   ) {
     this.rate = `${after}@${duration}`;
+    this.durations = [duration];
     this.wire = {
       program: 'block',
       numbers: [after, duration],

@@ -1,5 +1,5 @@
 import { MAX_COUNT } from './options.js';
-import type { ExactRate } from './rate.js';
+import { type ExactRate, isCountable } from './rate.js';
 import type { Algorithm, AlgorithmName } from './algorithm.js';
 import { type Footprint, STATE_BYTES } from './capabilities/footprint.js';
 import { BucketOverdraft } from './capabilities/overdraft.js';
@@ -27,6 +27,18 @@ export const BUCKET_FOOTPRINT: Footprint<Instant> = {
   // A state counts what was refunded until no receipt needs it any more.
   outlives: ({ tail }, now) => tail !== undefined && now < tail.keep,
 };
+
+/**
+ * The rate of a bucket whose `rate` is this text; undefined for a text that no bucket of this limit has.
+ *
+ * @param places the tokens or departures that the bucket counts
+ */
+export function bucketRateOf(rate: string, limit: number, places: number): ExactRate | undefined {
+  const [, capacity, p, q] = /^(\d{1,16})@(\d{1,16})\/(\d{1,16})$/.exec(rate) ?? [];
+  const [tokens, microseconds] = [Number(p), Number(q)];
+  if (Number(capacity) !== limit || !isCountable(tokens, microseconds, places)) return undefined;
+  return { tokens, microseconds, rounded: false };
+}
 
 /**
  * The common part of the token bucket and the leaky bucket: a debt that is paid off at a constant rate and never exceeds

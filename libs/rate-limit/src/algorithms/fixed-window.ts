@@ -1,6 +1,13 @@
 import type { Algorithm } from './algorithm.js';
 import { Calendar, CALENDAR_UNITS, isCalendarUnit, isTimeZone } from './calendar.js';
-import { type AlgorithmDefinition, MAX_COUNT, OptionProblem, type OptionReader, readWindow } from './options.js';
+import {
+  type AlgorithmDefinition,
+  MAX_COUNT,
+  OptionProblem,
+  type OptionReader,
+  readWindow,
+  windowOfRate,
+} from './options.js';
 import { nameShown, shown } from '../util/config-error.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { CountedOverdraft } from './capabilities/overdraft.js';
@@ -21,6 +28,13 @@ export const FIXED_WINDOW = {
     return new CalendarWindows(limit, calendar, options.value('window', hasZoneOfRequest, ''));
   },
   withPrefetch: (windows): Algorithm => windows,
+  ofRate: (limit, rate): Algorithm | undefined => {
+    const [unit, zone] = rate.split('@', 2);
+    if (isCalendarUnit(unit))
+      return isTimeZone(zone) ? new CalendarWindows(limit, new Calendar(unit, zone)) : undefined;
+    const window = windowOfRate(rate, 1);
+    return window === undefined ? undefined : new FixedWindow(limit, window);
+  },
 } as const satisfies AlgorithmDefinition;
 
 /** Common spellings of the units. */

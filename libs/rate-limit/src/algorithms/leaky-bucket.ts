@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import { Bucket } from './bucket.js';
+import { Bucket, bucketRateOf } from './bucket.js';
 import { BucketShares } from './capabilities/bucket-shares.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readRate } from './options.js';
 import type { ExactRate } from './rate.js';
@@ -12,6 +12,10 @@ export const LEAKY_BUCKET = {
   create: (options: OptionReader): Algorithm => {
     const capacity = options.whole('capacity', MAX_COUNT);
     return new LeakyBucket(capacity, readRate(options, 'drain', capacity + 1));
+  },
+  ofRate: (limit, rate): Algorithm | undefined => {
+    const drain = bucketRateOf(rate, limit, limit + 1);
+    return drain === undefined ? undefined : new LeakyBucket(limit, drain);
   },
   whyNoPrefetch: 'each request waits for a departure slot of its own, which only the store can give',
 } as const satisfies AlgorithmDefinition;

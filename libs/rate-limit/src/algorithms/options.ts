@@ -28,6 +28,11 @@ export interface AlgorithmDefinition {
   readonly leases?: boolean;
   /** Checks the options and makes the algorithm. */
   readonly create: (options: OptionReader) => Algorithm;
+  /**
+   * Makes the algorithm again from its `limit` and its `rate`, for a process that settles what another one has charged; undefined for a
+   * rate that it cannot have written. Without it, a reservation that expires is settled by its own process alone.
+   */
+  readonly ofRate?: (limit: number, rate: string) => Algorithm | undefined;
   /** Makes the variant whose pods prefetch tokens for `length` microseconds. Without it a policy has no prefetch. */
   readonly withPrefetch?: (algorithm: Algorithm, length: number) => Algorithm;
   /** Why there is no `withPrefetch`, as in `prefetch is not for a leaky-bucket: <why>`. */
@@ -74,6 +79,12 @@ export function readWindow(options: OptionReader, weight: number): number {
     return window;
   };
   return options.value('window', read, wanted);
+}
+
+/** The window that an algorithm has as its rate, in microseconds; undefined for another rate, and where `weight` of them are too long. */
+export function windowOfRate(rate: string, weight: number): number | undefined {
+  const window = /^\d{1,16}$/.test(rate) ? Number(rate) : 0;
+  return window >= 1 && window <= Math.min(HUNDRED_YEARS, Math.floor(2 ** 52 / weight)) ? window : undefined;
 }
 
 /** A month has no length of its own, and a window of days that begin at midnight is no duration. */

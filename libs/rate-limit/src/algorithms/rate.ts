@@ -19,6 +19,11 @@ const MAX_TOKENS = 100_000_000n;
 const MAX_FULL = 2n ** 52n;
 const HUNDRED_YEARS = 36_525n * 86_400_000_000n;
 
+/** Whether a bucket of `places` tokens can count `tokens` per `microseconds` exactly. */
+export function isCountable(tokens: number, microseconds: number, places: number): boolean {
+  return tokens >= 1 && tokens <= Number(MAX_TOKENS) && microseconds >= 1 && microseconds * places <= Number(MAX_FULL);
+}
+
 /** More characters than any rate that can be counted needs. */
 const LONGEST_DECIMAL = 500;
 const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;

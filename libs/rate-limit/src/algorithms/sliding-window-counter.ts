@@ -3,7 +3,7 @@ import type { Footprint } from './capabilities/footprint.js';
 import { CountedOverdraft } from './capabilities/overdraft.js';
 import { WindowPrefetch } from './capabilities/prefetch.js';
 import { LimitShares, type Shares } from './capabilities/shares.js';
-import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow } from './options.js';
+import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow, windowOfRate } from './options.js';
 import { SlidingWindowCounterRefunds } from './refunds/sliding-window-counter.js';
 import { SlidingWindowCounterWire } from './wire/sliding-window-counter.js';
 
@@ -16,6 +16,10 @@ export const SLIDING_WINDOW_COUNTER = {
     return new SlidingWindowCounter(limit, readWindow(options, limit));
   },
   withPrefetch: (windows): Algorithm => windows,
+  ofRate: (limit, rate): Algorithm | undefined => {
+    const window = windowOfRate(rate, limit);
+    return window === undefined ? undefined : new SlidingWindowCounter(limit, window);
+  },
 } as const satisfies AlgorithmDefinition;
 
 export interface Windows {

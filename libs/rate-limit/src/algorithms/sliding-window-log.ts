@@ -2,7 +2,7 @@ import type { Algorithm, AlgorithmName } from './algorithm.js';
 import type { Footprint } from './capabilities/footprint.js';
 import { CountedOverdraft } from './capabilities/overdraft.js';
 import { LimitShares, type Shares } from './capabilities/shares.js';
-import { type AlgorithmDefinition, type OptionReader, readWindow } from './options.js';
+import { type AlgorithmDefinition, type OptionReader, readWindow, windowOfRate } from './options.js';
 import { SlidingWindowLogRefunds } from './refunds/sliding-window-log.js';
 import { upTo } from './up-to.js';
 import { SlidingWindowLogWire } from './wire/sliding-window-log.js';
@@ -18,6 +18,11 @@ export const SLIDING_WINDOW_LOG = {
   create: (options: OptionReader): Algorithm => {
     const limit = options.whole('limit', MAX_LIMIT);
     return new SlidingWindowLog(limit, readWindow(options, 1), Math.min(limit, MAX_COST));
+  },
+  ofRate: (limit, rate): Algorithm | undefined => {
+    const window = windowOfRate(rate, 1);
+    if (window === undefined || limit > MAX_LIMIT) return undefined;
+    return new SlidingWindowLog(limit, window, Math.min(limit, MAX_COST));
   },
   whyNoPrefetch: 'it counts the instant of each request, which a token that is taken ahead does not have yet',
 } as const satisfies AlgorithmDefinition;

@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import { Bucket } from './bucket.js';
+import { Bucket, bucketRateOf } from './bucket.js';
 import { BucketShares } from './capabilities/bucket-shares.js';
 import { PrefetchBucket } from './prefetch-bucket.js';
 import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readRate } from './options.js';
@@ -15,6 +15,14 @@ export const TOKEN_BUCKET = {
     return new TokenBucket(capacity, readRate(options, 'refill', capacity));
   },
   withPrefetch: (bucket, length): Algorithm => new PrefetchBucket(bucket as TokenBucket, length),
+  ofRate: (limit, rate): Algorithm | undefined => {
+    // The rate of a bucket with prefetch has the length of a prefetch at its end.
+    const [, own = rate, length] = /^(.*@.*)@([1-9]\d{0,15})$/.exec(rate) ?? [];
+    const refill = bucketRateOf(own, limit, limit);
+    if (refill === undefined) return undefined;
+    const bucket = new TokenBucket(limit, refill);
+    return length === undefined ? bucket : new PrefetchBucket(bucket, Number(length));
+  },
 } as const satisfies AlgorithmDefinition;
 
 /**

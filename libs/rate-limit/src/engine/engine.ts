@@ -7,13 +7,14 @@ import type { ChargeMode } from '../stores/charge.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
-import type { Answer } from '../util/answer.js';
+import { type Answer, andThen } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import type { KeptDecider } from './calls/kept-clients.js';
 import type { Decider } from './decider.js';
 import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
 import { Judgement, type Receipt } from './judgement.js';
+import { ElseLayer } from './layers/else.js';
 import { OverridesLayer } from './layers/overrides.js';
 import { ActiveOverrides } from './overrides/active-overrides.js';
 import type { ActiveOverride } from './overrides/override-table.js';
@@ -28,8 +29,8 @@ import type { LayeredStore } from './layered-store.js';
 const NO_LOGGER = { warn: (): void => undefined };
 
 /**
- * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store,
- * overrides first. If they fail, the fallback decides instead, under the same overrides.
+ * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store: what
+ * its policies run over to, then overrides. If they fail, the fallback decides instead, under the same overrides.
  */
 export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
@@ -48,16 +49,11 @@ export class Engine {
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
   ) {
     const { traits, open, chain } = store;
-    this.chain = new OverridesLayer(overrides, chain);
+    this.chain = new ElseLayer(new OverridesLayer(overrides, chain), monitor);
     this.plain =
       traits.plain &&
-      new PlainPath(
-        traits.plain,
-        open,
-        overrides,
-        monitor,
-        this.inLayers,
-        (charges, error, since) => this.fallBack(charges, error, undefined, since, undefined).decision,
+      new PlainPath(traits.plain, open, overrides, monitor, this.inLayers, (charges, error, since) =>
+        andThen(this.fallBack(charges, error, undefined, since, undefined), decisionAlone),
       );
   }
 
@@ -136,12 +132,12 @@ export class Engine {
     try {
       answer = this.chain.decide(charges, execution);
     } catch (error) {
-      return as(this.fallBack(charges, error, handler, since, execution));
+      return andThen(this.fallBack(charges, error, handler, since, execution), as);
     }
     if (!isPromise(answer)) return as(this.judged(charges, answer, handler, since));
     return answer.then(
       (verdict) => as(this.judged(charges, verdict, handler, since)),
-      (error: unknown) => as(this.fallBack(charges, error, handler, since, execution)),
+      (error: unknown) => andThen(this.fallBack(charges, error, handler, since, execution), as),
     );
   }
 
@@ -158,7 +154,7 @@ export class Engine {
   ): Judgement {
     const { monitor } = this;
     const { source = 'store', asked = charges, overridden, unavailable } = verdict;
-    let counted = charges;
+    let counted = asked;
     if (overridden !== undefined) {
       const { changed, exempt, blocked } = overridden;
       if (charges[0]!.mode !== 'peek') monitor.overridden(changed, exempt, blocked);
@@ -182,13 +178,13 @@ export class Engine {
     handler: HandlerContext | undefined,
     since: number,
     execution: Execution | undefined,
-  ): Judgement {
+  ): Answer<Judgement> {
     const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
     const fallback: Decider = { decide: (asked) => this.fallback.decide(asked, cause) };
-    const verdict = new OverridesLayer(this.overrides, fallback).decide(charges) as LayerVerdict;
-    return this.judged(charges, verdict, handler, since);
+    const local = new ElseLayer(new OverridesLayer(this.overrides, fallback), this.monitor);
+    return andThen(local.decide(charges), (verdict) => this.judged(charges, verdict, handler, since));
   }
 
   /** Refunds charges at the end of this turn: at most once, best effort, never beyond the limit. */

@@ -315,3 +315,25 @@ describe('whatever number of processes the function returns', () => {
     );
   });
 });
+
+it('blocks locally for longer each time the client comes back, and a reset forgets the step', () => {
+  const outage = new Outage(3);
+  const policy = bound({ algorithm: 'fixed-window', limit: 3, window: '1d', blockFor: ['1m', '10m', '1h'] });
+  const steps: unknown[] = [];
+  outage.drain(policy);
+  for (const minutes of [1, 10, 60]) {
+    outage.clock.now += minutes * 60_000_000;
+    const { blockedForMs, blockStep } = outage.ask(policy);
+    steps.push([blockedForMs, blockStep]);
+  }
+  // The first block began with the rejection that ended the drain.
+  expect(steps).toEqual([
+    [600_000, 2],
+    [3_600_000, 3],
+    [3_600_000, 3],
+  ]);
+  const { key, block } = chargeOf(policy, 'rl', 'k', 1, 'peek');
+  outage.fallback.reset([key, block!.key]);
+  outage.drain(policy);
+  expect(outage.ask(policy)).toMatchObject({ blockedForMs: 60_000, blockStep: 1 });
+});

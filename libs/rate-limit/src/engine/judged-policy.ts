@@ -10,7 +10,9 @@ export class JudgedPolicy implements PolicyDecision {
   declare readonly plan?: string;
   declare readonly priority?: string;
   declare readonly blockedForMs?: number;
+  declare readonly blockStep?: number;
   declare readonly estimated?: true;
+  declare readonly insteadOf?: string;
 
   constructor(
     readonly policy: string,
@@ -27,13 +29,18 @@ export class JudgedPolicy implements PolicyDecision {
     priority: string | undefined,
     blockedForMs: number | undefined,
     estimated?: true,
+    blockStep?: number,
   ) {
     this.#charge = charge;
     if (override !== undefined) this.override = override;
     if (plan !== undefined) this.plan = plan;
     if (priority !== undefined) this.priority = priority;
-    if (blockedForMs !== undefined) this.blockedForMs = blockedForMs;
+    if (blockedForMs !== undefined) {
+      this.blockedForMs = blockedForMs;
+      if (blockStep !== undefined) this.blockStep = blockStep;
+    }
     if (estimated !== undefined) this.estimated = estimated;
+    if (charge.insteadOf !== undefined) this.insteadOf = charge.insteadOf;
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {

@@ -71,6 +71,11 @@ export class Judgement {
     return receipts;
   }
 
+  /** The instant of the decision. */
+  get decidedAt(): number {
+    return this.verdict.at;
+  }
+
   /** The verdict on the charge at an index; undefined if the policy was not asked. */
   at(index: number): JudgedCharge | undefined {
     const charge = this.charges[index]!;
@@ -185,6 +190,7 @@ function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
     policy.priority,
     blockedFor === undefined ? undefined : blockedFor / MICROSECONDS,
     verdict.estimated,
+    blockedFor === undefined ? undefined : verdict.blockStep,
   );
 }
 

@@ -47,11 +47,11 @@ export function placesAmong(all: readonly PolicyCharge[], asked: readonly Policy
  * The verdict some microseconds later, if nothing has happened since. The shortfall is left out: its level is outdated by then.
  */
 export function later(given: ChargeVerdict, elapsed: number): ChargeVerdict {
-  const { allowed, remaining, delay, blockedFor, estimated, receipt } = given;
+  const { allowed, remaining, delay, blockedFor, blockStep, estimated, receipt } = given;
   const resetAfter = Math.max(0, given.resetAfter - elapsed);
   const retryAfter = Math.max(0, given.retryAfter - elapsed);
   // Written out, because every kept denial passes here and a spread costs more.
-  if (estimated === undefined && receipt === undefined) {
+  if (estimated === undefined && receipt === undefined && blockStep === undefined) {
     return blockedFor === undefined
       ? { allowed, remaining, resetAfter, retryAfter, delay }
       : { allowed, remaining, resetAfter, retryAfter, delay, blockedFor: Math.max(0, blockedFor - elapsed) };

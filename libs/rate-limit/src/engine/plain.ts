@@ -46,7 +46,7 @@ export class PlainPath implements KeptDecider {
     private readonly overrides: ActiveOverrides,
     private readonly monitor: Monitor,
     private readonly layers: KeptDecider,
-    private readonly fallBack: (charges: readonly PolicyCharge[], error: unknown, since: number) => Decision,
+    private readonly fallBack: (charges: readonly PolicyCharge[], error: unknown, since: number) => Answer<Decision>,
   ) {}
 
   /** Whether it decides on clients that keep these charges. */
@@ -72,11 +72,12 @@ export class PlainPath implements KeptDecider {
     if (this.open.isOpen(first)) return undefined;
     if (this.overrides.size !== 0) {
       const asked = this.overrides.askedFor(first);
-      if (asked !== first) return asked && this.decideOwn(asked, since);
+      if (asked !== first) return asked && firstPolicy.else === undefined ? this.decideOwn(asked, since) : undefined;
     }
     const { monitor } = this;
     // With many clients, a charge is rarely in the CPU's cache, and its policy always is.
     const verdict = this.store.consumePlain(client, first, firstPolicy.algorithm, firstCost, firstPolicy.headroom);
+    if (!verdict.allowed && firstPolicy.else !== undefined) return undefined;
     return monitor.decidedOne(charges, firstPolicy, decisionOf(first, firstPolicy, verdict), since);
   }
 

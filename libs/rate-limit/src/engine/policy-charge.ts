@@ -1,8 +1,9 @@
-import type { BlockAlgorithm } from '../algorithms/block.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
-import { type BlockCharge, type Charge, type ChargeMode, UNKNOWN_ENTRY } from '../stores/charge.js';
+import type { Answer } from '../util/answer.js';
+import { type BlockCharge, type Charge, type ChargeMode, peekOf, UNKNOWN_ENTRY } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 import type { ActiveOverride } from './overrides/override-table.js';
 
@@ -20,6 +21,10 @@ export interface PolicyCharge extends Charge {
   /** The override that was found then; undefined without one. */
   foundOverride?: ActiveOverride | undefined;
   readonly shadow: boolean;
+  /** Makes the charge of the policy that takes a request which does not fit this one. */
+  instead?: ((head: PolicyCharge) => Answer<PolicyCharge>) | undefined;
+  /** The policy that the request did not fit, for which this charge was made. */
+  insteadOf?: string | undefined;
 }
 
 /**
@@ -59,12 +64,24 @@ export function chargeOf(
     block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
     entry: UNKNOWN_ENTRY,
     openKey: UNKNOWN_ENTRY,
+    instead: undefined,
+    insteadOf: undefined,
   };
+}
+
+/**
+ * A charge in place of `head`, which the request does not fit: settled as that one is.
+ *
+ * @param charge of the policy that the `else` of the head's policy names
+ */
+export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharge {
+  const insteadOf = head.policy.name;
+  return head.mode === 'peek' ? { ...peekOf(charge), insteadOf } : { ...charge, mode: head.mode, insteadOf };
 }
 
 function blockOf(
   { blockTail, globalKey, name, shadow }: BoundPolicy,
-  algorithm: BlockAlgorithm,
+  algorithm: AnyBlockAlgorithm,
   prefix: string,
   identity: string,
   cost: number,

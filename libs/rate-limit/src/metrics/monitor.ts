@@ -56,6 +56,7 @@ export class Monitor {
   private readonly plans = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
   private readonly addresses = { allowed: 0, blocked: 0 };
   private readonly missingIdentities = new Map<string, number>();
+  private readonly runOver = new Map<string, { readonly policy: string; readonly to: string; requests: number }>();
   private readonly latency = new Histogram(LATENCY_BOUNDS);
   private readonly batches = new Histogram(BATCH_BOUNDS);
   /** Outages by node of a Cluster; the whole store has an empty name. */
@@ -199,6 +200,17 @@ export class Monitor {
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
 
+  /** Counts a request that did not fit a policy, and that a policy behind its `else` took. */
+  ranOver(policy: string, to: string): void {
+    const { runOver } = this;
+    const id = `${policy}\n${to}`;
+    const isKnown = runOver.has(id) || runOver.size < MAX_TALLIES;
+    const [known, one] = isKnown ? [id, { policy, to }] : [OTHER, { policy: OTHER, to: OTHER }];
+    const tally = runOver.get(known) ?? { ...one, requests: 0 };
+    tally.requests++;
+    runOver.set(known, tally);
+  }
+
   /** Counts a batch of `size` requests that was sent to Redis. */
   batch(size: number): void {
     this.batches.observe(size);
@@ -232,6 +244,7 @@ export class Monitor {
       plans: { ...this.plans },
       addresses: { ...this.addresses },
       topRejected: this.rejectedIdentities.top(),
+      runOver: Array.from(this.runOver.values(), (one) => ({ ...one })),
       missingIdentities: Array.from(this.missingIdentities, ([policy, count]) => ({ policy, requests: count })),
       store: {
         available: outage === undefined,

@@ -79,6 +79,18 @@ const DEFINITIONS: readonly Definition[] = [
     },
   ),
   counter(
+    'rate_limiter_run_over_total',
+    'Allowed requests that did not fit a policy, and that a policy behind its else took',
+    (stats) => {
+      const values = new Map<string, Sample>();
+      for (const { policy, to, requests } of stats.flatMap((one) => one.runOver)) {
+        const id = `${policy}\n${to}`;
+        values.set(id, { value: (values.get(id)?.value ?? 0) + requests, labels: { policy, to } });
+      }
+      return [...values.values()];
+    },
+  ),
+  counter(
     'rate_limiter_function_failures_total',
     'Functions of the application that failed or took longer than the deadline',
     (stats) =>

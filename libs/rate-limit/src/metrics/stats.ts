@@ -66,6 +66,8 @@ export interface RateLimitStats {
    * the order in which the policies are met.
    */
   readonly missingIdentities: readonly MissingIdentityStats[];
+  /** Allowed requests that did not fit a policy, and that a policy behind its `else` took. */
+  readonly runOver: readonly RunOverStats[];
   /** The state of the store. The module only watches a Redis that it opened. */
   readonly store: StoreStats;
   /** The charges that overrides have changed: a request has one for each of its policies. */
@@ -160,6 +162,15 @@ export interface RejectedIdentity {
 export interface MissingIdentityStats {
   /** The policy's name; `'other'` beyond the first 1,000 names. */
   readonly policy: string;
+  readonly requests: number;
+}
+
+/** The requests that one policy left to another one. `'other'` beyond the first 1,000 pairs. */
+export interface RunOverStats {
+  /** The policy that the requests met first, and did not fit. */
+  readonly policy: string;
+  /** The policy that took them. */
+  readonly to: string;
   readonly requests: number;
 }
 

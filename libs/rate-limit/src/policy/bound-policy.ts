@@ -12,6 +12,8 @@ const LONGEST_ZONE = 'America/Argentina/ComodRivadavia';
 export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   /** The policy under the numbers of each plan; undefined where all clients get the same. */
   readonly plans: ReadonlyMap<string, BoundPolicy<Context>> | undefined;
+  /** The policy that is charged where a request does not fit this one. The variants of a plan or a time zone have none. */
+  readonly else: BoundPolicy<Context> | undefined;
   /** What its state belongs to, as keys contain it: `POST /api/rides`, `RidesController /api/rides` or `app`. */
   readonly boundTo: string;
   /** How its keys begin. */
@@ -47,6 +49,7 @@ export function isSettled({ countIf, settle }: Pick<ParsedPolicy, 'countIf' | 's
  *
  * @param prefix how keys begin
  * @param where how error messages begin
+ * @param instead the policy that its `else` names, bound
  * @throws {RateLimitConfigError} when a key could become longer than 200 bytes
  */
 export function bindPolicy<Context>(
@@ -54,6 +57,7 @@ export function bindPolicy<Context>(
   prefix: string,
   boundTo: string,
   where: string,
+  instead?: BoundPolicy<Context>,
 ): BoundPolicy<Context> {
   const tail = keyTail(prefix, boundTo, parsed, where);
   // Checked at boot, so that no request fails because the name of its time zone is too long.
@@ -61,6 +65,7 @@ export function bindPolicy<Context>(
   const { by, shards, plans } = parsed;
   return {
     ...parsed,
+    else: instead,
     boundTo,
     keyPrefix: prefix,
     keyTail: tail,

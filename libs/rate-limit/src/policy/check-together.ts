@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../util/config-error.js';
-import { canDelay } from './bound-policy.js';
-import type { ParsedPolicy } from './parse-policy.js';
+import { type BoundPolicy, canDelay } from './bound-policy.js';
+import { withElse } from './else/else-policies.js';
 
 /** More policies do not fit one call to Redis. More than a handful is a mistake. */
 const MAX_TOGETHER = 32;
@@ -11,7 +11,8 @@ const MAX_TOGETHER = 32;
  * @throws {RateLimitConfigError} for two policies of one name, whose keys would be equal, or two queues, between whose slots
  *   a request could not choose
  */
-export function checkTogether(policies: readonly ParsedPolicy[], where: string): void {
+export function checkTogether(given: readonly BoundPolicy[], where: string): void {
+  const policies = withElse(given);
   if (policies.length < 2) return;
   // Each block has a state of its own.
   const blocks = policies.filter(({ block }) => block !== undefined).length;

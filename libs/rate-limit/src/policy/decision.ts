@@ -33,6 +33,16 @@ export interface PolicyDecision {
    */
   readonly blockedForMs?: number;
   /**
+   * The policy that the request does not fit, whose `else` led to this one. It has no decision of its own: this one stands in its
+   * place. Absent for a policy that the request met first.
+   */
+  readonly insteadOf?: string;
+  /**
+   * Which of the durations of `blockFor` the block lasts: 1 for the first one. Absent without a block, and where `blockFor` is a
+   * single duration.
+   */
+  readonly blockStep?: number;
+  /**
    * True for estimates, absent otherwise:
    * - a rejection that would not have happened without charges that are still open, because a reservation, a `settle` or a `countIf`
    *   has not settled them yet: `retryAfterMs` is at most 1,000 (docs/settling.md);

@@ -4,8 +4,6 @@ import { RateLimitConfigError } from '../util/config-error.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
 const MAX_KEY_BYTES = 200;
-/** The code of a block, in the place where keys have the algorithm's code. It must never change. */
-const BLOCK_CODE = 'bl';
 
 /** Whether `prefix` can begin a key: 1 to 32 printable characters without blanks and braces. */
 export function isKeyPrefix(prefix: unknown): boolean {
@@ -33,7 +31,7 @@ export function keyTail(prefix: string, scope: string, policy: ParsedPolicy, whe
  */
 export function blockTail(prefix: string, scope: string, policy: ParsedPolicy, where: string): string | undefined {
   if (policy.block === undefined) return undefined;
-  const tail = tailOf(scope, policy.name, BLOCK_CODE, policy.block.rate);
+  const tail = tailOf(scope, policy.name, policy.block.code, policy.block.rate);
   checkLength(tail, prefix, policy, where);
   return tail;
 }

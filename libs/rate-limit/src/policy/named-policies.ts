@@ -1,6 +1,7 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { LruMap } from '../util/lru-map.js';
+import { checkElse } from './else/else-policies.js';
 import { StateClaims } from './state-claims.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
@@ -41,6 +42,16 @@ export class NamedPolicies<Context = never> {
       // RateLimiter counts it across the application.
       this.claims.claim('app', parsed, where);
     }
+    for (const parsed of this.named.values()) this.checkRow(parsed, [], `RateLimitModule, policies.${parsed.name}`);
+  }
+
+  /** Checks what the `else` of a policy leads to: the policies of the module may stand in any order. */
+  private checkRow({ name, elseName }: ParsedPolicy<Context>, before: readonly string[], where: string): void {
+    if (elseName === undefined) return;
+    const next = this.parse(elseName, `${where}, else`);
+    const row = [...before, name];
+    checkElse(next, row, where);
+    this.checkRow(next, row, where);
   }
 
   [Symbol.iterator](): Iterator<ParsedPolicy<Context>> {

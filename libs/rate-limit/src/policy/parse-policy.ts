@@ -1,12 +1,12 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { BlockAlgorithm } from '../algorithms/block.js';
-import { durationToMicroseconds } from '../util/duration.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 import { ALGORITHM_NAMES, algorithmEntry, type AlgorithmName, type OptionReader } from '../algorithms/algorithms.js';
 import { OptionProblem } from '../algorithms/options.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { checkNames, optionElsewhere, readOption } from '../util/option-rules.js';
+import { blockOf } from './block-for.js';
 import { optionsOfCandidate, withoutEffectInShadow } from './candidate.js';
 import type {
   CommonPolicyOptions,
@@ -17,6 +17,7 @@ import type {
   TimeZoneFunction,
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
+import { whyNoElse } from './else/why-no-else.js';
 import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
 import { headroomUnder, type PolicyPriority, readPriority } from './priorities/priorities.js';
 import { whyNoThresholds } from './thresholds.js';
@@ -51,10 +52,14 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   /** The tokens that processes take ahead of demand; undefined: each request asks the store. */
   readonly prefetch: PrefetchTerms | undefined;
   readonly quotaUnit: QuotaUnit;
+  /** Whether the cost was given; else it is the default. */
+  readonly hasCost: boolean;
+  /** The name of the policy that is charged where a request does not fit this one. */
+  readonly elseName: string | undefined;
   /** Whether the policy is in shadow: it is decided and counted, but rejects no request. */
   readonly shadow: boolean;
   /** The block that its rejections lead to. */
-  readonly block: BlockAlgorithm | undefined;
+  readonly block: AnyBlockAlgorithm | undefined;
   /** The parts of the limit that are told, in ascending order; undefined without them. */
   readonly thresholds: readonly number[] | undefined;
   /** The policy's candidate: a shadow with other numbers. */
@@ -141,8 +146,10 @@ export function parsePolicy<Context>(
     shards: read('shards') as number,
     prefetch,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
+    hasCost: given.cost !== undefined,
+    elseName: read('else') as string | undefined,
     shadow,
-    block: blockOf(given, read('blockFor'), read('blockAfter') as number, fail),
+    block: blockOf(given, read('blockFor') as readonly number[] | undefined, read('blockAfter') as number, fail),
     thresholds: read('thresholds') as readonly number[] | undefined,
     candidate: candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where),
     candidateOf: isCandidateOf,
@@ -156,6 +163,8 @@ export function parsePolicy<Context>(
       'FG_POLICY_NAME',
     );
   }
+  const noElse = whyNoElse({ ...parsed, name: name ?? DEFAULT_NAME });
+  if (noElse !== undefined) fail(noElse);
   const notPrefetched = whyNotPrefetched(parsed);
   if (notPrefetched !== undefined) fail(notPrefetched);
   const unused = prefetch && prefetchWithoutEffect(algorithm, parsed.cost);
@@ -269,17 +278,6 @@ function whyNotSettled({
 /** The quota unit of a policy. Leases count requests that run at once. */
 function quotaUnitOf(given: Readonly<Record<string, unknown>>, { lease }: Algorithm, read: QuotaUnit): QuotaUnit {
   return lease !== undefined && given.quotaUnit === undefined ? 'concurrent-requests' : read;
-}
-
-function blockOf(
-  given: Readonly<Record<string, unknown>>,
-  blockFor: unknown,
-  after: number,
-  fail: (problem: string) => never,
-): BlockAlgorithm | undefined {
-  if (blockFor !== undefined) return new BlockAlgorithm(after, durationToMicroseconds(blockFor)!);
-  if (given.blockAfter === undefined) return undefined;
-  return fail(`blockAfter has no effect without blockFor, got ${shown(given.blockAfter)}: add blockFor, such as '10m'`);
 }
 
 /** The policy that `candidate` stands for. */

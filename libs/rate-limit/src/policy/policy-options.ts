@@ -1,10 +1,10 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { durationToMicroseconds } from '../util/duration.js';
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
 import { arePriorities, shownPriorities, WANTED_PRIORITIES } from './priorities/priorities.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
 import { thresholdsRule } from './thresholds.js';
+import { BLOCK_FOR } from './block-for.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyMode, PolicyScope, QuotaUnit } from './policy.js';
 
 /** The values of `onStoreFailure`; the first one is the default. */
@@ -16,10 +16,6 @@ const KINDS = ['client', 'ip', 'user', 'api-key', 'global'] as const;
 const SCOPES: readonly PolicyScope[] = ['route', 'controller', 'app'];
 const MODES: readonly PolicyMode[] = ['enforce', 'shadow'];
 const MAX_NAME = 64;
-/** 100 years in microseconds. */
-const LONGEST_BLOCK = 3_155_760_000_000_000;
-/** Microseconds. */
-const SHORTEST_BLOCK = 1000;
 /** The most shards: a Cluster rarely has more masters to spread them over. */
 const MAX_SHARDS = 64;
 
@@ -67,15 +63,13 @@ export const POLICY_OPTIONS = {
     valid: (value) => isName(value) || isFunction(value),
     wanted: 'the name of a class in priorities, or a function of the request that returns one',
   },
-  mode: oneOf(MODES, 'enforce'),
-  blockFor: {
+  else: {
     default: undefined,
-    valid: (value) => {
-      const duration = durationToMicroseconds(value);
-      return duration !== undefined && duration >= SHORTEST_BLOCK && duration <= LONGEST_BLOCK;
-    },
-    wanted: `milliseconds or a duration such as '10m', from 1 ms to 100 years`,
+    valid: isName,
+    wanted: "the name of one of the module's policies, such as 'credits'",
   },
+  mode: oneOf(MODES, 'enforce'),
+  blockFor: BLOCK_FOR,
   blockAfter: whole(1, 1, 1_000_000),
   thresholds: thresholdsRule,
 } as const satisfies Record<Exclude<keyof CommonPolicyOptions, 'cost' | 'overdraft'>, OptionRule>;

@@ -160,6 +160,18 @@ export interface CommonPolicyOptions<Context = never> {
    */
   priority?: string | PriorityFunction<Context>;
   /**
+   * The name of the policy, one of the module's `policies`, that is charged in place of this one for a request that does not fit
+   * it. That policy may have an `else`, too: up to 4 policies in a row. The request is still all or nothing: the policies that
+   * stand beside this one are charged with the policy that takes it, or none is.
+   *
+   * The other policy counts by its own `by`, with its own `cost` if it has one, and across the application unless it has a
+   * `scope`. `countIf` and `settle` of the first policy hold for both. Not with `blockFor` or `mode: 'shadow'`. The other policy
+   * may not be a leaky bucket, in shadow, or have a `skipIf`.
+   *
+   * @example { name: 'monthly', algorithm: 'fixed-window', limit: 10_000, window: { calendar: 'month' }, by: 'user', else: 'credits' }
+   */
+  else?: string;
+  /**
    * Default `'enforce'`. A policy in `'shadow'` is charged for requests that the other policies allow and that fit it. What it
    * would have rejected is in `Decision.shadow`, and in metrics of its own.
    *
@@ -171,12 +183,15 @@ export interface CommonPolicyOptions<Context = never> {
    * no block. Meanwhile the policy rejects each request, nothing is charged, and no request makes the block longer. Peeks,
    * rejections by other policies and rejections without the store do not count.
    *
+   * A list of up to 16 durations, each longer than the one before, blocks longer each time the client comes back. The last one
+   * repeats. A block is the first one again when the longest duration has passed since the last block ended.
+   *
    * @example { name: 'login', algorithm: 'fixed-window', limit: 5, window: '15m', by: 'ip', blockFor: '1h', blockAfter: 3 }
    */
-  blockFor?: Duration;
+  blockFor?: Duration | readonly Duration[];
   /**
-   * With `blockFor`: the number of rejections that begin a block, counted for `blockFor` from the first one on. A whole number
-   * from 1 (default) to 1,000,000.
+   * With `blockFor`: the number of rejections that begin a block, counted for `blockFor` (of a list: its first duration) from the
+   * first one on. A whole number from 1 (default) to 1,000,000.
    */
   blockAfter?: number;
   /**

@@ -94,7 +94,9 @@ function described({ algorithm, shards, plans, shadow, block, priorities, thresh
     ...(all.length > 0 ? [`plans ${all.join(', ')}`] : []),
     ...(priorities ? [`priorities ${[...priorities].map(([name, part]) => `${name} ${part}`).join(', ')}`] : []),
     ...(shadow ? [`mode 'shadow'`] : []),
-    ...(block ? [`blockFor ${block.duration / 1000} ms, blockAfter ${block.after}`] : []),
+    ...(block
+      ? [`blockFor ${block.durations.map((duration) => duration / 1000).join(', ')} ms, blockAfter ${block.after}`]
+      : []),
     ...(thresholds ? [`thresholds ${thresholds.join(' and ')}`] : []),
   ];
   return `a ${algorithm.name} (${more.join(', ')})`;

@@ -1,5 +1,5 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import type { BlockAlgorithm } from '../algorithms/block.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 
 /**
  * `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. `'reserve'` charges the cost, and
@@ -55,7 +55,7 @@ export const UNKNOWN_ENTRY: StateEntry = { key: '', home: undefined };
 /** What a rejection of a charge costs: a count of rejections, and a block once there are enough. */
 export interface BlockCharge {
   readonly key: string;
-  readonly algorithm: BlockAlgorithm;
+  readonly algorithm: AnyBlockAlgorithm;
   /** 1, or 0 for a peek. */
   readonly cost: number;
   /** The charge's `shadow`. */

@@ -105,6 +105,12 @@ function judgeBlocked(found: Found, block: FoundBlock, fitting: boolean, at: num
       ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0 }
       : { allowed: false, remaining, resetAfter, retryAfter, delay: 0, shortfall };
   }
+  const blockStep = block.level.step;
+  if (blockStep !== undefined) {
+    return shortfall === undefined
+      ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor, blockStep }
+      : { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor, blockStep, shortfall };
+  }
   return shortfall === undefined
     ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor }
     : { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor, shortfall };

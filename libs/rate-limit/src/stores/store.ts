@@ -37,6 +37,8 @@ export interface ChargeVerdict {
   readonly estimated?: true;
   /** Microseconds until the block of the charge's identity ends, also if this rejection began it. Undefined without a block. */
   readonly blockedFor?: number;
+  /** Which of its durations the block lasts, from 1. Only of a block that has several of them. */
+  readonly blockStep?: number;
 }
 
 /** What a rejected charge lacked. */

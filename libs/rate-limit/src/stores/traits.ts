@@ -1,5 +1,6 @@
 import type { OverrideLog } from './override-log.js';
 import type { ReportBoard } from './report-board.js';
+import type { ReservationLog } from './reservation-log.js';
 import type { RateLimitStore } from './store.js';
 import type { PlainStore } from './memory/plain.js';
 
@@ -39,6 +40,10 @@ export interface StoreTraits {
    * cannot see each other's.
    */
   readonly reportBoard?: ((keyOf: (part: string) => string) => ReportBoard) | undefined;
+  /**
+   * Opens the log of reservations that expire, under keys with these parts. Undefined: no other process can settle them.
+   */
+  readonly reservationLog?: ((keyOf: (part: string) => string) => ReservationLog) | undefined;
   /** Forgets all states. Undefined: others may use them, too. */
   readonly clear?: (() => void) | undefined;
   /** Decisions on a state that clients without room share. */

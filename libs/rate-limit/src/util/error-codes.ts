@@ -42,6 +42,7 @@ export const ERROR_CODES = [
   'FG_CLUSTER_BY_SLOT',
   'FG_OVERRIDES_UNKNOWN',
   'FG_LEASE_ENDED',
+  'FG_RESERVATION_LOG',
   // Errors at run time.
   'FG_RESERVATION_CLOSED',
   'FG_UNKNOWN_ROUTE',

@@ -1,12 +1,13 @@
 import type { Identity } from '../../identity/identity.js';
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
+import { withElse } from '../../policy/else/else-policies.js';
 import { underPriority } from '../../policy/priorities/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import { shown } from '../../util/config-error.js';
 import { checkConsumable, checkPlan, checkPriority, checkTimeZone, costOf } from './call-arguments.js';
 import type { Engine } from '../engine.js';
-import type { PolicyCharge } from '../policy-charge.js';
+import { inPlaceOf, type PolicyCharge } from '../policy-charge.js';
 import { type KeptClient, KeptClients, type KeptMethod } from './kept-clients.js';
 import { type Plans, underPlan } from '../functions/plans.js';
 
@@ -54,10 +55,10 @@ export class CallCharges {
     options: CallOptions | undefined,
     where: string,
   ): readonly PolicyCharge[] {
-    const tag = tagOfCall(identity, policies, where);
+    const tag = tagOfCall(identity, withElse(policies), where);
     const cost = options?.cost;
     const mode = method === 'reserve' ? 'reserve' : method === 'consume' && cost === 0 ? 'peek' : 'take';
-    if (method === 'consume' && mode === 'take') checkConsumable(policies, where);
+    if (method === 'consume' && mode === 'take') checkConsumable(withElse(policies), where);
     const charges = this.make(policies, tag, cost, mode, where, options);
     this.kept.keep(method, policies, identity, options, charges);
     return charges;
@@ -77,17 +78,25 @@ export class CallCharges {
     where: string,
     { plan, timeZone, priority }: CallOptions = {},
   ): PolicyCharge[] {
-    if (plan !== undefined) checkPlan(plan, policies, where);
-    const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, policies, where);
-    if (priority !== undefined) checkPriority(priority, policies, where);
-    return policies.map((policy) => {
+    const all = withElse(policies);
+    if (plan !== undefined) checkPlan(plan, all, where);
+    const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, all, where);
+    if (priority !== undefined) checkPriority(priority, all, where);
+    const charge = (policy: BoundPolicy, own: number): PolicyCharge => {
       const tag = identity ?? globalTag(policy.name);
-      const own = costOf(policy, cost, where);
       const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan, where);
       const inZone = planned.timeZone === undefined ? planned : zoned(planned, zone, where);
       const asked = inZone.priorities === undefined ? inZone : classed(inZone, priority, mode, where);
-      return this.engine.charge(asked, tag, own, mode);
-    });
+      return withInstead(policy, this.engine.charge(asked, tag, own, mode));
+    };
+    const withInstead = (policy: BoundPolicy, made: PolicyCharge): PolicyCharge => {
+      const instead = policy.else;
+      if (instead === undefined) return made;
+      const own = instead.hasCost && cost === undefined ? costOf(instead, undefined, where) : undefined;
+      made.instead = (head) => inPlaceOf(head, charge(instead, own ?? head.cost));
+      return made;
+    };
+    return policies.map((policy) => charge(policy, costOf(policy, cost, where)));
   }
 
   private planned(policy: BoundPolicy, tag: string, plan: string | null | undefined, where: string): BoundPolicy {

@@ -1,5 +1,6 @@
 import { type BoundPolicy, bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
+import { checkElse } from '../../policy/else/else-policies.js';
 import type { StateClaims } from '../../policy/state-claims.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { Policy } from '../../policy/policy.js';
@@ -152,11 +153,19 @@ export class CallPolicies {
       : [this.bindParsed(parsed, where), this.bindParsed(parsed.candidate, where)];
   }
 
-  private bindParsed(parsed: ParsedPolicy, where: string): BoundPolicy {
+  private bindElse({ elseName }: ParsedPolicy, where: string, row: readonly string[]): BoundPolicy | undefined {
+    if (elseName === undefined) return undefined;
+    const parsed = this.named.parse(elseName, `${where}, else`);
+    checkElse(parsed, row, where);
+    return this.bindParsed(parsed, where, row);
+  }
+
+  /** @param row the names of the policies whose `else` led to it */
+  private bindParsed(parsed: ParsedPolicy, where: string, row: readonly string[] = []): BoundPolicy {
     if (!parsed.named) throw new RateLimitConfigError(where, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {
-      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where);
+      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where, this.bindElse(parsed, where, [...row, parsed.name]));
       const conflict = this.named.claims.meet(SCOPE, parsed, WHERE);
       if (conflict !== undefined) this.warnOnce(conflict);
       this.bound.set(parsed, bound);

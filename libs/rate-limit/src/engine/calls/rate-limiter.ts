@@ -2,6 +2,7 @@ import type { Identity } from '../../identity/identity.js';
 import type { RateLimitStats } from '../../metrics/stats.js';
 import type { Monitor } from '../../metrics/monitor.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { withElse } from '../../policy/else/else-policies.js';
 import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
 import { type Answer, andThen } from '../../util/answer.js';
@@ -16,6 +17,8 @@ import type { Leases } from '../settling/leases.js';
 import type { Engine } from '../engine.js';
 import type { CallPolicies, LimiterPolicy } from './call-policies.js';
 import type { Plans } from '../functions/plans.js';
+import { checkExpiryCost, type ExpiryOptions, readExpiry } from '../settling/expiry/expiry.js';
+import type { ExpiringReservations } from '../settling/expiry/expiring-reservations.js';
 import type { Reservation } from '../settling/reservation.js';
 import { type ResetState, resetStates } from './reset-states.js';
 import type { LimitTable } from '../explain/limit-table.js';
@@ -32,6 +35,7 @@ const ACQUIRE = 'RateLimiter.acquire';
 const OPTIONS = ['cost', 'plan', 'timeZone', 'priority'] as const;
 /** The options of the methods that look. */
 const LOOK_OPTIONS = ['plan', 'timeZone', 'priority'] as const;
+const RESERVE_OPTIONS = [...OPTIONS, 'expires', 'atExpiry'] as const;
 
 /** A handler's class. */
 export interface HandlerClass {
@@ -82,6 +86,7 @@ export class RateLimiter {
     private readonly explainer: LimitExplainer,
     private readonly timeZones: Pick<TimeZones<never>, 'look'>,
     private readonly headers: HeaderSetter,
+    private readonly expiring: ExpiringReservations,
   ) {
     this.callCharges = new CallCharges(engine, plans);
   }
@@ -160,6 +165,10 @@ export class RateLimiter {
    *   default the policy's own `cost`, else 1
    * @param options.plan as in `consume`
    * @param options.timeZone as in `consume`
+   * @param options.expires when the reservation expires, if it has not been settled before: `'1ms'` to `'7d'`, default never. It
+   *   is settled then, by this process or, if this process has died, by another one
+   * @param options.atExpiry what becomes of it then: `'keep'` (default) keeps the reserved cost, `'cancel'` refunds all, a whole
+   *   number up to the reserved cost is the final cost
    * @throws as `consume` does
    * @example
    * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
@@ -168,18 +177,22 @@ export class RateLimiter {
   reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string } & ExpiryOptions,
   ): Promise<Reservation>;
   async reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string } & ExpiryOptions,
   ): Promise<Reservation> {
-    if (options !== undefined) checkOptions(options, 'reserve', OPTIONS);
+    if (options !== undefined) checkOptions(options, 'reserve', RESERVE_OPTIONS);
+    const expiry = options && readExpiry(options, RESERVE);
     const bound = this.policies.bind(policies, 'reserve');
     const kept = this.callCharges.keptOf('reserve', bound, identity, options);
     if (kept === undefined) checkConsumable(bound, RESERVE);
-    return this.engine.reserve(kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE));
+    const charges = kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE);
+    if (expiry === undefined) return this.engine.reserve(charges);
+    checkExpiryCost(expiry, charges, RESERVE);
+    return this.expiring.reserve(charges, expiry);
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -382,7 +395,7 @@ export class RateLimiter {
 
 /** @throws {TypeError} when no lease would be held */
 function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined): void {
-  if (!policies.some(isConcurrency)) {
+  if (!withElse(policies).some(isConcurrency)) {
     throw new TypeError(
       `${ACQUIRE}: ${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
     );

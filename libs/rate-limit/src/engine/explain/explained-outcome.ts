@@ -13,6 +13,8 @@ export interface Met {
   readonly retryAfterMs: number | null;
   /** Milliseconds until the block that stands ends; undefined without one. */
   readonly blockedForMs: number | undefined;
+  /** Which of its durations that block lasts, from 1; undefined where it has one only. */
+  readonly blockStep: number | undefined;
   /** Undefined where no clock was read. */
   readonly atMs: number | undefined;
 }
@@ -32,6 +34,7 @@ export function meets(
     decidedBy: null,
     retryAfterMs: null,
     blockedForMs: undefined,
+    blockStep: undefined,
     atMs: undefined,
   };
   if (answer === undefined) return { ...nothing, outcome: 'not-counted' };
@@ -43,8 +46,8 @@ export function meets(
   const decidedBy = answer.decidedBy === 'prefetch' ? 'store' : answer.decidedBy;
   // Only one policy was asked. Its decision is in one of the two lists.
   const said = policies[0] ?? shadow?.[0];
-  const { retryAfterMs, blockedForMs } = { ...answer, ...said };
-  const met = { isRejected: !allowed, decidedBy, retryAfterMs, blockedForMs, atMs };
+  const { retryAfterMs, blockedForMs, blockStep } = { ...answer, ...said };
+  const met = { isRejected: !allowed, decidedBy, retryAfterMs, blockedForMs, blockStep, atMs };
   if (decidedBy === 'override') {
     return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
   }
@@ -60,11 +63,12 @@ export function meets(
 /** The current block. Requests during a block do not extend it, so its start is its end less its length. */
 export function explainedBlock(
   { block }: Pick<BoundPolicy, 'block'>,
-  { atMs, blockedForMs }: Met,
+  { atMs, blockedForMs, blockStep: step = 1 }: Met,
 ): ExplainedBlock | null {
   if (block === undefined || atMs === undefined || blockedForMs === undefined) return null;
   const endsMs = atMs + blockedForMs;
-  return { since: new Date(Math.floor(endsMs - block.duration / 1000)).toISOString(), until: isoOf(endsMs) };
+  const since = new Date(Math.floor(endsMs - block.durations[step - 1]! / 1000)).toISOString();
+  return { since, until: isoOf(endsMs), step };
 }
 
 /** The instant as ISO text, rounded up to a millisecond: rounded down, it would be too early. */

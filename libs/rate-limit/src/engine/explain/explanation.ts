@@ -40,6 +40,8 @@ export interface ExplainedBlock {
   readonly since: string;
   /** When it ends by itself: rounded up to a millisecond. */
   readonly until: string;
+  /** Which of the durations of `blockFor` it lasts, from 1. */
+  readonly step: number;
 }
 
 /**
@@ -48,12 +50,13 @@ export interface ExplainedBlock {
  * - `'rejected'`: the limit is used up
  * - `'blocked'`: an override rejects, or a block by `blockFor` (`block` says which)
  * - `'exempt'`: an override leaves the policy out
+ * - `'runs-over'`: the limit is used up, and the policy that its `else` names takes the request: it is the next one in the list
  * - `'would-reject'`: the policy is in shadow, so the request passes; enforced, it would be rejected
  * - `'unavailable'`: the store does not answer, and `onStoreFailure: 'closed'` answers 503
  * - `'not-counted'`: the policy does not count identities of this kind
  */
 export type ExplainedOutcome =
-  'passes' | 'rejected' | 'blocked' | 'exempt' | 'would-reject' | 'unavailable' | 'not-counted';
+  'passes' | 'runs-over' | 'rejected' | 'blocked' | 'exempt' | 'would-reject' | 'unavailable' | 'not-counted';
 
 /** One policy, as an identity finds it now. */
 export interface PolicyExplanation {
@@ -71,7 +74,7 @@ export interface PolicyExplanation {
    */
   readonly counts: boolean | null;
   readonly outcome: ExplainedOutcome;
-  /** Whether a request that takes `cost` would not pass now. False for a policy in shadow. */
+  /** Whether a request that takes `cost` would not pass now. False for a policy in shadow, and where it runs over. */
   readonly isRejected: boolean;
   /** The cost that was asked for: the policy's, or 1 where a function of the request says so. */
   readonly cost: number;
@@ -92,6 +95,8 @@ export interface PolicyExplanation {
    * request says it. Null where the policy has no `priorities`.
    */
   readonly priority: string | null;
+  /** The policy whose `else` leads to this one; null for a policy that the request meets first. */
+  readonly insteadOf: string | null;
   readonly override: ExplainedOverride | null;
   /** The block that stands, by `blockFor`; null without one. */
   readonly block: ExplainedBlock | null;

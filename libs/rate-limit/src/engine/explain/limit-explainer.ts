@@ -39,6 +39,12 @@ interface Referred {
   readonly policies: readonly BoundPolicy[];
 }
 
+/** A policy's explanation, and the instant of its answer in milliseconds. */
+interface Explained {
+  readonly at: number;
+  readonly explained: PolicyExplanation;
+}
+
 /** The handlers of the application, as the framework knows them. */
 export interface HandlerDirectory {
   /** What limits all traffic. */
@@ -149,10 +155,10 @@ export class LimitExplainer {
     checkExplainedPlan(plan, policies, where);
     const zone = explainedZone(timeZone, policies, where);
     checkExplainedPriority(priority, policies, where);
-    const found: { readonly at: number; readonly explained: PolicyExplanation }[] = [];
+    const found: Explained[] = [];
     for (let i = 0; i < policies.length; i += TOGETHER) {
-      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainOne(policy, tag, plan, zone, priority));
-      found.push(...(await Promise.all(some)));
+      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainRow(policy, tag, plan, zone, priority));
+      found.push(...(await Promise.all(some)).flat());
     }
     const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
     const all = found.map(({ explained }) => explained);
@@ -242,13 +248,41 @@ export class LimitExplainer {
     return unique(policies.names().flatMap((name) => policies.places(name)));
   }
 
+  /** Explains a policy, and those that its `else` leads to. The request passes if one of them takes it. */
+  private async explainRow(
+    first: BoundPolicy,
+    tag: string,
+    plan: string | null | undefined,
+    zone: string | undefined,
+    priority: string | undefined,
+  ): Promise<readonly Explained[]> {
+    const row: Explained[] = [];
+    let policy: BoundPolicy | undefined = first;
+    let before: BoundPolicy | null = null;
+    while (policy !== undefined) {
+      const { at, explained } = await this.explainOne(policy, tag, plan, zone, priority);
+      row.push({ at, explained: { ...explained, insteadOf: before?.name ?? null } });
+      // Nothing is asked behind a policy that takes the request. A block is no lack of room.
+      if (explained.outcome !== 'rejected') break;
+      [before, policy] = [policy, policy.else];
+    }
+    const last = row.at(-1)!;
+    const soonest = row.map(({ explained }) => explained.passesAt ?? '~').toSorted()[0]!;
+    if (row.length === 1) return row;
+    return row.map(({ at, explained }) => {
+      if (!last.explained.isRejected && explained.isRejected)
+        return { at, explained: { ...explained, outcome: 'runs-over', isRejected: false } };
+      return { at, explained: { ...explained, passesAt: soonest === '~' ? null : soonest } };
+    });
+  }
+
   private async explainOne(
     policy: BoundPolicy,
     tag: string,
     given: string | null | undefined,
     givenZone: string | undefined,
     priority: string | undefined,
-  ): Promise<{ at: number; explained: PolicyExplanation }> {
+  ): Promise<Explained> {
     const { engine } = this.sources;
     const plan = this.planOf(policy, tag, given);
     const underItsPlan = underPlan(policy, plan?.name ?? undefined);
@@ -282,6 +316,7 @@ export class LimitExplainer {
         plan,
         timeZone: zone,
         priority: planned.priority ?? null,
+        insteadOf: null,
         override,
         block,
         decidedBy: met.decidedBy,

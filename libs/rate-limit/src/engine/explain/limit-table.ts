@@ -39,14 +39,16 @@ export interface TablePolicy {
   readonly priorities: Readonly<Record<string, number>> | null;
   /** The class of its requests; `'function'` where a function says so, null without `priorities`. */
   readonly priority: string | null;
+  /** The policy that takes a request which does not fit this one; null without one. */
+  readonly else: string | null;
   /** What processes charge ahead of demand, `for` in milliseconds; null without it. */
   readonly prefetch: PrefetchOptions | null;
   /** `'shadow'`: it rejects no request. */
   readonly mode: PolicyMode;
   /** The policy that it is the candidate of; null for any other one. */
   readonly candidateOf: string | null;
-  /** `blockFor` in milliseconds; null without it. */
-  readonly blockForMs: number | null;
+  /** `blockFor` in milliseconds: a list where blocks escalate. Null without it. */
+  readonly blockForMs: number | readonly number[] | null;
   /** Rejections that begin a block; null without `blockFor`. */
   readonly blockAfter: number | null;
 }
@@ -131,10 +133,11 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     shards,
     priorities: priorities === undefined ? null : Object.fromEntries(priorities),
     priority: policy.priorityOf === undefined ? (policy.priority ?? null) : 'function',
+    else: policy.elseName ?? null,
     prefetch: givenTerms(policy.prefetch) ?? null,
     mode: modeOf(policy),
     candidateOf: policy.candidateOf ?? null,
-    blockForMs: block === undefined ? null : block.duration / MICROSECONDS,
+    blockForMs: block === undefined ? null : blockForMs(block.durations),
     blockAfter: block?.after ?? null,
   };
 }
@@ -142,4 +145,9 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
 /** The option `mode` of a policy. */
 export function modeOf({ shadow }: Pick<BoundPolicy, 'shadow'>): PolicyMode {
   return shadow ? 'shadow' : 'enforce';
+}
+
+function blockForMs(durations: readonly number[]): number | readonly number[] {
+  const all = durations.map((duration) => duration / MICROSECONDS);
+  return all.length === 1 ? all[0]! : all;
 }

@@ -1,9 +1,10 @@
 import type { Decision } from '../../policy/decision.js';
 import { sameMeaning } from '../../policy/state-claims.js';
 import type { LimiterUnavailableError } from '../errors.js';
-import { type JudgedCharge, policyDecision } from '../judgement.js';
+import { type JudgedCharge, type Judgement, policyDecision } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { later } from '../layer-verdict.js';
+import { decisionOfPasses } from './passed-decision.js';
 
 /** How a policy decided on a charge. */
 interface Outcome {
@@ -16,6 +17,9 @@ interface Outcome {
 export interface Passed extends Outcome {
   /** The largest cost that ever fits, by the numbers of an override if there is one. */
   readonly maxCost: number;
+  /** The judgement on the charge, and the charge's index in it. */
+  readonly judgement: Judgement;
+  readonly index: number;
   /** The wait for its departure slot, which each further call of the operation shares. */
   departure: Promise<void> | undefined;
 }
@@ -50,8 +54,23 @@ export class ChargeHistory {
     return this.passes.get(charge.key)?.find((passed) => answers(passed, charge));
   }
 
-  notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy'], { maxCost } = charge.policy.algorithm): void {
-    note(this.passes, { charge, decidedBy, maxCost, departure: this.passed(charge)?.departure });
+  /**
+   * @param decidedBy what counts as having decided on the charge
+   * @param index the charge's index in the judgement
+   */
+  notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy'], judgement: Judgement, index: number): void {
+    const { maxCost } = (judgement.at(index)?.charge ?? charge).policy.algorithm;
+    note(this.passes, { charge, decidedBy, maxCost, judgement, index, departure: this.passed(charge)?.departure });
+  }
+
+  /**
+   * The decisions by which charges have passed, as one; undefined if none has.
+   *
+   * @param charges default all
+   */
+  passedBy(charges?: readonly PolicyCharge[]): Decision | undefined {
+    const passes = charges?.flatMap((charge) => this.passed(charge) ?? []) ?? [...this.passes.values()].flat();
+    return passes.length === 0 ? undefined : decisionOfPasses(passes);
   }
 
   noteRejected(charge: PolicyCharge, judged: JudgedCharge, { decidedBy, decidedAtMs }: Decision): void {

@@ -65,6 +65,11 @@ export class RequestRecord extends Execution {
     return ((request as RecordedRequest)[RECORD] ??= new RequestRecord());
   }
 
+  /** The record of a request, if a guard or the middleware has seen it. */
+  static known(request: object): RequestRecord | undefined {
+    return (request as RecordedRequest)[RECORD];
+  }
+
   /**
    * Whether the request passes a guard of this handler for the first time. A guard that is bound twice counts a request once. A
    * handler that calls `next()` does not exempt the handler after it.
@@ -185,7 +190,7 @@ export class RequestRecord extends Execution {
       if (decision.allowed) {
         // A shadow that the request does not fit is not asked again by a step of higher cost.
         const wasAsked = judged !== undefined && (judged.verdict.allowed || !charge.shadow);
-        history.notePassed(charge, wasAsked ? decision.decidedBy : 'open', judged?.charge.policy.algorithm);
+        history.notePassed(charge, wasAsked ? decision.decidedBy : 'open', judgement, i);
       } else if (judged?.verdict.allowed === false && !charge.shadow) history.noteRejected(charge, judged, decision);
     }
   }
@@ -207,6 +212,19 @@ export class RequestRecord extends Execution {
   withEarlier(judgement: Judgement): Decision {
     this.shown = this.shown === undefined ? judgement : judgement.after(this.shown);
     return this.shown.decision;
+  }
+
+  /**
+   * The decision by which the request has passed; undefined if no policy has let it pass. A request of several steps gets one
+   * decision, counted down to its last step.
+   *
+   * @param charges those whose policies count; default all
+   */
+  passedBy(charges?: readonly PolicyCharge[]): Decision | undefined {
+    if (this.isBlank) return undefined;
+    // Most requests have one step, and its decision is at hand.
+    if (this.sorted === undefined && (charges ?? this.firstCharges) === this.firstCharges) return this.first!.decision;
+    return this.history.passedBy(charges);
   }
 
   /** The cost that the same policy has charged under the same key; undefined where it has not been asked. */

@@ -30,6 +30,11 @@ export interface Settlement {
   readonly settledBy: SettledBy | 'partly';
   /** The settlements in the order of the policies; empty for a decision by `onStoreFailure: 'open'`. */
   readonly policies: readonly PolicySettlement[];
+  /**
+   * True: the reservation had expired before. It had its final cost of the expiry then; only what a larger final cost exceeds it by
+   * was charged, and nothing was refunded.
+   */
+  readonly expired?: true;
   /** Why the store did not settle. */
   readonly error?: RateLimitStoreError;
 }
@@ -44,7 +49,7 @@ export interface Settler {
 
 /**
  * A charge whose final cost is known later. It is charged when it is made, and stays charged if nobody settles it, such as when
- * the process ends.
+ * the process ends, unless it `expires`.
  *
  * Settle it once, by `settle` or `cancel`. Neither rejects because of the store: a settlement says whether the store made it.
  *
@@ -79,6 +84,8 @@ export class Reservation {
    * Settles every policy's charge at its final cost. If it is less than the reserved cost, the difference is refunded, but
    * never so much that more requests pass than the limit allows. If it is more, the difference is charged now, whether it fits
    * or not, up to the policy's `overdraft`.
+   *
+   * After the reservation has expired, nothing is refunded: see `Settlement.expired`.
    *
    * @param finalCost a whole number from 0
    * @throws {ReservationClosedError} when it was settled, cancelled or rejected before; nothing changes

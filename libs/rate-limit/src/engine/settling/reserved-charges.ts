@@ -59,6 +59,15 @@ export class ReservedCharges implements Settler {
     for (const { keeper, charge, proof } of this.receipts) keeper.open.close(charge, proof);
   }
 
+  /** The settlement of charges that stay as they are. */
+  unsettled(): Settlement {
+    return this.settlement(
+      this.receipts.map(({ proof }) => proof.cost),
+      'none',
+      [],
+    );
+  }
+
   private settlements(finalCosts: readonly number[]): ChargeSettlement[] {
     return this.receipts.map((receipt, i) => ({
       receipt: receipt.proof,

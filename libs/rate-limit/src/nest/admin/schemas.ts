@@ -109,7 +109,7 @@ const TABLE_POLICIES = array({
       required: ['for', 'max'],
     },
     mode: MODE,
-    blockForMs: { type: 'number', nullable: true },
+    blockForMs: { oneOf: [{ type: 'number', nullable: true }, array({ type: 'number' })] },
     blockAfter: { type: 'integer', nullable: true },
   },
   required: [
@@ -220,7 +220,10 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
           isRejected: BOOLEAN,
           numbers: NUMBERS,
           priority: { type: 'string', nullable: true },
-          block: { ...answer({ since: text('ISO 8601'), until: text('ISO 8601') }), nullable: true },
+          block: {
+            ...answer({ since: text('ISO 8601'), until: text('ISO 8601'), step: { type: 'integer' } }),
+            nullable: true,
+          },
         }),
       ),
     }),

@@ -10,6 +10,8 @@ export interface LimitableHandler {
   readonly type: Type;
   readonly handler: Handler;
   readonly adapter: ContextAdapter;
+  /** The name of the method on its class. */
+  readonly method: string;
   /** Class and method, `'RidesController.request'`. */
   readonly name: string;
 }
@@ -26,7 +28,7 @@ export function* limitableHandlers(
       const prototype = type.prototype as Readonly<Record<string, Handler>>;
       for (const method of scanner.getAllMethodNames(prototype)) {
         const handler = prototype[method]!;
-        if (adapter.isHandler(type, handler)) yield { type, handler, adapter, name: `${type.name}.${method}` };
+        if (adapter.isHandler(type, handler)) yield { type, handler, adapter, method, name: `${type.name}.${method}` };
       }
     }
   }

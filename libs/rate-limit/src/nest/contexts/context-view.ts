@@ -3,7 +3,9 @@ import { clientAddress, type TrustsHop } from '../../http/client-address.js';
 import { type Client, UNSEEN_CLIENT } from '../../engine/requests/client.js';
 import type { Exchange } from '../../engine/requests/exchange.js';
 import type { Execution, PartOfExecution } from '../../engine/execution.js';
+import type { PolicyCharge } from '../../engine/policy-charge.js';
 import type { RequestRecord } from '../../engine/requests/request-record.js';
+import type { Decision } from '../../policy/decision.js';
 import { Call } from '../exchanges/call.js';
 import { CallExchange, ConnectionExchange, ResponseExchange } from '../exchanges/exchanges.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
@@ -15,6 +17,7 @@ import type { ContextAdapter, ContextRequest, RateLimitException } from './conte
  */
 export class ContextView implements ExecutionContext, PartOfExecution {
   private known: ContextRequest | undefined;
+  private charges: readonly PolicyCharge[] | undefined;
 
   /**
    * @param record the record of the operation, which all its handlers share
@@ -35,6 +38,20 @@ export class ContextView implements ExecutionContext, PartOfExecution {
   /** The execution that `UserFunctions` checks. */
   get execution(): Execution {
     return this.record.execution;
+  }
+
+  /** Notes what the call asks of its policies. Returns the record of its operation. */
+  asks(charges: readonly PolicyCharge[]): RequestRecord {
+    this.charges = charges;
+    return this.record;
+  }
+
+  /**
+   * The decision by which the call has passed: of its operation's decisions those of its own policies. Undefined if no policy
+   * has let it pass.
+   */
+  get decision(): Decision | undefined {
+    return this.charges && this.record.passedBy(this.charges);
   }
 
   get request(): ContextRequest {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { ExecutionContext, Type } from '@nestjs/common';
+import type { ArgumentsHost, ExecutionContext, Type } from '@nestjs/common';
 import { httpClient } from '../../http/http-client.js';
 import type { HttpRequest } from '../../http/request.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
@@ -161,6 +161,16 @@ class Units {
     if (unit === undefined) fields.set(key, (unit = {}));
     return unit;
   }
+}
+
+/**
+ * The object that one call of a resolver alone has among its arguments: the info of a field, or the representation that a
+ * reference resolver resolves. All references of an operation share one info.
+ */
+export function callOf(host: ArgumentsHost): object | undefined {
+  const args = host.getArgs<unknown[]>();
+  const own = args.length === 3 ? args[0] : args[3];
+  return typeof own === 'object' && own !== null ? own : undefined;
 }
 
 /** A reference resolver of a federation gets no arguments of a field: [reference, context, info]. */

@@ -1,5 +1,4 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { algorithmEntry } from '../../algorithms/algorithms.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
@@ -7,6 +6,7 @@ import { isChooser } from '../routes/policy-choices.js';
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import { sourcesOf } from '../routes/route-sources.js';
 import type { PolicySource } from '../types.js';
+import { bindInterceptor } from './bind-interceptor.js';
 import { CALL_INTERCEPTOR } from './call.interceptor.js';
 
 /**
@@ -21,7 +21,7 @@ export class CallBinder {
     @Inject(MetadataScanner) scanner: MetadataScanner,
   ) {
     for (const limitable of limitableHandlers(discovery, scanner, runtime.contexts)) {
-      if (this.isNeededFor(limitable)) bind(limitable.handler);
+      if (this.isNeededFor(limitable)) bindInterceptor(limitable.handler, CALL_INTERCEPTOR);
     }
   }
 
@@ -59,11 +59,4 @@ interface PolicyLike {
 function isSettled(policy: PolicySource | undefined): boolean {
   const { countIf, settle } = (policy ?? {}) as PolicyLike;
   return countIf !== undefined || settle !== undefined;
-}
-
-/** Binds the interceptor before the method's own ones, so that it sees what they change. */
-function bind(handler: object): void {
-  const bound = (Reflect.getMetadata(INTERCEPTORS_METADATA, handler) as readonly unknown[] | undefined) ?? [];
-  if (bound.includes(CALL_INTERCEPTOR)) return;
-  Reflect.defineMetadata(INTERCEPTORS_METADATA, [CALL_INTERCEPTOR, ...bound], handler);
 }

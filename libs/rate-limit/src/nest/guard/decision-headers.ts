@@ -6,6 +6,7 @@ import type { HeaderSetter } from '../../engine/calls/rate-limiter.js';
 import type { Decision } from '../../policy/decision.js';
 import { shown } from '../../util/config-error.js';
 import type { Contexts } from '../contexts/contexts.js';
+import { isHost } from './http-context.js';
 import { setDecisionHeaders } from './http-answer.js';
 
 /** Sets the headers of decisions that handlers ask for themselves. */
@@ -32,11 +33,6 @@ export class DecisionHeaders implements HeaderSetter {
     // The adapters read the arguments alone.
     return adapter?.response?.(host as ExecutionContext);
   }
-}
-
-function isHost(target: unknown): target is ArgumentsHost {
-  const { getArgs, getType } = Object(target) as Partial<ArgumentsHost>;
-  return typeof getArgs === 'function' && typeof getType === 'function';
 }
 
 /** Express's and Node's response has `setHeader`, Fastify's `header`. */

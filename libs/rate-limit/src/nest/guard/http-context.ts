@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
+import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { HttpRequest } from '../../http/request.js';
 import type { RateLimitRequest } from '../../identity/request-function.js';
 import type { ContextView } from '../contexts/context-view.js';
@@ -18,4 +18,10 @@ export function responseOf(context: ExecutionContext): unknown {
 /** Whether the context is HTTP. The guard and policy functions get any other context as a `ContextView`. */
 export function isHttp(context: ExecutionContext): boolean {
   return context.getType() === 'http';
+}
+
+/** Whether it is a context of Nest, of any kind. */
+export function isHost(target: unknown): target is ArgumentsHost {
+  const { getArgs, getType } = Object(target) as Partial<ArgumentsHost>;
+  return typeof getArgs === 'function' && typeof getType === 'function';
 }

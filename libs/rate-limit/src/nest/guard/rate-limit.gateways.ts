@@ -13,6 +13,8 @@ import {
   waitFor,
   type WsClient,
 } from '../contexts/ws.js';
+import { rateLimitDecisionOf } from '../decisions/decision-of.js';
+import { decisionParameters } from '../decisions/rate-limit-decision.decorator.js';
 import { Call } from '../exchanges/call.js';
 import { isPromise } from '../../util/is-promise.js';
 import { withHelp } from '../../util/error-codes.js';
@@ -100,6 +102,7 @@ export class RateLimitGateways implements OnModuleInit {
     // An arrow function stands on the instance alone.
     const handler = connectionHandlerOf(type) ?? gateway.handleConnection;
     const connect = gateway.handleConnection?.bind(gateway);
+    const telling = decisionParameters(type, 'handleConnection');
     const disconnect = gateway.handleDisconnect?.bind(gateway);
     /** The clients that the gateway's own method has seen. */
     const connected = new WeakSet<object>();
@@ -109,7 +112,7 @@ export class RateLimitGateways implements OnModuleInit {
       const guard = handler === undefined ? undefined : this.guardOf(wrapper, handler);
       if (guard === undefined || !this.isLimited(type, handler!)) {
         connected.add(client);
-        return connect?.(...args);
+        return connect?.(...withDecision(undefined, telling, args));
       }
       const context = new ExecutionContextHost(args, type, handler);
       context.setType('ws');
@@ -120,7 +123,7 @@ export class RateLimitGateways implements OnModuleInit {
           // A client that has left meanwhile would be connected after it was disconnected.
           if (!isOpen(client)) return undefined;
           connected.add(client);
-          return handled(context, connect?.(...args));
+          return handled(context, connect?.(...withDecision(context, telling, args)));
         },
         (error: unknown) => this.turnAway(client, error),
       );
@@ -180,6 +183,24 @@ function handled(context: ExecutionContextHost, returned: unknown): unknown {
       throw error;
     },
   );
+}
+
+/**
+ * The arguments of `handleConnection`, with the decision where a parameter asks for it: Nest passes the client and its upgrade
+ * by position, and fills no parameters.
+ *
+ * @param context undefined where no policy limits connections
+ */
+function withDecision(
+  context: ExecutionContextHost | undefined,
+  parameters: readonly number[],
+  args: readonly unknown[],
+): readonly unknown[] {
+  if (parameters.length === 0) return args;
+  const decision = context && rateLimitDecisionOf(context);
+  const told = [...args];
+  for (const index of parameters) told[index] = decision;
+  return told;
 }
 
 /** Rejects where the guard returns false, as Nest does in its own contexts. */

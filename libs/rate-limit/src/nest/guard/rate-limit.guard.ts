@@ -26,6 +26,7 @@ import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import { ContextView } from '../contexts/context-view.js';
 import { trustsHopOf } from '../boot/platform.js';
+import { rememberView } from '../decisions/viewed-calls.js';
 import { isHttp, requestOf, responseOf } from './http-context.js';
 import { Call } from '../exchanges/call.js';
 import { ResponseExchange } from '../exchanges/exchanges.js';
@@ -179,7 +180,9 @@ export class RateLimitGuard implements CanActivate {
     if (!call.isFirstGuard(route ?? context.getHandler())) return true;
     await contexts.prepare(adapter);
     const record = operations.of(adapter.operation?.(context), adapter.execution?.(context)) ?? call;
-    return this.limitUnlessListed(route, this.view(context, adapter, record));
+    const view = this.view(context, adapter, record);
+    rememberView(context, view);
+    return this.limitUnlessListed(route, view);
   }
 
   /**
@@ -273,7 +276,8 @@ export class RateLimitGuard implements CanActivate {
       this.transport(),
       this.runtime.pending,
     );
-    return this.admission.admit(route, context, charges, this.recordOf(context));
+    const record = context instanceof ContextView ? context.asks(charges) : RequestRecord.of(requestOf(context));
+    return this.admission.admit(route, context, charges, record);
   }
 
   private recordOf(context: ExecutionContext): RequestRecord {

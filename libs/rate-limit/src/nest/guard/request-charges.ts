@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ClientGoneError, IdentityMissingError } from '../../identity/errors.js';
 import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
-import type { PolicyCharge } from '../../engine/policy-charge.js';
+import { inPlaceOf, type PolicyCharge } from '../../engine/policy-charge.js';
 import { shown } from '../../util/config-error.js';
 import { type Answer, andThen, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
@@ -32,13 +32,27 @@ export class RequestCharges {
    * @throws what the step that finds the identity throws; a shadow leaves the request out then
    */
   make(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
-    if (!policy.shadow) return this.asked(policy, context, resolved);
+    if (!policy.shadow) {
+      const made = this.asked(policy, context, resolved);
+      return policy.else === undefined ? made : andThen(made, (charge) => this.withElse(policy, charge, context));
+    }
     const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
     return attempt<PolicyCharge, PolicyCharge | undefined>(
       () => this.asked(policy, context, resolved),
       (charge) => charge,
       leaveOut,
     );
+  }
+
+  /** Lets the policy of an `else` take a request that does not fit. Its identity and cost are found only then. */
+  private withElse(policy: BoundPolicy, charge: PolicyCharge, context: ExecutionContext): PolicyCharge {
+    const instead = policy.else;
+    if (instead === undefined) return charge;
+    charge.instead = (head) => {
+      const made = this.asked(instead, context, undefined, instead.hasCost ? undefined : head.cost);
+      return andThen(made, (other) => this.withElse(instead, inPlaceOf(head, other), context));
+    };
+    return charge;
   }
 
   /** Leaves a request out of a shadow. A missing identity is not counted as a failure. */
@@ -52,16 +66,21 @@ export class RequestCharges {
     policy: BoundPolicy,
     context: ExecutionContext,
     resolved: ResolvedIdentities | undefined,
+    cost = policy.cost,
   ): Answer<PolicyCharge> {
     const tag = this.tagOf(policy, context, resolved);
     // A thenable of another library need not return a promise from `then`.
     return typeof tag === 'object' && isPromise(tag)
-      ? Promise.resolve(tag).then((found) => this.priced(policy, found, context))
-      : this.priced(policy, tag, context);
+      ? Promise.resolve(tag).then((found) => this.priced(policy, found, cost, context))
+      : this.priced(policy, tag, cost, context);
   }
 
-  private priced(policy: BoundPolicy, tag: string, context: ExecutionContext): Answer<PolicyCharge> {
-    const { cost } = policy;
+  private priced(
+    policy: BoundPolicy,
+    tag: string,
+    cost: BoundPolicy['cost'],
+    context: ExecutionContext,
+  ): Answer<PolicyCharge> {
     if (typeof cost === 'number') return this.charge(policy, tag, cost, context);
     return this.runtime.policyFunctions.costOf(policy, context).then((own) => this.charge(policy, tag, own, context));
   }

@@ -8,6 +8,7 @@ import type { OwnedClient } from '../../stores/redis/clients/client.js';
 import { changedOptions, duplicateRedis, openRedis } from '../../stores/redis/clients/open-redis.js';
 import type { OverrideLog } from '../../stores/override-log.js';
 import type { ReportBoard } from '../../stores/report-board.js';
+import type { ReservationLog } from '../../stores/reservation-log.js';
 import { isRedisClient, type RedisClient } from '../../stores/redis/clients/redis-client.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Clock, RateLimitStore, StoreStateChange } from '../../stores/store.js';
@@ -211,6 +212,11 @@ function overrideLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): Ov
 /** The reports of all processes beside the limits; undefined if the store has no place for them. */
 export function reportBoardOf(store: RateLimitStore, keyPrefix: string): ReportBoard | undefined {
   return traitsOf(store).reportBoard?.((part) => keyOf(keyPrefix, 'rejected', `:${part}`));
+}
+
+/** The log of reservations that expire; undefined if the store has no place for it. */
+export function reservationLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): ReservationLog | undefined {
+  return traitsOf(store).reservationLog?.((part) => keyOf(keyPrefix, `reservations-${part}`, ''));
 }
 
 /** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */

@@ -14,6 +14,7 @@ import { PLAIN_GUARD, RateLimitMiddleware } from '../guard/rate-limit.middleware
 import { warnOfCopies } from './copies.js';
 import { checkOptions, checkShape } from '../options/check-options.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
+import { DecisionBinder } from '../decisions/decision-binder.js';
 import { CallBinder } from '../exchanges/call-binder.js';
 import { GlobalGuards, GlobalGuardsBinder } from '../boot/global-guards.js';
 import { GuardOrder } from '../boot/guard-order.js';
@@ -86,6 +87,7 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     LocalFilter,
     LocalFilterBinder,
     CallBinder,
+    DecisionBinder,
     RateLimitGateways,
     RateLimitExceptionFilter,
     {

@@ -12,6 +12,7 @@ import { type HeaderSettings, saysUnits } from '../../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../../http/trust-proxy.js';
 import { Fallback } from '../../engine/fallback.js';
 import { LimitExplainer } from '../../engine/explain/limit-explainer.js';
+import { ExpiringReservations } from '../../engine/settling/expiry/expiring-reservations.js';
 import { Leases } from '../../engine/settling/leases.js';
 import { Engine } from '../../engine/engine.js';
 import { PendingCharges } from '../../engine/settling/pending-charges.js';
@@ -31,7 +32,7 @@ import type { BoundPolicy } from '../types.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { ReportBoard } from '../../stores/report-board.js';
-import type { RateLimitStore } from '../../stores/store.js';
+import type { Clock, RateLimitStore } from '../../stores/store.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
@@ -39,6 +40,7 @@ import type { Logger } from '../../util/logger.js';
 import { AddressLists } from '../guard/address-lists.js';
 import { type LimitableHandler, limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
+import { untoldDecisions } from '../decisions/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
 import { Operations } from '../contexts/operations.js';
 import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
@@ -47,7 +49,7 @@ import { requestOf } from '../guard/http-context.js';
 import { goneClients, identityChain } from '../guard/identities.js';
 import { type GuardCheck, KnownHandlers } from '../routes/known-handlers.js';
 import { LateIdentities } from '../guard/late-identities.js';
-import { openStore, overridingStore, reportBoardOf } from './open-store.js';
+import { openStore, overridingStore, reportBoardOf, reservationLogOf } from './open-store.js';
 import type { CheckedOptions } from '../options/check-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { checkPlans } from '../boot/plan-checks.js';
@@ -98,6 +100,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly forwarded: ForwardedWatch;
   private readonly policies: NamedPolicies<ExecutionContext>;
   private readonly overrideWatch: OverrideWatch;
+  private readonly expiring: ExpiringReservations;
   private readonly fallback: Fallback;
   private readonly traits: StoreTraits;
   private readonly connections = new Connections();
@@ -172,6 +175,20 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       defaults: options,
       kinds: (options.identity ?? []).map(({ kind }) => kind),
     });
+    const { timer } = opened.store;
+    const { clock } = opened.store as { readonly clock?: unknown };
+    this.expiring = new ExpiringReservations(
+      {
+        decide: (charges) => this.engine.decide(charges),
+        settle: (settlements) => layered.settle(settlements),
+        within: (answer) => opened.deadlines.within(answer),
+        traits: layered.traits,
+        log: reservationLogOf(opened.store, options),
+        timer,
+        nowMs: timer === undefined || typeof clock !== 'function' ? undefined : () => (clock as Clock)() / 1000,
+      },
+      logger,
+    );
     this.limiter = new RateLimiter(
       this.engine,
       named,
@@ -183,6 +200,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       explainer,
       this.policyFunctions.timeZones,
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
+      this.expiring,
     );
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
@@ -222,7 +240,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     expectAlone(runtimesOf(this.discovery));
     const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
     await this.checkPolicies(handlers);
-    for (const warning of warningsOfHandlers(handlers, this.discovery, this.scanner)) {
+    const untold = untoldDecisions(handlers, this.routes, this.middleware !== undefined);
+    for (const warning of [...warningsOfHandlers(handlers, this.discovery, this.scanner), ...untold]) {
       this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
     }
     const unguarded = unguardedHandlers(handlers, this.options.defaults, this.isGuarded);
@@ -257,6 +276,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   async onApplicationShutdown(): Promise<void> {
     this.overrideWatch.stop();
+    this.expiring.close();
     await this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }

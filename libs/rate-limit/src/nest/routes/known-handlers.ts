@@ -49,7 +49,7 @@ export class KnownHandlers implements HandlerDirectory {
     return this.known({ type, handler, adapter });
   }
 
-  private known({ type, handler, adapter }: Omit<LimitableHandler, 'name'>): KnownHandler {
+  private known({ type, handler, adapter }: Pick<LimitableHandler, 'type' | 'handler' | 'adapter'>): KnownHandler {
     const route = this.routes.of(type, handler);
     return {
       context: adapter.type,

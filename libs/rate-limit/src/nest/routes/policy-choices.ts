@@ -1,5 +1,6 @@
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { canDelay } from '../../policy/bound-policy.js';
+import { withElse } from '../../policy/else/else-policies.js';
 import { checkNames } from '../../util/option-rules.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from '../types.js';
 
@@ -50,7 +51,9 @@ export function standingTogether(choices: readonly Choice[]): BoundPolicy[] {
 
 /** Whether two policies pass `checkTogether`. */
 export function canStandTogether(one: BoundPolicy, other: BoundPolicy): boolean {
-  return one.name !== other.name && !(canDelay(one) && canDelay(other));
+  const names = withElse([other]).map(({ name }) => name);
+  const isApart = withElse([one]).every(({ name }) => !names.includes(name));
+  return isApart && !(canDelay(one) && canDelay(other));
 }
 
 /** Whether a function chooses the policy. */

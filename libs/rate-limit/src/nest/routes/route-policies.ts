@@ -6,6 +6,7 @@ import { CHOSEN_TRAITS, type RouteTraits, routeTraitsOf } from '../../engine/req
 import { bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
 import type { IdentityChain } from '../types.js';
+import { checkElse, withElse } from '../../policy/else/else-policies.js';
 import type { NamedPolicies } from '../../policy/named-policies.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { PolicyScope } from '../../policy/policy.js';
@@ -186,7 +187,7 @@ export class RoutePolicies implements RoutePolicySource {
     checkTogether(given, text);
     if (!sources.some(({ source }) => isChooser(source))) {
       return {
-        ...routeTraitsOf(given),
+        ...routeTraitsOf(withElse(given)),
         fixed: given.every(isFixed) ? given : undefined,
         policies: () => given,
         staticPolicies: given,
@@ -300,8 +301,16 @@ export class RoutePolicies implements RoutePolicySource {
       .filter((policy) => !isNamedIn(policy, without) && given.every((other) => canStandTogether(policy, other)));
   }
 
-  /** @param chosen whether a function has chosen it for a request */
-  private bind(parsed: ParsedPolicy<ExecutionContext>, site: Site, chosen: boolean): BoundPolicy {
+  /**
+   * @param chosen whether a function has chosen it for a request
+   * @param row the names of the policies whose `else` led to it
+   */
+  private bind(
+    parsed: ParsedPolicy<ExecutionContext>,
+    site: Site,
+    chosen: boolean,
+    row: readonly string[] = [],
+  ): BoundPolicy {
     for (const warning of parsed.warnings) this.warnOnce(withHelp(`${site.text}: ${warning}`, 'FG_POLICY_NUMBERS'));
     this.warnOfLack(parsed, site);
     const wanted = parsed.scope ?? site.defaultScope;
@@ -321,7 +330,8 @@ export class RoutePolicies implements RoutePolicySource {
       );
     }
     this.notePlans(parsed, site);
-    const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text);
+    const instead = this.bindElse(parsed, site, chosen, [...row, parsed.name]);
+    const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text, instead);
     const { claims } = this.named;
     if (chosen) {
       const conflict = claims.meet(scope, parsed, site.text);
@@ -329,6 +339,19 @@ export class RoutePolicies implements RoutePolicySource {
     } else claims.claim(scope, parsed, site.text);
     this.bound.add(bound);
     return bound;
+  }
+
+  /** Binds the policy that an `else` names: to the application, unless it says another scope. */
+  private bindElse(
+    { elseName }: ParsedPolicy<ExecutionContext>,
+    site: Site,
+    chosen: boolean,
+    row: readonly string[],
+  ): BoundPolicy | undefined {
+    if (elseName === undefined) return undefined;
+    const parsed = this.named.parse(elseName, `${site.text}, else`);
+    checkElse(parsed, row, site.text);
+    return this.bind({ ...parsed, scope: parsed.scope ?? 'app' }, site, chosen, row);
   }
 
   private notePlans(policy: ParsedPolicy<ExecutionContext>, site: Site): void {

@@ -1,7 +1,5 @@
 import { shown } from '../../util/config-error.js';
-import { withinLoopTime } from '../loop-timer.js';
 import {
-  MissedAnswerError,
   OVERRIDE_BOUNDS,
   type OverrideBounds,
   type OverrideChanges,
@@ -14,34 +12,25 @@ import {
 } from '../override-log.js';
 import { RateLimitStoreError } from '../store.js';
 import { OVERRIDES } from './batch/programs.js';
-import { runProgram } from './batch/script.js';
-import type { ProgramRunner } from './clients/client.js';
+import { type BesideConnection, CallsBeside } from './calls-beside.js';
 
 /** The parts of the keys behind the hash tag, in the order of KEYS. */
 const KEYS = ['version', 'records', 'versions', 'ends', 'changes'];
-/** Milliseconds that an answer may take: these calls are no decisions, which have a shorter deadline. */
-const PATIENCE_MS = 2000;
-
-/** What the log needs of a store in Redis. */
-export interface OverrideConnection {
-  readonly client: ProgramRunner;
-  /** Called when Redis does not answer a call in time. */
-  missed?(key: string, error: RateLimitStoreError): void;
-}
-
 /** Keeps overrides in Redis, for all processes. The header of lua/overrides.lua describes the wire. */
 export class RedisOverrideLog implements OverrideLog {
   readonly shared = true;
   private readonly keys: readonly string[];
+  private readonly calls: CallsBeside;
 
   /** @param keyOf the key with this last part; all of them share one slot */
   constructor(
-    private readonly connection: OverrideConnection,
+    connection: BesideConnection,
     keyOf: (part: string) => string,
     private readonly bounds: OverrideBounds = OVERRIDE_BOUNDS,
-    private readonly patienceMs = PATIENCE_MS,
+    patienceMs?: number,
   ) {
     this.keys = KEYS.map((part) => keyOf(part));
+    this.calls = new CallsBeside(connection, OVERRIDES, patienceMs);
   }
 
   async poll(known: string): Promise<OverrideChanges> {
@@ -83,26 +72,8 @@ export class RedisOverrideLog implements OverrideLog {
     return { outcome: 'changed', nowMs: reply.nowMs, record: recordOf(detail, outcome === 'remove') };
   }
 
-  /** Calls the program. A call that failed may have been carried out; only a script that Redis has lost is sent again. */
   private async run(...args: string[]): Promise<OverrideReply & { readonly rest: readonly string[] }> {
-    const { client } = this.connection;
-    const { keys } = this;
-    return checked(await this.inTime(runProgram(client, OVERRIDES, keys.length, [...keys, ...args])));
-  }
-
-  private async inTime(answer: Promise<unknown>): Promise<unknown> {
-    let late = true;
-    const settled = answer.finally(() => (late = false));
-    try {
-      return await withinLoopTime(this.patienceMs, settled);
-    } catch (error) {
-      if (!late) throw error;
-      const ignored = (): void => undefined; // it may still reject
-      const text = `Redis did not answer within ${this.patienceMs} ms`;
-      const missed = new MissedAnswerError(text, settled.then(ignored, ignored));
-      this.connection.missed?.(this.keys[0]!, missed);
-      throw missed;
-    }
+    return checked(await this.calls.run(this.keys, args));
   }
 }
 

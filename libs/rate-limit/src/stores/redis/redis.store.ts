@@ -32,6 +32,7 @@ import { OneServer } from './one-server.js';
 import { PendingSettlement } from './batch/pending-request.js';
 import { RedisOverrideLog } from './override-log.js';
 import { RedisReportBoard } from './report-board.js';
+import { RedisReservationLog } from './reservation-log.js';
 import { Script } from './batch/script.js';
 import { Unanswered } from './connection/unanswered.js';
 import type { StoreQueue, Topology } from './topology.js';
@@ -112,6 +113,7 @@ export class RedisStore implements RateLimitStore {
     const { clock = 'redis' } = given;
     this.client = storeClientOf(client);
     const appClock = clockOf(clock);
+    const maxSkew = checkMaxSkew('RedisStore', given.maxSkew ?? DEFAULT_SKEW_MS);
     // A prefetch ends by the store's clock: those of pods may be apart.
     this.supports = clock === 'app' ? ['shadow', 'block', 'headroom'] : ['shadow', 'block', 'headroom', 'prefetch'];
     this.traits = {
@@ -121,10 +123,10 @@ export class RedisStore implements RateLimitStore {
       server: 'Redis',
       overrideLog: (keyOf) => new RedisOverrideLog(this, keyOf),
       reportBoard: (keyOf) => new RedisReportBoard(this.client, keyOf),
+      reservationLog: (keyOf) => new RedisReservationLog(this, keyOf, appClock && { read: appClock, maxSkew }),
       whyNoPrefetch:
         clock === 'app' ? `prefetch needs Redis's clock, and clock is 'app': leave one of them out` : undefined,
     };
-    const maxSkew = checkMaxSkew('RedisStore', given.maxSkew ?? DEFAULT_SKEW_MS);
     const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew };
     this.script = new Script(this.client, settings);
     this.required = required && new Probe(this.script, undefined, required);

@@ -1,5 +1,6 @@
 import type { RateLimitStore } from '../../stores/store.js';
 import { shown } from '../../util/config-error.js';
+import { BLOCKS } from './blocks.js';
 import { CONCURRENT_REQUESTS } from './concurrency.js';
 import { EVERY_ALGORITHM } from './every-algorithm.js';
 import { type Law, type Laws, lawsOf } from './laws.js';
@@ -51,6 +52,7 @@ const SUITE: Readonly<Record<string, Laws>> = {
   refunds: REFUNDS,
   settlements: SETTLEMENTS,
   leases: LEASES,
+  blocks: BLOCKS,
 };
 
 /**

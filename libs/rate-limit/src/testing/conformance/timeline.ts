@@ -1,4 +1,5 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { AnyBlockAlgorithm } from '../../algorithms/block.js';
 import { type ChargeReceipt, receiptsOf } from '../../stores/receipt.js';
 import type { Charge, ChargeVerdict, Clock, RateLimitStore, Verdict } from '../../stores/store.js';
 import { ORIGIN } from './instants.js';
@@ -63,6 +64,22 @@ export class Timeline {
     const charges = asked.map(() => ({ allowed: true }));
     expectFields(`the charge at ${at} microseconds`, verdict, { allowed: true, charges });
     return receiptsOf(asked.map(chargeOf), verdict);
+  }
+
+  /** Whether the store knows blocks. */
+  get blocks(): boolean {
+    return this.store.supports?.includes('block') === true;
+  }
+
+  /** The verdict on a charge whose rejections lead to a block. */
+  async offend(at: number, [algorithm, cost, key = 'key']: Asked, block: AnyBlockAlgorithm): Promise<ChargeVerdict> {
+    this.time.now = ORIGIN + at;
+    // A block's key shares the hash tag of its charge.
+    const charge = chargeOf([algorithm, cost, `{${key}}`]);
+    const { charges } = await this.store.consume([
+      { ...charge, block: { key: `${charge.key}:block`, algorithm: block, cost: 1 } },
+    ]);
+    return charges[0]!;
   }
 
   /** Whether the store settles reservations: it may leave the method out. */

@@ -4,6 +4,7 @@ import {
   LEAN as LEAN_TEXTS,
   OVERRIDES as OVERRIDES_TEXT,
   REPORTS as REPORTS_TEXT,
+  RESERVATIONS as RESERVATIONS_TEXT,
 } from './programs.generated.js';
 
 /** A Lua program. */
@@ -34,6 +35,9 @@ export const OVERRIDES: Program = programOf(OVERRIDES_TEXT);
 
 /** lua/reports.lua. */
 export const REPORTS: Program = programOf(REPORTS_TEXT);
+
+/** lua/reservations.lua. */
+export const RESERVATIONS: Program = programOf(RESERVATIONS_TEXT);
 
 function programOf(text: string): Program {
   return { text, sha1: hash('sha1', text) };

@@ -1,0 +1,107 @@
+import type { Monitor } from '../../metrics/monitor.js';
+import type { ChargeVerdict } from '../../stores/store.js';
+import { allOf, type Answer, andThen } from '../../util/answer.js';
+import type { Decider } from '../decider.js';
+import type { Execution } from '../execution.js';
+import { later, type LayerVerdict } from '../layer-verdict.js';
+import type { PolicyCharge } from '../policy-charge.js';
+
+/** What a policy said that a request does not fit. */
+interface Rejection {
+  readonly charge: PolicyCharge;
+  readonly verdict: ChargeVerdict;
+  /** Microseconds of the store's clock. */
+  readonly at: number;
+}
+
+/**
+ * Asks the policies that `else` names. A request that does not fit a policy is asked again, with the charge of the next policy of
+ * the row in its place. Each question is a whole request, so it charges all or nothing. A request that fits its first policies
+ * costs nothing more.
+ */
+export class ElseLayer implements Decider {
+  constructor(
+    private readonly inner: Decider,
+    private readonly monitor: Pick<Monitor, 'ranOver'>,
+  ) {}
+
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
+    for (let i = 0; i < charges.length; i++) {
+      if (charges[i]!.instead !== undefined) return this.ask(charges, execution, charges, undefined);
+    }
+    return this.inner.decide(charges, execution);
+  }
+
+  /**
+   * @param asked the charges to ask now
+   * @param before the soonest rejection at each place where a row has gone on
+   */
+  private ask(
+    charges: readonly PolicyCharge[],
+    execution: Execution | undefined,
+    asked: readonly PolicyCharge[],
+    before: ReadonlyMap<number, Rejection> | undefined,
+  ): Answer<LayerVerdict> {
+    return andThen(this.inner.decide(asked, execution), (verdict) => {
+      const full = fullOnes(asked, verdict);
+      if (full.length === 0) return before === undefined ? verdict : this.told(charges, asked, verdict, before);
+      const soonest = withSoonest(before, full, asked, verdict);
+      return andThen(allOf(full.map((i) => asked[i]!.instead!(asked[i]!))), (links) => {
+        const next = [...asked];
+        for (const [n, i] of full.entries()) next[i] = links[n]!;
+        return this.ask(charges, execution, next, soonest);
+      });
+    });
+  }
+
+  private told(
+    charges: readonly PolicyCharge[],
+    asked: readonly PolicyCharge[],
+    verdict: LayerVerdict,
+    before: ReadonlyMap<number, Rejection>,
+  ): LayerVerdict {
+    const own = [...(verdict.asked ?? asked)];
+    if (verdict.allowed) {
+      if (charges[0]!.mode !== 'peek') {
+        for (const i of before.keys()) this.monitor.ranOver(charges[i]!.policy.name, own[i]!.policy.name);
+      }
+      return { ...verdict, asked: own };
+    }
+    // The request passes as soon as one policy of each row takes it.
+    const verdicts = [...verdict.charges];
+    for (const [i, { charge, verdict: known, at }] of before) {
+      const counted = later(known, Math.max(0, verdict.at - at));
+      if (verdicts[i]!.allowed || counted.retryAfter >= verdicts[i]!.retryAfter) continue;
+      verdicts[i] = counted;
+      own[i] = charge;
+    }
+    return { ...verdict, charges: verdicts, asked: own };
+  }
+}
+
+/** The places of the charges that the request does not fit, and that another policy can take. A block is no lack of room. */
+function fullOnes(asked: readonly PolicyCharge[], { allowed, charges, source }: LayerVerdict): readonly number[] {
+  if (allowed || source === 'override' || source === 'closed') return [];
+  const full: number[] = [];
+  for (let i = 0; i < asked.length; i++) {
+    const one = charges[i]!;
+    if (!one.allowed && one.blockedFor === undefined && asked[i]!.instead !== undefined) full.push(i);
+  }
+  return full;
+}
+
+function withSoonest(
+  before: ReadonlyMap<number, Rejection> | undefined,
+  full: readonly number[],
+  asked: readonly PolicyCharge[],
+  verdict: LayerVerdict,
+): ReadonlyMap<number, Rejection> {
+  const soonest = new Map(before);
+  for (const i of full) {
+    const own: Rejection = { charge: (verdict.asked ?? asked)[i]!, verdict: verdict.charges[i]!, at: verdict.at };
+    const known = soonest.get(i);
+    const isSooner = known === undefined || known.at + known.verdict.retryAfter > own.at + own.verdict.retryAfter;
+    if (isSooner) soonest.set(i, own);
+  }
+  return soonest;
+}

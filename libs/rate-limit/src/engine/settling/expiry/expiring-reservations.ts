@@ -1,0 +1,119 @@
+import { reserves } from '../../../stores/charge.js';
+import { isLoggable, type LoggedReservation, type ReservationLog } from '../../../stores/reservation-log.js';
+import type { ChargeSettlement, SettledCharge } from '../../../stores/receipt.js';
+import type { StoreTraits } from '../../../stores/traits.js';
+import type { Timer } from '../../../stores/timer.js';
+import { type Answer, andThen } from '../../../util/answer.js';
+import { withHelp } from '../../../util/error-codes.js';
+import type { Logger } from '../../../util/logger.js';
+import { RationedWarning } from '../../../util/rationed-warning.js';
+import { reasonOf } from '../../../util/thrown.js';
+import type { Judgement, Receipt } from '../../judgement.js';
+import type { PolicyCharge } from '../../policy-charge.js';
+import { Reservation } from '../reservation.js';
+import { ReservedCharges } from '../reserved-charges.js';
+import { DueQueue } from './due-queue.js';
+import { ExpiringCharges, type Within } from './expiring-charges.js';
+import type { Expiry } from './expiry.js';
+import { ReservationSweep } from './reservation-sweep.js';
+
+const MICROSECONDS = 1000;
+
+/** What reservations that expire need. */
+export interface ExpirySettings {
+  readonly decide: (charges: readonly PolicyCharge[]) => Answer<Judgement>;
+  /** Settles in the store. */
+  readonly settle: (settlements: readonly ChargeSettlement[]) => Answer<readonly (SettledCharge | undefined)[]>;
+  /** Keeps the deadline of settlements. */
+  readonly within: Within;
+  readonly traits: Pick<StoreTraits, 'isLocal'>;
+  /** Undefined: the store has no place for it. */
+  readonly log: ReservationLog | undefined;
+  /** The store's own timer, and milliseconds of its clock, if the store has a clock of its own. */
+  readonly timer?: Timer | undefined;
+  readonly nowMs?: (() => number) | undefined;
+  /** Milliseconds between two sweeps. */
+  readonly sweepMs?: number | undefined;
+}
+
+/** Makes reservations that expire, and settles those that have expired: this process's own, and those of processes that died. */
+export class ExpiringReservations {
+  readonly queue: DueQueue;
+  private readonly sweep: ReservationSweep | undefined;
+  private readonly warning: RationedWarning;
+  private saidLocal = false;
+
+  constructor(
+    private readonly settings: ExpirySettings,
+    private readonly logger: Pick<Logger, 'warn'>,
+  ) {
+    const { log, settle, timer, nowMs, sweepMs } = settings;
+    this.queue = new DueQueue(timer, nowMs);
+    this.sweep = log && new ReservationSweep(log, settle, logger, sweepMs);
+    this.warning = new RationedWarning(logger);
+  }
+
+  /** Decides charges of mode `'reserve'`. Throws as `Engine.decide` does. */
+  reserve(charges: readonly PolicyCharge[], expiry: Expiry): Answer<Reservation> {
+    // Before the answer: what a dead process has reserved may be why this reservation is rejected.
+    if (expiry.finalCost !== undefined) this.sweep?.start();
+    return andThen(this.settings.decide(charges), (judgement) => this.reserved(judgement, expiry));
+  }
+
+  /** Stops the sweeps. What this process has reserved is left to the others. */
+  close(): void {
+    this.sweep?.stop();
+    this.queue.clear();
+  }
+
+  private reserved({ decision, receipts }: Judgement, { after, finalCost }: Expiry): Reservation {
+    const { queue } = this;
+    const reserved = receipts.filter(({ charge }) => reserves(charge));
+    // A rejection, and a free pass, have nothing to settle.
+    if (reserved.length === 0) return new Reservation(decision, new ReservedCharges(reserved));
+    const finalCosts = reserved.map(({ proof }) => finalCost ?? proof.cost);
+    const logged = finalCost === undefined ? undefined : this.logged(reserved, finalCost, after);
+    const dueAtMs = queue.nowMs() + after / MICROSECONDS;
+    return new Reservation(
+      decision,
+      new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within),
+    );
+  }
+
+  /** Writes a reservation into the log; undefined if other processes need not, or cannot, settle it. */
+  private logged(receipts: readonly Receipt[], finalCost: number, after: number): LoggedReservation | undefined {
+    if (receipts[0]!.keeper.by !== 'store') return undefined;
+    const dueAt = Math.max(...receipts.map(({ proof }) => proof.at)) + after;
+    const settlements = receipts.flatMap(({ proof, charge }): ChargeSettlement[] => {
+      // Once the window has ended or the refill has paid it off, nothing of a charge can be refunded.
+      if (proof.cost <= finalCost || proof.resetAt <= dueAt) return [];
+      const isKnown = isLoggable(proof);
+      if (!isKnown) this.sayLocal(`the algorithm of policy '${charge.policy.name}' cannot be made again from its rate`);
+      return isKnown ? [{ receipt: proof, finalCost, overdraft: 0 }] : [];
+    });
+    if (settlements.length === 0) return undefined;
+    const { log, traits } = this.settings;
+    if (log === undefined) {
+      if (!traits.isLocal) this.sayLocal('the store has no reservation log: use RedisStore');
+      return undefined;
+    }
+    const logged = log.add(settlements, dueAt);
+    logged.written.catch((error: unknown) =>
+      this.warning.warn(
+        withHelp(`A reservation stays charged if this process dies: ${reasonOf(error)}`, 'FG_RESERVATION_LOG'),
+      ),
+    );
+    return logged;
+  }
+
+  private sayLocal(why: string): void {
+    if (this.saidLocal) return;
+    this.saidLocal = true;
+    this.logger.warn(
+      withHelp(
+        `Reservations expire only while their process runs, and stay charged if it dies: ${why}`,
+        'FG_RESERVATION_LOG',
+      ),
+    );
+  }
+}

@@ -1,0 +1,35 @@
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { type BoundPolicy, canDelay } from '../bound-policy.js';
+import type { ParsedPolicy } from '../parse-policy.js';
+
+/** The most policies of a row: the first one, and what its `else` leads to. */
+const MAX_ROW = 4;
+
+/**
+ * Checks the policy that an `else` leads to.
+ *
+ * @param row the names of the policies before it, the first one of the row first
+ * @param where how error messages begin
+ * @throws {RateLimitConfigError} for a row that is too long or leads back, and for a policy that cannot stand behind an `else`
+ */
+export function checkElse<Context>(policy: ParsedPolicy<Context>, row: readonly string[], where: string): void {
+  const { name, skipIf } = policy;
+  const fail = (problem: string): never => {
+    throw new RateLimitConfigError(where, `else: ${shown(name)} ${problem}`, 'FG_INVALID_POLICY');
+  };
+  if (row.includes(name)) fail(`leads back to itself: ${[...row, name].join(' -> ')}`);
+  if (row.length >= MAX_ROW) fail(`makes a row of more than ${MAX_ROW} policies: ${[...row, name].join(' -> ')}`);
+  if (policy.shadow) fail(`is in shadow, which rejects nobody: leave out its mode: 'shadow'`);
+  if (canDelay(policy)) fail(`is a leaky-bucket, for whose slot a request would have to wait: use a token-bucket`);
+  if (skipIf !== undefined) fail('has a skipIf, which would let requests pass uncounted: give it to the first policy');
+}
+
+/** The policies with those that their `else` leads to, each behind the one that it stands in for. */
+export function withElse<Context>(policies: readonly BoundPolicy<Context>[]): readonly BoundPolicy<Context>[] {
+  if (policies.every((policy) => policy.else === undefined)) return policies;
+  return policies.flatMap((policy) => {
+    const row = [policy];
+    for (let next = policy.else; next !== undefined; next = next.else) row.push(next);
+    return row;
+  });
+}

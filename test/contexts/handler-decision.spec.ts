@@ -1,0 +1,375 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  type NestInterceptor,
+  SetMetadata,
+  UseInterceptors,
+} from '@nestjs/common';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { ExternalContextCreator } from '@nestjs/core';
+import { Args, Field, Int, Mutation, ObjectType, Query, ResolveField, Resolver } from '@nestjs/graphql';
+import { GrpcMethod, GrpcStreamMethod, MessagePattern, Payload } from '@nestjs/microservices';
+import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { describe, expect, it, jest } from '@jest/globals';
+import { map, type Observable, toArray } from 'rxjs';
+import {
+  chargedBy,
+  type ContextAdapter,
+  type Decision,
+  graphqlContext,
+  type Policy,
+  RateLimit,
+  RateLimitDecision,
+  rateLimitDecisionOf,
+  RateLimitModule,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
+import { until } from '../support/faults/until.js';
+import { PLATFORMS, start } from '../support/http-app.js';
+import { StillStore } from '../support/still-store.js';
+import { DRIVERS } from './support/graphql-app.js';
+import { GrpcApp } from './support/grpc-app.js';
+import { MessageApp } from './support/message-app.js';
+import { begin } from './support/riders.js';
+import { DRIVERS as SOCKETS, SocketApp } from './support/socket-app.js';
+
+jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
+
+/** So many calls run at once, each with a cost of its own: no two decisions are equal. */
+const CALLS = Array.from({ length: 20 }, (_, i) => i + 1);
+const MANY = { name: 'many', algorithm: 'fixed-window', limit: 1000, window: '1h' } as const satisfies Policy;
+
+/** What a handler says of its decision: the cost, 0 where it has none. */
+const costIn = (decision: Decision | undefined): number => (decision && chargedBy(decision)[0]?.cost) ?? 0;
+const names = (decision: Decision | undefined): string => decision?.policies.map(({ policy }) => policy).join() ?? '-';
+
+/** Notes the decision of each call around its handler. */
+@Injectable()
+class Seen implements NestInterceptor {
+  static readonly costs: number[] = [];
+
+  intercept(context: ExecutionContext, next: CallHandler): ReturnType<CallHandler['handle']> {
+    Seen.costs.push(costIn(rateLimitDecisionOf(context)));
+    return next.handle();
+  }
+
+  /** The costs since the last call, sorted. */
+  static take(): number[] {
+    return Seen.costs.splice(0).toSorted((one, other) => one - other);
+  }
+}
+
+const someTime = (): Promise<void> => sleep(Math.random() * 5);
+
+@ObjectType()
+class Ride {
+  @Field(() => Int)
+  n!: number;
+}
+
+@Resolver(() => Ride)
+class Rides {
+  /** The policies that the two queries were told of. */
+  static readonly told: string[] = [];
+
+  @Query(() => [Ride])
+  @RateLimit({ ...MANY, name: 'rides' })
+  rides(@RateLimitDecision() decision: Decision): Ride[] {
+    Rides.told.push(names(decision));
+    return [{ n: 1 }, { n: 2 }];
+  }
+
+  @Query(() => String)
+  @SkipRateLimit()
+  free(@RateLimitDecision() decision: Decision | undefined): string {
+    return names(decision);
+  }
+
+  @Query(() => Int)
+  @RateLimit({ ...MANY, cost: 3 })
+  other(@RateLimitDecision() decision: Decision): number {
+    Rides.told.push(names(decision));
+    return costIn(decision);
+  }
+
+  @Mutation(() => Int)
+  @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<{ n: number }>(1).n })
+  @UseInterceptors(Seen)
+  async order(@Args('n', { type: () => Int }) n: number, @RateLimitDecision() decision: Decision): Promise<number> {
+    await someTime();
+    return costIn(decision) * 1000 + n;
+  }
+
+  @ResolveField(() => String)
+  @RateLimit({ ...MANY, name: 'label' })
+  label(@RateLimitDecision() decision: Decision | undefined): string {
+    return names(decision);
+  }
+}
+
+describe.each(DRIVERS)('with %s, a resolver is told the decision', (driver) => {
+  it('on its operation by its own policies, whatever other fields are charged', async () => {
+    await using app = await begin(driver, {}, { fieldResolverEnhancers: ['guards'] }, [Rides]);
+    Rides.told.length = 0;
+    const { data, errors } = await app.ask('{ rides { n label } free other }');
+    expect(Rides.told.toSorted()).toEqual(['many', 'rides']);
+    expect(errors).toBeUndefined();
+    expect(data).toEqual({ rides: [1, 2].map((n) => ({ n, label: 'label' })), free: '-', other: 3 });
+  });
+
+  it('on its own root field or call, however many run at once', async () => {
+    await using app = await begin(driver, {}, {}, [Rides]);
+    Seen.take();
+    const order = (n: number): string => `a${n}: order(n: ${n})`;
+    const [one, ...apart] = await Promise.all([
+      app.ask(`mutation { ${CALLS.map(order).join(' ')} }`),
+      ...CALLS.map((n) => app.ask(`mutation { ${order(n)} }`)),
+    ]);
+    expect(one?.data).toEqual(Object.fromEntries(CALLS.map((n) => [`a${n}`, n * 1001])));
+    expect(apart.map(({ data }) => data)).toEqual(CALLS.map((n) => ({ [`a${n}`]: n * 1001 })));
+    expect(Seen.take()).toEqual(CALLS.flatMap((n) => [n, n]));
+  });
+
+  it('on each call of a field that is counted alone', async () => {
+    const contexts = [graphqlContext({ count: 'field' })];
+    await using app = await begin(driver, { contexts }, { fieldResolverEnhancers: ['guards'] }, [Rides]);
+    const { data } = await app.ask('{ a: other b: other rides { label } }');
+    expect(data).toEqual({ a: 3, b: 3, rides: [{ label: 'label' }, { label: 'label' }] });
+  });
+});
+
+@WebSocketGateway()
+class Chat {
+  readonly connections: unknown[] = [];
+
+  @SubscribeMessage('say')
+  @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(1) })
+  @UseInterceptors(Seen)
+  async say(@MessageBody() n: number, @RateLimitDecision() decision: Decision): Promise<unknown> {
+    await someTime();
+    return { event: 'said', data: costIn(decision) * 1000 + n };
+  }
+
+  @SubscribeMessage('free')
+  free(@RateLimitDecision() decision: Decision | undefined): unknown {
+    return { event: 'said', data: names(decision) };
+  }
+
+  @RateLimit({ ...MANY, name: 'connections' })
+  handleConnection(client: object, @RateLimitDecision() decision: Decision | undefined): void {
+    this.connections.push([typeof client, names(decision)]);
+  }
+}
+
+it.each(SOCKETS)('over %s, a message is told its decision, however many one client sends at once', async (driver) => {
+  await using app = await SocketApp.start(driver, Chat, { store: new StillStore() });
+  const client = await app.connect();
+  Seen.take();
+  for (const n of CALLS) client.emit('say', n); // payloads without an identity
+  const said: number[] = [];
+  for (const _ of CALLS) said.push((await client.next()).data as number);
+  expect(said.toSorted((one, other) => one - other)).toEqual(CALLS.map((n) => n * 1001));
+  expect(Seen.take()).toEqual(CALLS);
+  client.emit('free', 1);
+  expect((await client.next()).data).toBe('-');
+  expect(app.http.app.get(Chat).connections).toEqual([['object', 'connections']]);
+  expect(app.http.logs.of('warn')).toEqual([
+    'Chat.free: @RateLimitDecision is always undefined there, because no policy limits a handler of a WebSocket gateway: add @RateLimit RateLimit',
+  ]);
+});
+
+it.each(SOCKETS)('over %s, a connection that no policy limits is told nothing', async (driver) => {
+  const told: unknown[] = [];
+  @WebSocketGateway()
+  class Open {
+    handleConnection(_: object, @RateLimitDecision() decision: Decision | undefined): void {
+      told.push(decision);
+    }
+  }
+  await using app = await SocketApp.start(driver, Open, { store: new StillStore() });
+  await app.connect();
+  await until('the connection', 5_000, () => told.length > 0);
+  expect(told).toEqual([undefined]); // and not the upgrade, which Nest passes there
+  expect(app.http.logs.of('warn')).toEqual([
+    'Open.handleConnection: @RateLimitDecision is always undefined there, because no policy limits a handler of a WebSocket gateway: add @RateLimit RateLimit',
+  ]);
+});
+
+@Controller()
+class Quotes {
+  @MessagePattern('quote')
+  @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(0) })
+  @UseInterceptors(Seen)
+  async quote(@Payload() n: number, @RateLimitDecision() decision: Decision): Promise<number> {
+    await someTime();
+    return costIn(decision) * 1000 + n;
+  }
+}
+
+it('a message over TCP is told its decision, however many come at once', async () => {
+  const limiter = RateLimitModule.forRoot({ store: new StillStore() });
+  await using app = await MessageApp.start({ imports: [limiter], controllers: [Quotes] });
+  Seen.take();
+  const answers = await Promise.all(CALLS.map((n) => app.client.send('quote', n)));
+  expect(answers).toEqual(CALLS.map((n) => ({ answer: n * 1001 })));
+  expect(Seen.take()).toEqual(CALLS);
+});
+
+@Controller()
+class Prices {
+  @GrpcMethod('Rides', 'Quote')
+  @RateLimit({ ...MANY, cost: ({ headers }) => Number(headers['n']) })
+  async quote(@Payload() _: unknown, @RateLimitDecision() decision: Decision): Promise<object> {
+    await someTime();
+    return { cents: costIn(decision) };
+  }
+
+  @GrpcStreamMethod('Rides', 'Total')
+  @RateLimit({ ...MANY, cost: 7 })
+  total(@Payload() trips: Observable<unknown>, @RateLimitDecision() decision: Decision): Observable<object> {
+    return trips.pipe(
+      toArray(),
+      map(() => ({ cents: costIn(decision) })),
+    );
+  }
+}
+
+it('a gRPC call is told its decision, with one request or a stream of them', async () => {
+  const limiter = RateLimitModule.forRoot({ store: new StillStore() });
+  await using app = await GrpcApp.start({ imports: [limiter], controllers: [Prices] });
+  const answers = await Promise.all(CALLS.map((n) => app.client.ask('Quote', { n: String(n) })));
+  expect(answers).toEqual(CALLS.map((n) => ({ answers: [{ cents: n }] })));
+  expect(await app.client.gather('Total')).toEqual({ answers: [{ cents: 7 }] });
+});
+
+@Injectable()
+class Jobs {
+  @SetMetadata('job', true)
+  @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(0) })
+  async mail(@RateLimitDecision() decision: Decision): Promise<number> {
+    await someTime();
+    return costIn(decision);
+  }
+}
+
+it("a call of an application's own context is told its decision", async () => {
+  const jobs: ContextAdapter = {
+    type: 'job',
+    handlers: 'a job',
+    place: 'providers',
+    isHandler: (_, handler) => Reflect.hasMetadata('job', handler),
+    request: () => ({ headers: {}, ip: '127.0.0.1' }),
+  };
+  const limiter = RateLimitModule.forRoot({ store: new StillStore(), contexts: [jobs] });
+  await using app = await start('Express', { imports: [limiter], providers: [Jobs] });
+  const [instance, creator] = [app.app.get(Jobs), app.app.get(ExternalContextCreator)];
+  const parameters = { exchangeKeyForValue: () => undefined };
+  const mail = creator.create(
+    instance,
+    Reflect.get(instance, 'mail') as never,
+    'mail',
+    ROUTE_ARGS_METADATA,
+    parameters,
+    undefined,
+    undefined,
+    undefined,
+    'job',
+  ) as unknown as (n: number) => Promise<number>;
+  expect(await Promise.all(CALLS.map((n) => mail(n)))).toEqual(CALLS);
+});
+
+describe('what a handler was told is collected once its call is over', () => {
+  const gc = exposedGc();
+  /** A decision of each call. */
+  const told: WeakRef<Decision>[] = [];
+  /** What handlers leave running keeps their async context. */
+  const timers: NodeJS.Timeout[] = [];
+
+  const keep = (decision: Decision): void => {
+    told.push(new WeakRef(decision));
+    timers.push(setInterval(() => undefined, 60_000).unref());
+  };
+
+  @Controller()
+  class Routes {
+    @Get('keep')
+    @RateLimit(MANY)
+    keep(@RateLimitDecision() decision: Decision): void {
+      keep(decision);
+    }
+
+    @Get('other')
+    @RateLimit(MANY)
+    other(): void {}
+
+    @MessagePattern('keep')
+    @RateLimit(MANY)
+    kept(@RateLimitDecision() decision: Decision): string {
+      keep(decision);
+      return 'kept';
+    }
+
+    @MessagePattern('other')
+    @RateLimit(MANY)
+    others(): string {
+      return 'other';
+    }
+  }
+
+  const imports = [RateLimitModule.forRoot({ store: new StillStore() })];
+
+  /** Collects until only the decisions of calls that a framework still holds are left. */
+  async function leftAfter(calls: number): Promise<number> {
+    expect(told).toHaveLength(calls);
+    const left = (): number => told.filter((one) => one.deref() !== undefined).length;
+    for (let i = 0; i < 20 && left() > 0; i++) {
+      await sleep(10); // a WeakRef that was read holds its target until the end of the turn
+      gc();
+    }
+    const count = left();
+    told.length = 0;
+    for (const timer of timers.splice(0)) clearInterval(timer);
+    return count;
+  }
+
+  it.each(PLATFORMS)('over %s', async (platform) => {
+    await using app = await start(platform, { imports, controllers: [Routes] });
+    for (let i = 0; i < 20; i++) await app.send('/keep');
+    await app.send('/other'); // a connection keeps its last request
+    expect(await leftAfter(20)).toBe(0);
+  });
+
+  it('over TCP, though its handler leaves a timer running', async () => {
+    await using app = await MessageApp.start({ imports, controllers: [Routes] });
+    for (let i = 0; i < 20; i++) expect(await app.client.send('keep')).toEqual({ answer: 'kept' });
+    await app.client.send('other');
+    expect(await leftAfter(20)).toBe(0);
+  });
+
+  it.each(DRIVERS)('with %s', async (driver) => {
+    @Resolver()
+    class Kept {
+      @Query(() => Int)
+      @RateLimit(MANY)
+      keep(@RateLimitDecision() decision: Decision): number {
+        keep(decision);
+        return 1;
+      }
+    }
+    await using app = await begin(driver, {}, {}, [Kept]);
+    for (let i = 0; i < 20; i++) expect((await app.ask('{ a: keep }')).data).toEqual({ a: 1 });
+    await app.ask('{ __typename }');
+    expect(await leftAfter(20)).toBe(0);
+  });
+});
+
+function exposedGc(): () => void {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+}
