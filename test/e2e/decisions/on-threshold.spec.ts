@@ -259,6 +259,20 @@ describe('onThreshold of the limiter', () => {
     expect(events.map(brief)).toEqual(['user:ada mails 0.5 0', 'user:ada mails 1 0']);
   });
 
+  it('tells of the policy that was charged in the place of another one', async () => {
+    const window = '1d';
+    const policies: Record<string, Policy> = {
+      daily: { algorithm: 'fixed-window', limit: 2, window, thresholds: [1], else: 'credits' },
+      credits: { algorithm: 'fixed-window', limit: 4, window, thresholds: [0.5, 1] },
+    };
+    const { http, limiter, events } = await open({ policies });
+    await using _ = http;
+    for (let i = 0; i < 4; i++) expect((await limiter.consume('daily', ADA)).allowed).toBe(true);
+    await turn();
+    expect(events.map(brief)).toEqual(['user:ada daily 1 0', 'user:ada credits 0.5 2']);
+    expect(limiter.stats().topRejected.identities).toEqual([]);
+  });
+
   it('tells of what was reached before the application closed', async () => {
     const { http, limiter, events } = await open({ store: undefined!, redis: server.url, keyPrefix: 'closing' });
     await limiter.consume('mails', ADA, { cost: 3 });
