@@ -50,7 +50,10 @@ import { LateIdentities } from '../guard/late-identities.js';
 import { openStore, overridingStore, reservationLogOf } from './open-store.js';
 import type { CheckedOptions } from '../options/check-options.js';
 import { planSettings } from '../options/plan-settings.js';
+import { shedSettings } from '../options/shed-settings.js';
+import { ShedRequests } from '../guard/shed-requests.js';
 import { checkPlans } from '../boot/plan-checks.js';
+import { shedWarnings } from '../boot/shed-warnings.js';
 import { serverOf, trustProxyOf } from '../boot/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
@@ -85,6 +88,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly middleware: Route | undefined;
   /** The module's allow and block lists; undefined without them. */
   readonly addressLists: AddressLists | undefined;
+  /** Rejects requests while the process is over a threshold; undefined without the module's `shed`. */
+  readonly shedding: ShedRequests | undefined;
   readonly waitingRoom: WaitingRoom;
   readonly leases: Leases;
   readonly pending: PendingCharges;
@@ -147,6 +152,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.plans !== undefined,
     );
     this.middleware = this.routes.beforeRouting(options.middleware);
+    this.shedding =
+      options.shed &&
+      new ShedRequests(shedSettings(options.shed, options.middleware), this.functions, logger, this.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
     const layered = new LayeredStore(opened, logger);
     this.traits = layered.traits;
@@ -196,6 +204,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.policyFunctions.timeZones,
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
       this.expiring,
+      this.shedding?.shedder,
     );
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
@@ -255,6 +264,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     await this.opened.store.connect?.();
     await this.overrideWatch.start();
+    this.startShedding(handlers);
     // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
     if (!this.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
@@ -267,6 +277,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   async onApplicationShutdown(): Promise<void> {
     this.overrideWatch.stop();
     this.expiring.close();
+    this.shedding?.shedder.stop();
     await this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }
@@ -314,6 +325,17 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       await this.contexts.prepare(adapter);
     }
     if (this.options.plan !== undefined) checkPlans(this.options.plan, this.policies, this.routes);
+  }
+
+  private startShedding(handlers: readonly LimitableHandler[]): void {
+    const { shedding } = this;
+    if (shedding === undefined) return;
+    const canShed = ({ type, handler }: LimitableHandler): boolean =>
+      this.isGuarded(type, handler) && shedding.canShed(type, handler, this.routes.of(type, handler));
+    for (const warning of shedWarnings(this.options.shed!, handlers.some(canShed))) {
+      this.logger.warn(withHelp(warning, 'FG_OPTION_WITHOUT_EFFECT'));
+    }
+    shedding.shedder.start();
   }
 
   private logTrustedHeaders(): void {
