@@ -27,26 +27,26 @@ const NS_PER_MS = 1e6;
 /** Measures this process by `perf_hooks`, whose timer is native: no JavaScript runs between two measurements. */
 export class ProcessMeter implements Meter {
   private readonly delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  /** The looks so far, and the sum of what they found. */
+  private looks = 0;
+  private lookedNs = 0;
   private utilization = performance.eventLoopUtilization();
   private at = performance.now();
 
   start(): void {
     this.delays.enable();
-    this.delays.reset();
+    this.delay();
     this.utilization = performance.eventLoopUtilization();
     this.at = performance.now();
   }
 
   measure(): Measurement {
-    const { delays, at, utilization } = this;
+    const { at, utilization } = this;
     this.at = performance.now();
     this.utilization = performance.eventLoopUtilization();
-    // The histogram holds the time between two looks: an idle process has the resolution there.
-    const delayMs = delays.count === 0 ? undefined : Math.max(0, delays.mean / NS_PER_MS - RESOLUTION_MS);
-    delays.reset();
     return {
       elapsedMs: this.at - at,
-      delayMs,
+      delayMs: this.delay(),
       utilization: performance.eventLoopUtilization(this.utilization, utilization).utilization,
       heapUsed: getHeapStatistics().used_heap_size,
     };
@@ -54,5 +54,18 @@ export class ProcessMeter implements Meter {
 
   stop(): void {
     this.delays.disable();
+  }
+
+  /**
+   * The mean of the looks since the last call. The histogram is not reset between them: it leaves out the first look after a reset, which
+   * in a busy process is the only one.
+   */
+  private delay(): number | undefined {
+    const { looks, lookedNs, delays } = this;
+    this.looks = delays.count;
+    this.lookedNs = this.looks === 0 ? 0 : delays.mean * this.looks;
+    if (this.looks === looks) return undefined;
+    // The histogram holds the time between two looks: an idle process has the resolution there.
+    return Math.max(0, (this.lookedNs - lookedNs) / (this.looks - looks) / NS_PER_MS - RESOLUTION_MS);
   }
 }
