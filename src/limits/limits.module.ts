@@ -19,6 +19,7 @@ import {
   MATCHING_LIMIT,
   matchingLimit,
 } from './policies.js';
+import { shedding } from './gives-way.js';
 import { planFrom } from './rider-plan.js';
 import { RiderZones, RiderZonesModule } from './rider-zones.js';
 import { RouteTable } from './route-table.js';
@@ -67,5 +68,6 @@ function rateLimitOptions(
     },
     // Without a fallback: riders whose plan is not known have the policies' own numbers, those of the plan `free`.
     plan: { resolve: planFrom(accounts), cacheFor: '30s' },
+    ...(enabled && config.get('shedsLoad', { infer: true }) && { shed: shedding }),
   };
 }

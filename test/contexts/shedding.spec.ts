@@ -99,8 +99,8 @@ class Messages {
   }
 
   @EventPattern('told')
-  told(): void {
-    this.seen.push('told');
+  told(data: unknown): void {
+    this.seen.push(data);
   }
 }
 

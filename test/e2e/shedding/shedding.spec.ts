@@ -220,7 +220,7 @@ it('is one decision of a request on a class, however many steps ask', async () =
 it('counts a check that throws or returns no boolean as not over it, and leaves no rejection unhandled', async () => {
   for (const check of [() => fail(), () => 1, () => Promise.reject(new Error('no class'))]) {
     await using app = await limited('Express', Routes, {
-      shed: { classes: ['normal'], priority: 'normal', window: 100, check: check as () => boolean },
+      shed: { classes: ['normal'], priority: 'normal', window: 100, check: check as unknown as () => boolean },
     });
     const limiter = app.app.get(RateLimiter);
     while (limiter.stats().functionFailures.shed < 5) await app.send('/healthz');
