@@ -198,6 +198,89 @@ describe.each(PLATFORMS)('over %s, a process that is over its threshold', (platf
   });
 });
 
+describe('without a priority of its own, a process takes the classes of policies', () => {
+  const CLASSED = { ...MANY, scope: 'app', priorities: { critical: 1, normal: 0.9, background: 0.5 } } as const;
+  const byHeader = ({ headers }: RateLimitRequest) => headers['x-class'] as string | undefined;
+  const failing = ({ headers }: RateLimitRequest) => (headers['x-class'] === 'fail' ? fail() : byHeader({ headers }));
+
+  @Controller()
+  class Classed {
+    @Get('background')
+    @RateLimit({ ...CLASSED, name: 'background', priority: 'background' })
+    background(): void {}
+
+    @Get('default')
+    @RateLimit({ ...CLASSED, name: 'default' })
+    first(): void {}
+
+    @Get('lowest')
+    @RateLimit(
+      { ...CLASSED, name: 'one', priority: 'critical' },
+      { ...CLASSED, name: 'other', priority: 'normal' },
+      { ...MANY, name: 'none' },
+    )
+    lowest(): void {}
+
+    @Get('shadow')
+    @RateLimit({ ...MANY, name: 'enforced' }, { ...CLASSED, name: 'tried', priority: 'background', mode: 'shadow' })
+    shadow(): void {}
+
+    @Get('asked')
+    @RateLimit({ ...CLASSED, name: 'asked', priority: failing })
+    asked(): void {}
+
+    @Get('both')
+    @RateLimit(
+      { ...CLASSED, name: 'fixed', priority: 'background' },
+      { ...CLASSED, name: 'failing', priority: failing },
+    )
+    both(): void {}
+
+    @Get('open')
+    open(): void {}
+  }
+
+  it.each(PLATFORMS)('over %s: the lowest one', async (platform) => {
+    const over = new Switch();
+    await using app = await limited(platform, Classed, { shed: over.options() });
+    expect(app.logs.text).not.toContain('can ever be shed');
+    await untilLevel(app.app, 1);
+    const status = async (path: string, name = 'critical'): Promise<number> => (await as(app, name, path)).status;
+    expect(await status('/background')).toBe(503);
+    expect(await status('/default')).toBe(200);
+    expect(await status('/lowest')).toBe(503);
+    expect(await status('/shadow')).toBe(200);
+    expect(await status('/open')).toBe(200);
+    expect(await status('/asked', 'normal')).toBe(503);
+    expect(await status('/asked', 'critical')).toBe(200);
+    expect((await app.send('/asked')).status).toBe(200);
+    // A function that fails takes nothing of the reserve, and sheds nothing.
+    expect(await status('/asked', 'fail')).toBe(200);
+    expect(await status('/both', 'fail')).toBe(200);
+    expect(await status('/both', 'normal')).toBe(503);
+    expect(sheddingOf(app.app).rejected).toEqual([
+      { priority: 'background', requests: 2 },
+      { priority: 'normal', requests: 2 },
+    ]);
+  });
+
+  it('warns if none of them gives way', async () => {
+    await using app = await limited('Express', Classed, { shed: new Switch().options({ classes: ['exports'] }) });
+    // A function may return any class.
+    expect(app.logs.text).not.toContain('can ever be shed');
+    @Controller()
+    class First {
+      @Get('default')
+      @RateLimit({ ...CLASSED, name: 'default' })
+      first(): void {}
+    }
+    await using other = await limited('Express', First, { shed: new Switch().options() });
+    expect(other.logs.text).toContain(
+      'no request can ever be shed, because no policy gives its requests one of the classes',
+    );
+  });
+});
+
 it('is one decision of a request on a class, however many steps ask', async () => {
   const classes = ['normal'];
   const middleware = [{ ...MANY, name: 'all' }];

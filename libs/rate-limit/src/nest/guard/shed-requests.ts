@@ -2,7 +2,7 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import type { UserFunctions } from '../../engine/functions/user-functions.js';
 import type { RequestRecord } from '../../engine/requests/request-record.js';
 import { LoadShedder, type SheddingStats } from '../../shedding/load-shedder.js';
-import { type Answer, andThen } from '../../util/answer.js';
+import { allOf, type Answer, andThen } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
 import { adopted, isPromise } from '../../util/is-promise.js';
@@ -12,6 +12,7 @@ import type { CheckedShed } from '../options/shed-settings.js';
 import { isExempt } from '../routes/route-sources.js';
 import type { Handler } from '../routes/route.js';
 import type { Route } from '../routes/route-policies.js';
+import type { BoundPolicy } from '../types.js';
 import { RateLimitShedException } from './exceptions.js';
 import { requestOf } from './http-context.js';
 
@@ -67,14 +68,17 @@ export class ShedRequests {
   /** Whether a request of the handler can ever be rejected. */
   canShed(type: Type, handler: Handler, route: Route | undefined): boolean {
     if (isExempt(type, handler)) return false;
-    return this.settings.priority !== undefined || this.ofPolicies(route) !== undefined;
+    if (this.settings.priority !== undefined) return true;
+    return classified(route).some(
+      ({ priority, priorityOf }) => priorityOf !== undefined || this.shedder.rankOf(priority!) !== undefined,
+    );
   }
 
   /** The class of a request: no other code decides it. Undefined for a request without one, which is never shed. */
   private priorityOf(route: Route | undefined, context: ExecutionContext): Answer<string | undefined> {
     const { priority } = this.settings;
     if (typeof priority === 'string') return priority;
-    if (priority === undefined) return this.ofPolicies(route);
+    if (priority === undefined) return andThen(this.ofPolicies(route, context), (names) => this.lowest(names));
     const found = this.functions.call<unknown>(
       'priority',
       PRIORITY_FAILED,
@@ -94,9 +98,32 @@ export class ShedRequests {
     });
   }
 
-  /** The lowest class that the policies of a handler give its requests. */
-  private ofPolicies(_route: Route | undefined): string | undefined {
-    return undefined;
+  /** The classes that the policies of a handler give a request, undefined for one whose function fails. */
+  private ofPolicies(route: Route | undefined, context: ExecutionContext): Answer<readonly (string | undefined)[]> {
+    return allOf(classified(route).map((policy) => this.ofPolicy(policy, context)));
+  }
+
+  private ofPolicy({ name, priority, priorityOf }: BoundPolicy, context: ExecutionContext): Answer<string | undefined> {
+    if (priorityOf === undefined) return priority;
+    const found = this.functions.call<unknown>(
+      'priority',
+      `priority of policy '${name}' failed, the request is not shed`,
+      () => priorityOf(requestOf(context), context),
+      () => null,
+      priorityOf,
+      context,
+    );
+    // The policy itself answers for a name that it does not have.
+    return andThen(found, (given = priority) => (typeof given === 'string' ? given : undefined));
+  }
+
+  /** The class that gives way first. A request of which one class is not known passes, and so does one in a class that never gives way. */
+  private lowest(names: readonly (string | undefined)[]): string | undefined {
+    const ranked = names.flatMap((name) => {
+      const rank = name === undefined ? undefined : this.shedder.rankOf(name);
+      return rank === undefined ? [] : [rank];
+    });
+    return names.includes(undefined) || ranked.length === 0 ? undefined : this.settings.classes[Math.min(...ranked)];
   }
 
   private checked(check: () => unknown): boolean {
@@ -126,4 +153,9 @@ export class ShedRequests {
       ),
     );
   }
+}
+
+/** The policies of a handler that give its requests classes. One in shadow changes nothing for them. */
+function classified(route: Route | undefined): readonly BoundPolicy[] {
+  return route?.unconditional.filter(({ shadow, priority }) => !shadow && priority !== undefined) ?? [];
 }
