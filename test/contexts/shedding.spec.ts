@@ -1,4 +1,4 @@
-import { type Metadata, status } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
 import { Controller } from '@nestjs/common';
 import { Int, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { EventPattern, GrpcMethod, MessagePattern } from '@nestjs/microservices';
@@ -137,7 +137,7 @@ it('a rejected gRPC call is UNAVAILABLE, and says when to retry', async () => {
   await untilLevel(app.app, 1);
   const { error } = await app.client.ask('Quote');
   expect(error).toMatchObject({ code: status.UNAVAILABLE, details: 'The server is overloaded' });
-  const metadata = error!.metadata as Metadata;
+  const { metadata } = error!;
   expect(metadata.get('retry-after')).toEqual(['5']);
   expect(metadata.get('grpc-retry-pushback-ms')).toEqual(['5000']);
   expect(metadata.get('grpc-status-details-bin').join('')).toContain('LOAD_SHED');

@@ -171,7 +171,7 @@ describe.each(PLATFORMS)('over %s, a process that is over its threshold', (platf
   });
 
   it('takes an asynchronous function', async () => {
-    await using app = await serve({ priority: async (...args) => priority(...args) as string | undefined });
+    await using app = await serve({ priority: async ({ headers }) => headers['x-class'] as string | undefined });
     expect(await statuses([as(app, 'normal'), as(app, 'critical')])).toEqual([503, 200]);
   });
 

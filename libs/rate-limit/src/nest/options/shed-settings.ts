@@ -29,7 +29,11 @@ const SHED_OPTIONS = {
     wanted: 'a part of the time, above 0 and below 1',
   },
   heapUsed: withoutDefault(whole(0, 1)),
-  check: { default: undefined, valid: (value) => typeof value === 'function', wanted: 'a function that returns true or false' },
+  check: {
+    default: undefined,
+    valid: (value) => typeof value === 'function',
+    wanted: 'a function that returns true or false',
+  },
   window: duration('500ms', 100, 60_000),
   retryAfter: duration('5s', 1000, 3_600_000),
   beforeRouting: { default: false, valid: (value) => typeof value === 'boolean', wanted: 'true or false' },
@@ -49,23 +53,25 @@ export interface CheckedShed extends ShedSettings {
  */
 export function shedSettings(shed: ShedOptions, middleware: RateLimitModuleOptions['middleware'] = []): CheckedShed {
   checkNames(shed, Object.keys(SHED_OPTIONS), WHERE);
-  const read = <T>(option: keyof ShedOptions): T => readOption(shed, option, SHED_OPTIONS[option], WHERE) as T;
+  const read = (option: keyof ShedOptions): unknown => readOption(shed, option, SHED_OPTIONS[option], WHERE);
   if (shed.classes === undefined) throw wrong(`classes must be ${SHED_OPTIONS.classes.wanted}, got nothing`);
   const settings: CheckedShed = {
-    classes: [...read<readonly string[]>('classes')],
-    windowMs: read('window'),
-    retryAfter: Math.ceil(read<number>('retryAfter') / 1000),
-    priority: read('priority'),
-    beforeRouting: read('beforeRouting'),
+    classes: [...(read('classes') as readonly string[])],
+    windowMs: read('window') as number,
+    retryAfter: Math.ceil((read('retryAfter') as number) / 1000),
+    priority: read('priority') as ShedOptions['priority'],
+    beforeRouting: read('beforeRouting') as boolean,
     thresholds: {
-      eventLoopDelayMs: read('eventLoopDelay'),
-      eventLoopUtilization: read('eventLoopUtilization'),
-      heapUsed: read('heapUsed'),
-      check: read('check'),
+      eventLoopDelayMs: read('eventLoopDelay') as number | undefined,
+      eventLoopUtilization: read('eventLoopUtilization') as number | undefined,
+      heapUsed: read('heapUsed') as number | undefined,
+      check: read('check') as ShedOptions['check'],
     },
   };
   if (THRESHOLDS.every((option) => shed[option] === undefined)) {
-    throw wrong(`has no threshold, so nothing is ever shed: give one of ${THRESHOLDS.join(', ')}, such as eventLoopDelay: '100ms'`);
+    throw wrong(
+      `has no threshold, so nothing is ever shed: give one of ${THRESHOLDS.join(', ')}, such as eventLoopDelay: '100ms'`,
+    );
   }
   checkTogether(settings, middleware.length > 0);
   return settings;
