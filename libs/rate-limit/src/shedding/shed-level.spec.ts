@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { array, assert, boolean, double, integer, property, record, subarray } from 'fast-check';
+import * as fc from 'fast-check';
 import { ShedLevel } from './shed-level.js';
 
 const CLASSES = ['background', 'normal'];
@@ -71,11 +71,11 @@ describe('a level', () => {
   });
 
   it('spreads rejections evenly: in any run of requests, their number is that of the part, to less than one', () => {
-    assert(
-      property(
-        array(double({ min: 1, max: 3, noNaN: true }), { minLength: 1, maxLength: 4 }),
-        integer({ min: 0, max: 500 }),
-        integer({ min: 1, max: 500 }),
+    fc.assert(
+      fc.property(
+        fc.array(fc.double({ min: 1, max: 3, noNaN: true }), { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 0, max: 500 }),
+        fc.integer({ min: 1, max: 500 }),
         (ratios, before, length) => {
           const level = new ShedLevel(['only']);
           for (const ratio of ratios) level.shedMore(ratio);
@@ -88,9 +88,13 @@ describe('a level', () => {
   });
 
   it('stays from 0 to 1, and moves the way of its step, whatever comes', () => {
-    const step = record({ more: boolean(), ratio: double({ min: 0, max: 10, noNaN: true }), seen: subarray(CLASSES) });
-    assert(
-      property(array(step, { maxLength: 200 }), (steps) => {
+    const step = fc.record({
+      more: fc.boolean(),
+      ratio: fc.double({ min: 0, max: 10, noNaN: true }),
+      seen: fc.subarray(CLASSES),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const level = new ShedLevel(CLASSES);
         for (const { more, ratio, seen } of steps) {
           for (const name of seen) level.rejects(name);
