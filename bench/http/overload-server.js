@@ -10,7 +10,7 @@ import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 const [variant, work] = process.argv.slice(2);
 const WORK_MS = Number(work);
 /** The thresholds of both. */
-const UTILIZATION = 0.75;
+const UTILIZATION = 0.8;
 const DELAY_MS = 50;
 
 class WorkController {

@@ -13,9 +13,9 @@ const CALM = 0.5;
 const TIMEOUT_MS = 2_000;
 const WARM_UP_MS = 1_500;
 /** What an overload may take to be met: all clients of this time are left out. */
-const SETTLE_MS = 3_000;
+const SETTLE_MS = 4_000;
 /** A load, against those of other scenarios: p99 needs some hundred critical requests. */
-const LONGER = 8;
+const LONGER = 7;
 
 const CLASSES = [
   'critical',

@@ -1,9 +1,11 @@
 import { Controller, type ExecutionContext, Get, UseGuards } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import {
   RateLimit,
   RateLimiter,
   RateLimitGuard,
+  RateLimitMetricsModule,
   RateLimitModule,
   RateLimitShedException,
   RateLimitUnavailableException,
@@ -12,6 +14,7 @@ import {
   type ShedOptions,
   SkipRateLimit,
 } from 'nestjs-floodgate';
+import { Exposition } from '../../support/exposition.js';
 import { type HttpApp, limited, PLATFORMS, type Reply, start } from '../../support/http-app.js';
 import { sheddingOf, Switch, untilLevel } from '../../support/shedding.js';
 import { StillStore } from '../../support/still-store.js';
@@ -91,6 +94,24 @@ describe.each(PLATFORMS)('over %s, a process that is over its threshold', (platf
     expect((await app.send('/limited')).status).toBe(200);
     expect(store.asked).toHaveLength(3);
     expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it('counts in the metrics, and nowhere among the decisions', async () => {
+    const registry = new Registry();
+    await using app = await start(platform, {
+      imports: [
+        RateLimitModule.forRoot({ shed: new Switch().options({ priority }) }),
+        RateLimitMetricsModule.forRoot({ registry }),
+      ],
+      controllers: [Routes],
+    });
+    await untilLevel(app.app, 1);
+    for (const name of ['background', 'normal', 'normal', 'critical']) await as(app, name);
+    const metrics = new Exposition(await registry.metrics());
+    expect(metrics.get('rate_limiter_shed_total', { priority: 'background' })).toBe(1);
+    expect(metrics.get('rate_limiter_shed_total', { priority: 'normal' })).toBe(2);
+    expect(metrics.get('rate_limiter_shed_level')).toBe(1);
+    expect(app.app.get(RateLimiter).stats()).toMatchObject({ requests: 1, allowed: 1, unavailable: 0 });
   });
 
   it('passes health checks, whatever class they have', async () => {
@@ -187,14 +208,19 @@ describe.each(PLATFORMS)('over %s, a process that is over its threshold', (platf
       @Get('limited')
       @RateLimit(MANY)
       limited(): void {}
+
+      @Get('open')
+      open(): void {}
     }
     await using app = await limited(platform, Own, {
       guard: false,
       shed: new Switch().options({ priority: 'normal' }),
     });
     await untilLevel(app.app, 1);
-    expect((await app.send('/limited', { headers: { 'X-Internal': '1' } })).status).toBe(200);
-    expect((await app.send('/limited')).status).toBe(503);
+    for (const path of ['/limited', '/open']) {
+      expect((await app.send(path, { headers: { 'X-Internal': '1' } })).status).toBe(200);
+      expect((await app.send(path)).status).toBe(503);
+    }
   });
 });
 

@@ -2,11 +2,10 @@
 const LEAST_PART = 0.02;
 /** What a step leaves of the part that passes: between these, by how far the process is over its threshold. */
 const [LEAST_LEFT, MOST_LEFT] = [0.25, 0.7];
-/** How a step lets the part that passes grow. */
-const GROWTH = 1.25;
-const FAST_GROWTH = 2;
-/** The ratio to the threshold below which the part that passes grows fast. */
-const FAR_BELOW = 0.5;
+/** What a step may bring the process to, as a ratio to its threshold. */
+const AIM = 0.95;
+/** The most that a step lets the part that passes grow. */
+const MOST_GROWTH = 2;
 
 /** The rejected requests of one class. */
 export interface ShedRequestsStats {
@@ -99,9 +98,10 @@ export class ShedLevel {
     this.forgetSeen();
   }
 
-  /** @param ratio of what was measured to its threshold: below 1 */
+  /** @param ratio of what was measured to its threshold: well below 1 */
   shedLess(ratio: number): void {
-    this.part = Math.max(LEAST_PART, this.part * (ratio < FAR_BELOW ? FAST_GROWTH : GROWTH));
+    // Even if all the load came from this class, the step would not bring the process over its threshold.
+    this.part = Math.max(LEAST_PART, this.part * Math.min(MOST_GROWTH, AIM / ratio));
     if (this.part >= 1) {
       this.classes[this.current]!.owed = 0;
       this.part = this.current === 0 ? 1 : LEAST_PART;

@@ -86,7 +86,7 @@ export class RateLimitGuard implements CanActivate {
     return !RequestRecord.of(requestOf(context)).isFirstGuard(route) || this.limitUnlessListed(route, context);
   }
 
-  /** Returns true for requests that no policy counts. */
+  /** Returns true for requests that no policy counts, and that are not shed. */
   protected shouldSkip(_context: ExecutionContext): boolean | Promise<boolean> {
     return false;
   }
@@ -149,8 +149,8 @@ export class RateLimitGuard implements CanActivate {
   }
 
   private limitUnlisted(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    if (route !== undefined) return this.limitUnlessSkipped(route, context);
-    return this.runtime.shedding?.active === true ? this.shed(route, context) : true;
+    if (route === undefined && this.runtime.shedding?.active !== true) return true;
+    return this.limitUnlessSkipped(route, context);
   }
 
   /** Whether requests of handlers without policies pass in any case. */
@@ -175,7 +175,7 @@ export class RateLimitGuard implements CanActivate {
    * @internal Limits a request by the policies of its route, or by those of the middleware. Synchronous steps are not awaited:
    *   every request would pay for the promise.
    */
-  limitUnlessSkipped(route: Route, context: ExecutionContext): Answer<boolean> {
+  limitUnlessSkipped(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
     if (this.runtime === undefined) throw notInjected(this);
     let skipped: Answer<boolean>;
     try {
@@ -187,8 +187,9 @@ export class RateLimitGuard implements CanActivate {
     return this.steps.skips(this, skipped).then((skip) => skip || this.limitUnlessShed(route, context));
   }
 
-  private limitUnlessShed(route: Route, context: ExecutionContext): Answer<boolean> {
-    return this.runtime.shedding?.active === true ? this.shed(route, context) : this.limit(route, context);
+  private limitUnlessShed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    if (this.runtime.shedding?.active === true) return this.shed(route, context);
+    return route === undefined || this.limit(route, context);
   }
 
   /** Limits a handler of another context than HTTP. */
