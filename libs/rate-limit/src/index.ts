@@ -4,7 +4,12 @@ export { RateLimitDecision } from './nest/decisions/rate-limit-decision.decorato
 export { rateLimitDecisionOf } from './nest/decisions/decision-of.js';
 export { chargedBy, type ChargedCost } from './engine/charged-by.js';
 export { RateLimitModule } from './nest/module/rate-limit.module.js';
-export type { PlanOptions, RateLimitModuleExtras, RateLimitModuleOptions, ShedOptions } from './nest/options/module-options.js';
+export type {
+  PlanOptions,
+  RateLimitModuleExtras,
+  RateLimitModuleOptions,
+  ShedOptions,
+} from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';

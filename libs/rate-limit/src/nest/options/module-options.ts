@@ -244,7 +244,8 @@ export interface ShedOptions {
    * A request whose function throws, rejects, returns something else than text or nothing, or takes longer than `deadline`,
    * passes. Handlers with `@SkipRateLimit()` and addresses in `allowList` always pass.
    */
-  readonly priority?: string | RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
+  readonly priority?:
+    string | RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
   /** The mean delay of the event loop over which the process is: `'1ms'` to `'10s'` in whole milliseconds. Default none. */
   readonly eventLoopDelay?: Duration;
   /** The part of the time in which the event loop works, over which the process is: above 0, below 1. Default none. */
