@@ -102,10 +102,21 @@ export const FLOORS = {
     http: PRICE,
     httpRedis: PRICE,
   }),
+  ...feature('shed', 'a process that could shed, and does not / one that cannot', { http: 1.01, httpRedis: PRICE }),
   ...feature('blockForRefused', 'all refused, blocked / without blockFor', { node: PRICE }),
   ...feature('blockAfter', 'all refused, counted before the block / without blockFor', { node: PRICE }),
   ...feature('metrics', 'with RateLimitMetricsModule / unwatched', { node: 1.05, redis: 1, memory: 1.12 }),
   ...feature('onDecision', 'with onDecision / unwatched', { node: 1.05, redis: 1, memory: 1.12 }),
+  'shedding.critical': {
+    what: 'a process with 4 times what it can do: p99 of critical requests, with shed / half loaded',
+    atMost: 3,
+  },
+  'shedding.without': {
+    what: 'a process with 4 times what it can do: p99 of critical requests, without shed / half loaded',
+  },
+  'shedding.underPressure': {
+    what: 'a process with 4 times what it can do: p99 of critical requests, under-pressure that spares them / half loaded',
+  },
   'linger.redisCpu250': { what: 'Redis CPU per decision at 250 requests/s of a process: linger of 4 ms / none' },
   'linger.redisCpu1000': { what: 'Redis CPU per decision at 1,000 requests/s of a process: linger of 4 ms / none' },
   'linger.redisCpu4000': { what: 'Redis CPU per decision at 4,000 requests/s of a process: linger of 4 ms / none' },

@@ -25,6 +25,7 @@ it('starts worlds of their own: nothing of this process but its numbers', () => 
     adminToken: undefined,
     rateLimit: 'on',
     rateLimitGuard: false,
+    shedsLoad: false,
     controlRoom: 'off',
     pods: 1,
     matchingLimit: { perSecond: 25, burst: 2 },

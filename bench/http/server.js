@@ -36,6 +36,12 @@ const VARIANTS = {
   headers: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: headersGuard }] }),
   asking: () => ({ providers: [{ provide: APP_GUARD, inject: [HttpAdapterHost], useFactory: askingGuard }] }),
   floodgate: () => limited(BUCKET),
+  shedding: () =>
+    limited(
+      { ...BUCKET, name: 'first' },
+      // All requests could be shed. The load keeps the event loop busy, but never for so long.
+      { shed: { classes: ['background'], priority: 'background', eventLoopDelay: '10s' } },
+    ),
   pro: () => limited({ ...BUCKET, name: 'first', plans: PLANS }, { plan: { resolve: () => 'pro', cacheFor: '24h' } }),
   slow: () => limited(SLOW),
   counted: () => limited({ ...SLOW, countIf: says(true) }),

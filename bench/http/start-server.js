@@ -5,10 +5,21 @@ import { fileURLToPath } from 'node:url';
 const SERVER = fileURLToPath(new URL('server.js', import.meta.url));
 
 /** Starts one application in a process of its own. */
-export async function startServer({ platform, variant, redisUrl, keyPrefix, limit = '' }) {
-  const child = fork(SERVER, [platform, variant, redisUrl, keyPrefix, limit]);
+export function startServer({ platform, variant, redisUrl, keyPrefix, limit = '' }) {
+  return startProcess(SERVER, [platform, variant, redisUrl, keyPrefix, limit], `${platform} server (${variant})`);
+}
+
+/**
+ * Starts a program that tells its port, and answers the questions `cpu` and `stats`.
+ *
+ * @param {string} file
+ * @param {string[]} args
+ * @param {string} name of the process in messages
+ */
+export async function startProcess(file, args, name) {
+  const child = fork(file, args);
   const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`The ${platform} server (${variant}) ended with ${code}`);
+    throw new Error(`The ${name} ended with ${code}`);
   });
   ended.catch(() => {}); // only of interest to who waits for an answer
   const answer = async () => (await Promise.race([once(child, 'message'), ended]))[0];
@@ -29,6 +40,11 @@ export async function startServer({ platform, variant, redisUrl, keyPrefix, limi
     stats: () => ask('stats'),
     async stop() {
       if (child.connected) child.disconnect(); // which it takes as its end
+      await ended.catch(() => {});
+    },
+    /** Ends a process that is too busy to hear of it. */
+    async kill() {
+      child.kill('SIGKILL');
       await ended.catch(() => {});
     },
   };

@@ -19,6 +19,7 @@ import { memoryStore } from './memory-store.js';
 import { openLoop } from './open-loop.js';
 import { prefetch } from './prefetch.js';
 import { refused } from './refused.js';
+import { shedding } from './shedding.js';
 import { sizing } from './sizing.js';
 
 /**
@@ -54,5 +55,6 @@ export const SCENARIOS = [
   blockForRefused,
   routes,
   watched,
+  shedding,
   linger,
 ];

@@ -15,6 +15,8 @@ export interface Configuration {
   readonly rateLimit: RateLimitMode;
   /** Whether the library's guard stands before every route. The worlds of the control room bind one with a switch in its place. */
   readonly rateLimitGuard: boolean;
+  /** Whether a process that cannot keep up rejects requests that can wait. */
+  readonly shedsLoad: boolean;
   /** The token of operators who change limits at run time; undefined: nobody can. Never logged. */
   readonly adminToken: string | undefined;
   readonly controlRoom: ControlRoomMode;

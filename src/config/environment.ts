@@ -33,6 +33,8 @@ export class Environment {
   /** Default: an empty database in the process. */
   @IsUrlOf('postgres:', 'postgresql:') DATABASE_URL?: string = undefined;
   @IsOneOf(RATE_LIMIT_MODES) RATE_LIMIT: (typeof RATE_LIMIT_MODES)[number] = 'on';
+  /** Whether a process that cannot keep up rejects requests that can wait. */
+  @IsOneOf(SWITCH) SHED_LOAD: (typeof SWITCH)[number] = 'off';
   @IsWhole(1, 10_000) PODS: number = 1;
 
   /** Without it nobody can change limits at run time. */

@@ -29,6 +29,7 @@ export function readConfiguration(variables: Variables): Configuration {
     databaseUrl: env.DATABASE_URL,
     rateLimit: env.RATE_LIMIT,
     rateLimitGuard: env.RATE_LIMIT !== 'off',
+    shedsLoad: env.SHED_LOAD === 'on',
     adminToken: env.ADMIN_TOKEN,
     controlRoom: env.CONTROL_ROOM ?? (env.NODE_ENV === 'production' ? 'watch' : 'on'),
     apiDocs: (env.API_DOCS ?? (env.NODE_ENV === 'production' ? 'off' : 'on')) === 'on',

@@ -3,6 +3,7 @@ import { ApiBody, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags, getSchem
 import { RateLimit } from 'nestjs-floodgate';
 import { toMetres, travelSeconds } from '../geo/position.js';
 import { ClientSignal } from '../http/client-signal.js';
+import { GivesWay } from '../limits/gives-way.js';
 import { LOCATION_INDEX, MATCHING_LIMIT, NEARBY, REPORTER } from '../limits/policies.js';
 import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { Matching } from '../matching/matching.js';
@@ -28,6 +29,7 @@ export class DriversController {
   @ApiOperation({ summary: 'Free drivers, the nearest first' })
   @ApiOkResponse({ description: 'At most 50 drivers', type: NearbyResponse })
   @ApiMatchingUnavailable()
+  @GivesWay('normal')
   @RateLimit(NEARBY, MATCHING_LIMIT)
   async nearby(
     @Query() { lat, lng, radius_km }: NearbyQuery,

@@ -3,6 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { travelSeconds } from '../geo/position.js';
 import { ClientSignal } from '../http/client-signal.js';
+import { GivesWay } from '../limits/gives-way.js';
 import { FARES, MATCHING_LIMIT } from '../limits/policies.js';
 import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
@@ -13,6 +14,7 @@ import { QuotesService } from './quotes.service.js';
 
 @ApiTags('Rides')
 @Controller('api/fares')
+@GivesWay('normal')
 export class FaresController {
   constructor(
     private readonly quotes: QuotesService,

@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { HealthCheck, type HealthCheckResult, HealthCheckService } from '@nestjs/terminus';
 import { SkipRateLimit } from 'nestjs-floodgate';
+import { LoadHealthIndicator } from './load.health-indicator.js';
 import { StoreHealthIndicator } from './store.health-indicator.js';
 
 @ApiTags('Process')
@@ -10,6 +11,7 @@ export class HealthController {
   constructor(
     private readonly health: HealthCheckService,
     private readonly store: StoreHealthIndicator,
+    private readonly load: LoadHealthIndicator,
   ) {}
 
   /** The platform asks every few seconds. A 429 would take a healthy process out of service, so the route is not limited. */
@@ -18,6 +20,6 @@ export class HealthController {
   @HealthCheck()
   @SkipRateLimit()
   check(): Promise<HealthCheckResult> {
-    return this.health.check([() => this.store.check('rate_limit_store')]);
+    return this.health.check([() => this.store.check('rate_limit_store'), () => this.load.check('load')]);
   }
 }

@@ -20,6 +20,7 @@ import {
   matchingLimit,
 } from './policies.js';
 import { mailQuota } from './quota-mails.js';
+import { shedding } from './gives-way.js';
 import { planFrom } from './rider-plan.js';
 import { RiderZones, RiderZonesModule } from './rider-zones.js';
 import { RouteTable } from './route-table.js';
@@ -69,5 +70,6 @@ function rateLimitOptions(
     // Without a fallback: riders whose plan is not known have the policies' own numbers, those of the plan `free`.
     plan: { resolve: planFrom(accounts), cacheFor: '30s' },
     onThreshold: mailQuota,
+    ...(enabled && config.get('shedsLoad', { infer: true }) && { shed: shedding }),
   };
 }

@@ -2,6 +2,7 @@ import { BadRequestException, Controller, Get, Headers, Query } from '@nestjs/co
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { isId } from '../http/validation.js';
+import { GivesWay } from '../limits/gives-way.js';
 import { HISTORY } from '../limits/policies.js';
 import { HistoryQuery } from './history.query.js';
 import { TripLog } from './trip-log.js';
@@ -10,6 +11,7 @@ import { HistoryResponse, type TripResponse } from './trips.response.js';
 
 @ApiTags('Trips')
 @Controller('api/trips')
+@GivesWay('background')
 export class TripsController {
   constructor(private readonly trips: TripLog) {}
 

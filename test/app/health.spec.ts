@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -21,6 +23,26 @@ describe.each(PLATFORMS)('/healthz over %s', (platform) => {
     const { body, headers } = await check().expect(200);
     expect(body).toMatchObject({ status: 'ok', details: { rate_limit_store: { status: 'up' } } });
     expect(headers['cache-control']).toContain('no-store');
+  });
+
+  it('is degraded, not down, and serves rides while the process sheds load', async () => {
+    service = await start(platform, { RATE_LIMIT: 'on', SHED_LOAD: 'on' });
+    expect((await check().expect(200)).body).toMatchObject({ status: 'ok', details: { load: { status: 'up' } } });
+    const stats = () => service.app.get(RateLimiter).stats().shedding!;
+    // Background requests only: first a part of them, then all.
+    while (stats().level < 0.5) {
+      const busyUntil = performance.now() + 150;
+      while (performance.now() < busyUntil);
+      await nextTurn();
+    }
+    const { body } = await check().expect(200);
+    expect(body).toMatchObject({
+      status: 'degraded',
+      details: { load: { status: 'degraded', shed_level: expect.any(Number), over: expect.any(String) } },
+    });
+    await request(service.url).post('/api/rides/request').send(RIDE).expect(200);
+    const { headers } = await request(service.url).get('/api/trips/export').set('X-User-Id', 'rider-1').expect(503);
+    expect(headers['retry-after']).toBe('5');
   });
 
   it.each<[string, (redis: RedisServer) => unknown, (redis: RedisServer) => unknown]>([

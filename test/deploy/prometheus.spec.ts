@@ -114,7 +114,7 @@ let prometheus: Daemon;
 
 beforeAll(async () => {
   redis = await ManifestRedis.start();
-  service = await start('Express', { RATE_LIMIT: 'on', REDIS_URL: redis.url });
+  service = await start('Express', { RATE_LIMIT: 'on', SHED_LOAD: 'on', REDIS_URL: redis.url });
   const container = podOf('rate-limit-redis-exporter').containers[0];
   exporter = await Daemon.start(
     'prometheus-redis-exporter',

@@ -6,6 +6,7 @@ const PLAIN = 'one policy';
 const PLANNED = 'of plan pro, from the cache';
 const TWO = 'two policies';
 const GUARDED = 'blockFor';
+const SHEDDING = 'shed, below its threshold';
 const THROTTLER = 'throttler';
 
 const hasLimit = (limit) => {
@@ -33,12 +34,13 @@ export const routes = featureScenario({
       { name: PLANNED, variant: 'pro', isRight: hasLimit(2_000_000), counted: lookUps },
       { name: TWO, variant: 'firstAndOther', isRight: isLimited, counted: requests(['first', 'other']) },
       { name: GUARDED, variant: 'blocking', isRight: isLimited, counted: requests(['first']) },
+      { name: SHEDDING, variant: 'shedding', isRight: hasLimit(1_000_000), counted: requests(['first']) },
       { name: THROTTLER, variant: 'throttler', isRight: isLimited },
       { name: `${THROTTLER}, two named throttlers`, variant: 'throttlers', isRight: hasBoth },
       { name: `${THROTTLER}, blockDuration`, variant: 'throttlerBlocking', isRight: isLimited },
     ],
     base: PLAIN,
-    prices: { plans: PLANNED, secondPolicy: TWO, blockFor: GUARDED },
+    prices: { plans: PLANNED, secondPolicy: TWO, blockFor: GUARDED, shed: SHEDDING },
     peer: THROTTLER,
   },
 });

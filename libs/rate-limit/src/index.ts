@@ -4,7 +4,12 @@ export { RateLimitDecision } from './nest/decisions/rate-limit-decision.decorato
 export { rateLimitDecisionOf } from './nest/decisions/decision-of.js';
 export { chargedBy, type ChargedCost } from './engine/charged-by.js';
 export { RateLimitModule } from './nest/module/rate-limit.module.js';
-export type { PlanOptions, RateLimitModuleExtras, RateLimitModuleOptions } from './nest/options/module-options.js';
+export type {
+  PlanOptions,
+  RateLimitModuleExtras,
+  RateLimitModuleOptions,
+  ShedOptions,
+} from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
@@ -66,6 +71,9 @@ export type {
   StoreStats,
   TopRejected,
 } from './metrics/stats.js';
+export type { SheddingStats } from './shedding/load-shedder.js';
+export type { ThresholdName } from './shedding/pressure.js';
+export type { ShedRequestsStats } from './shedding/shed-level.js';
 export { RateLimitAdminModule, type RateLimitAdminOptions } from './nest/admin/rate-limit-admin.module.js';
 export type { RateLimitExceededBody } from './http/bodies.js';
 export { RATE_LIMIT_HEADERS, type HeaderFormat } from './http/headers.js';
@@ -79,6 +87,7 @@ export {
   RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
+  RateLimitShedException,
   RateLimitUnavailableException,
 } from './nest/guard/exceptions.js';
 

@@ -2,6 +2,7 @@ import { Controller, Get, Headers, StreamableFile } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiSecurity, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { riderIdOf } from '../../http/rider-id.js';
+import { GivesWay } from '../../limits/gives-way.js';
 import { EXPORTS } from '../../limits/policies.js';
 import { TripLog } from '../trip-log.js';
 import { toCsv } from './trip-rows.js';
@@ -12,6 +13,7 @@ const EVERY = Number.MAX_SAFE_INTEGER;
 @ApiTags('Trips')
 @ApiSecurity('rider')
 @Controller('api/trips')
+@GivesWay('background')
 export class ExportController {
   constructor(private readonly trips: TripLog) {}
 

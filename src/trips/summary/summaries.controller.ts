@@ -2,6 +2,7 @@ import { Body, Controller, Get, Headers, HttpCode, HttpStatus, Param, Post } fro
 import { ApiOkResponse, ApiOperation, ApiSecurity, ApiTags } from '@nestjs/swagger';
 import { RateLimit } from 'nestjs-floodgate';
 import { riderIdOf } from '../../http/rider-id.js';
+import { GivesWay } from '../../limits/gives-way.js';
 import { DAILY_SUMMARIES, ONE_SUMMARY } from '../../limits/policies.js';
 import { SummariesDto } from './summaries.dto.js';
 import { SummariesResponse, SummaryResponse } from './summaries.response.js';
@@ -10,6 +11,7 @@ import { SummariesService, type Summary } from './summaries.service.js';
 @ApiTags('Trips')
 @ApiSecurity('rider')
 @Controller('api/trips')
+@GivesWay('background')
 export class SummariesController {
   constructor(private readonly summaries: SummariesService) {}
 

@@ -200,6 +200,19 @@ describe.each(PLATFORMS)('over %s, documentRateLimits', (platform) => {
     expect(having('429', document)).toHaveLength(Object.values(document.paths).flatMap(Object.keys).length);
   });
 
+  it("adds the 503 of the module's shed to all that it can reject, limited or not", async () => {
+    const shed = { classes: ['background'], priority: () => undefined, eventLoopDelay: '10s' };
+    const { app, document } = await documented({ controllers: [Cats], options: { shed } });
+    await app.close();
+    const every = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
+    expect(every.filter((operation) => !having('503', document).includes(operation)).toSorted()).toEqual([
+      'get /cats/free',
+      'get /felines/free',
+    ]);
+  });
+
   it.each([false, true])('knows prefixes, versions and paths of modules; ignoreGlobalPrefix: %s', async (ignored) => {
     @Module({ controllers: [Dogs] })
     class DogsModule {}

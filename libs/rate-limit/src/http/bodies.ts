@@ -25,6 +25,15 @@ export interface RateLimitUnavailableBody {
   readonly retry_after: number;
 }
 
+/** The body of a 503 of a process that sheds load. */
+export interface RateLimitShedBody {
+  readonly statusCode: 503;
+  readonly error: 'load_shed';
+  readonly message: string;
+  /** Whole seconds, as in the `Retry-After` header. */
+  readonly retry_after: number;
+}
+
 /** The body of a 401. */
 export interface RateLimitIdentityMissingBody {
   readonly statusCode: 401;
@@ -72,6 +81,14 @@ export function exceededBody({ policies, retryAfterMs, decidedBy }: Decision): R
 /** @param retryAfter whole seconds */
 export function unavailableBody(message: string, retryAfter: number): RateLimitUnavailableBody {
   return { statusCode: 503, error: 'rate_limit_unavailable', message, retry_after: retryAfter };
+}
+
+/** What a request hears that a process rejects because it cannot keep up. */
+export const SHED_MESSAGE = 'The server is overloaded';
+
+/** @param retryAfter whole seconds */
+export function shedBody(retryAfter: number): RateLimitShedBody {
+  return { statusCode: 503, error: 'load_shed', message: SHED_MESSAGE, retry_after: retryAfter };
 }
 
 /** @param policy the name of the policy that counts the identity */

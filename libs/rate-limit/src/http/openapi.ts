@@ -24,7 +24,10 @@ export interface AnswerSettings {
 /** The rejections, with the names of their schemas. */
 const REJECTIONS = {
   429: { name: 'RateLimitExceeded', description: 'Too many requests: a rate limit rejects the request' },
-  503: { name: 'RateLimitUnavailable', description: 'The rate limit could not be checked' },
+  503: {
+    name: 'RateLimitUnavailable',
+    description: 'The rate limit could not be checked, or the server is overloaded',
+  },
   403: { name: 'RateLimitAddressBlocked', description: "Requests from the client's address are blocked" },
   401: { name: 'RateLimitIdentityMissing', description: 'The request has no identity that the rate limit counts' },
 } as const;
@@ -142,7 +145,11 @@ function bodySchema(status: RejectionStatus, orNull: OrNull): Schema {
       policy: STRING,
       ...ESTIMATED,
     },
-    503: { error: { type: 'string', enum: ['rate_limit_unavailable'] }, message: STRING, retry_after: SECONDS },
+    503: {
+      error: { type: 'string', enum: ['rate_limit_unavailable', 'load_shed'] },
+      message: STRING,
+      retry_after: SECONDS,
+    },
     401: { error: { type: 'string', enum: ['rate_limit_identity_missing'] }, message: STRING, policy: STRING },
     403: { error: { type: 'string', enum: ['rate_limit_address_blocked'] }, message: STRING },
   };

@@ -52,6 +52,7 @@ export class Monitor {
     problem: 0,
     plan: 0,
     list: 0,
+    shed: 0,
   };
   private readonly plans = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
   private readonly addresses = { allowed: 0, blocked: 0 };
@@ -221,7 +222,7 @@ export class Monitor {
     else this.outages.set(node, { reason, since: performance.now() });
   }
 
-  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'prefetch' | 'overrides'> & {
+  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'prefetch' | 'overrides' | 'shedding'> & {
     overridden: OverriddenCharges;
   } {
     const { allowed, storeFailures } = this;

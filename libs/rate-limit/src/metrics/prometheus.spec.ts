@@ -16,7 +16,14 @@ const POLICY = {
 } as const;
 const CHARGE = chargeOf(bindPolicy(parsePolicy(POLICY, 'test'), 'rl', 'app', 'test'), 'rl', 'user:ada', 1, 'take');
 const prefetch = { prefetched: 5, returned: 2, expired: 1 };
-const stats = (monitor: Monitor) => ({ ...monitor.stats(), waiting: 0, memoryOverflows: 0, prefetch, overrides });
+const stats = (monitor: Monitor) => ({
+  ...monitor.stats(),
+  waiting: 0,
+  shedding: undefined,
+  memoryOverflows: 0,
+  prefetch,
+  overrides,
+});
 
 it('sums the failures of functions over the limiters of a process, by kind', async () => {
   const monitors = [new Monitor({}, console), new Monitor({}, console)];
@@ -40,6 +47,7 @@ it('sums the failures of functions over the limiters of a process, by kind', asy
     problem: 0,
     plan: 0,
     list: 0,
+    shed: 0,
   });
 });
 

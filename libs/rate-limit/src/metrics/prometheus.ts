@@ -107,6 +107,7 @@ const DEFINITIONS: readonly Definition[] = [
           'problem',
           'plan',
           'list',
+          'shed',
         ] as const
       ).map((kind) => ({
         value: sum(stats, ({ functionFailures }) => functionFailures[kind]),
@@ -144,6 +145,19 @@ const DEFINITIONS: readonly Definition[] = [
   ),
   gauge('rate_limiter_waiting', 'Requests that wait for a leaky bucket', 'sum', (stats) =>
     sum(stats, ({ waiting }) => waiting),
+  ),
+  counter('rate_limiter_shed_total', 'Requests that the process rejected because it was over a threshold', (stats) => {
+    const values = new Map<string, number>();
+    for (const { priority, requests } of stats.flatMap(({ shedding }) => shedding?.rejected ?? [])) {
+      values.set(priority, (values.get(priority) ?? 0) + requests);
+    }
+    return Array.from(values, ([priority, value]) => ({ value, labels: { priority } }));
+  }),
+  gauge(
+    'rate_limiter_shed_level',
+    'How much the process sheds: 0 nothing, 1 all requests of the classes that give way',
+    'max',
+    (stats) => Math.max(0, ...stats.map(({ shedding }) => shedding?.level ?? 0)),
   ),
   gauge('rate_limiter_store_available', 'Whether the store is available: 1, or 0 during an outage', 'min', (stats) =>
     stats.every(({ store }) => store.available) ? 1 : 0,

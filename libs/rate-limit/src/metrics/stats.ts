@@ -1,4 +1,5 @@
 import type { AlgorithmName } from '../algorithms/algorithm.js';
+import type { SheddingStats } from '../shedding/load-shedder.js';
 import type { DecisionSource } from './decision-event.js';
 
 /** A snapshot of the counters of a limiter in this process, since the limiter was made. */
@@ -39,7 +40,8 @@ export interface RateLimitStats {
   readonly storeFailures: number;
   /**
    * Functions of the application that threw, rejected or took longer than the deadline: policy functions, identity resolvers
-   * and `by` functions, cost and `priority` functions, `skipIf`, and the module's `problem`, `plan`, `allowList` and `blockList` (`list`).
+   * and `by` functions, cost and `priority` functions, `skipIf`, and the module's `problem`, `plan`, `allowList` and `blockList` (`list`), and
+   * `check` of its `shed`. `priority` of `shed` counts with those of policies.
    */
   readonly functionFailures: Readonly<
     Record<
@@ -53,7 +55,8 @@ export interface RateLimitStats {
       | 'settle'
       | 'problem'
       | 'plan'
-      | 'list',
+      | 'list'
+      | 'shed',
       number
     >
   >;
@@ -76,6 +79,8 @@ export interface RateLimitStats {
   readonly overrides: OverrideStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */
   readonly waiting: number;
+  /** How this process sheds load; undefined without the module's `shed`. */
+  readonly shedding: SheddingStats | undefined;
   /** The tokens of policies with `prefetch`. */
   readonly prefetch: PrefetchCounts;
   /**

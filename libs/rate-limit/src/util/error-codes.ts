@@ -43,6 +43,7 @@ export const ERROR_CODES = [
   'FG_OVERRIDES_UNKNOWN',
   'FG_LEASE_ENDED',
   'FG_RESERVATION_LOG',
+  'FG_LOAD_SHED',
   // Errors at run time.
   'FG_RESERVATION_CLOSED',
   'FG_UNKNOWN_ROUTE',

@@ -1,6 +1,7 @@
 import type { Identity } from '../../identity/identity.js';
 import type { RateLimitStats } from '../../metrics/stats.js';
 import type { Monitor } from '../../metrics/monitor.js';
+import type { LoadShedder } from '../../shedding/load-shedder.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else/else-policies.js';
 import { candidateName } from '../../policy/candidate.js';
@@ -87,6 +88,7 @@ export class RateLimiter {
     private readonly timeZones: Pick<TimeZones<never>, 'look'>,
     private readonly headers: HeaderSetter,
     private readonly expiring: ExpiringReservations,
+    private readonly shedder: Pick<LoadShedder, 'stats'> | undefined,
   ) {
     this.callCharges = new CallCharges(engine, plans);
   }
@@ -355,7 +357,8 @@ export class RateLimiter {
    */
   stats(): RateLimitStats {
     const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
-    return { ...this.monitor.stats(), waiting: this.waitingRoom.size, memoryOverflows, prefetch, overrides };
+    const [waiting, shedding] = [this.waitingRoom.size, this.shedder?.stats()];
+    return { ...this.monitor.stats(), waiting, shedding, memoryOverflows, prefetch, overrides };
   }
 
   private checkOrder(method: string, target: unknown, identity: unknown): void {

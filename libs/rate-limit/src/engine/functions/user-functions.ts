@@ -19,7 +19,8 @@ export type FunctionKind =
   | 'settle'
   | 'problem'
   | 'plan'
-  | 'list';
+  | 'list'
+  | 'shed';
 
 /** Counts failures of functions. */
 export interface FunctionObserver {

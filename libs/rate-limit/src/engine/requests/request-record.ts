@@ -43,6 +43,8 @@ export class RequestRecord extends Execution {
   private others: Set<object> | undefined;
   /** Whether the address is in the module's allow list or block list. */
   listed: 'allow' | 'block' | 'neither' | undefined;
+  /** Whether the process rejects the request to shed load, by its classes; undefined before it was asked. */
+  private shed: Map<string, boolean> | undefined;
 
   /**
    * @param sideBySide whether several steps of the request may be decided at once, such as the fields of an operation
@@ -84,6 +86,18 @@ export class RequestRecord extends Execution {
     if (this.handler === handler || this.others?.has(handler) === true) return false;
     (this.others ??= new Set()).add(handler);
     return true;
+  }
+
+  /**
+   * Whether the process rejects the request to shed load. Steps of one class share the answer: the part of the class that is
+   * rejected would else grow with the steps.
+   */
+  isShed(priority: string, ask: (priority: string) => boolean): boolean {
+    const known = this.shed?.get(priority);
+    if (known !== undefined) return known;
+    const rejected = ask(priority);
+    (this.shed ??= new Map()).set(priority, rejected);
+    return rejected;
   }
 
   /** Whether no policy has decided so far, and no decision is under way. */

@@ -4,6 +4,7 @@ import {
   RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
+  RateLimitShedException,
   type RateLimitUnavailableException,
 } from '../guard/exceptions.js';
 import { alwaysReadable } from '../../util/thrown.js';
@@ -55,5 +56,6 @@ export function toGraphqlError(
   }
   if (exception instanceof RateLimitAddressBlockedException) return error({ code: 'FORBIDDEN' });
   const { retryAfter } = exception;
-  return error({ code: 'RATE_LIMIT_UNAVAILABLE', retryAfter, retryAfterMs: retryAfter * 1000 });
+  const code = exception instanceof RateLimitShedException ? 'LOAD_SHED' : 'RATE_LIMIT_UNAVAILABLE';
+  return error({ code, retryAfter, retryAfterMs: retryAfter * 1000 });
 }

@@ -6,6 +6,7 @@ import {
   RateLimitAddressBlockedException,
   RateLimitExceededException,
   RateLimitIdentityMissingException,
+  RateLimitShedException,
 } from '../guard/exceptions.js';
 import type { Call } from '../exchanges/call.js';
 import { Ending } from '../exchanges/exchanges.js';
@@ -192,7 +193,8 @@ function statusOf(exception: RateLimitException): RejectionStatus {
   if (exception instanceof RateLimitAddressBlockedException) {
     return { code: PERMISSION_DENIED, reason: 'RATE_LIMIT_ADDRESS_BLOCKED', retryAfterMs: null };
   }
-  return { code: UNAVAILABLE, reason: 'RATE_LIMIT_UNAVAILABLE', retryAfterMs: exception.retryAfter * 1000 };
+  const reason = exception instanceof RateLimitShedException ? 'LOAD_SHED' : 'RATE_LIMIT_UNAVAILABLE';
+  return { code: UNAVAILABLE, reason, retryAfterMs: exception.retryAfter * 1000 };
 }
 
 function isCall(value: unknown): value is GrpcCall {

@@ -1,6 +1,13 @@
 import { ForbiddenException, HttpException, HttpStatus, UnauthorizedException } from '@nestjs/common';
 import type { Decision } from '../../policy/decision.js';
-import { addressBlockedBody, exceededBody, identityMissingBody, unavailableBody } from '../../http/bodies.js';
+import {
+  addressBlockedBody,
+  exceededBody,
+  identityMissingBody,
+  SHED_MESSAGE,
+  shedBody,
+  unavailableBody,
+} from '../../http/bodies.js';
 import { ClientGoneError, IdentityMissingError } from '../../identity/errors.js';
 import { LimiterUnavailableError } from '../../engine/errors.js';
 import { alwaysReadable } from '../../util/thrown.js';
@@ -46,6 +53,31 @@ export class RateLimitUnavailableException extends HttpException {
     options?: ErrorOptions,
   ) {
     super(unavailableBody(message, retryAfter), HttpStatus.SERVICE_UNAVAILABLE, options);
+  }
+}
+
+/**
+ * The process is over a threshold of the module's `shed`, and rejects requests of this class to keep up with the others: 503. No
+ * policy was charged, and no store was asked. Filters for `RateLimitUnavailableException` catch it as well.
+ */
+export class RateLimitShedException extends RateLimitUnavailableException {
+  static {
+    alwaysReadable(this);
+  }
+
+  /**
+   * @param priority the class of the request
+   * @param retryAfter whole seconds, as in the `Retry-After` header
+   */
+  constructor(
+    readonly priority: string,
+    retryAfter = 1,
+  ) {
+    super(SHED_MESSAGE, retryAfter);
+  }
+
+  override getResponse(): object {
+    return shedBody(this.retryAfter);
   }
 }
 

@@ -132,10 +132,10 @@ export class RateLimitGateways implements OnModuleInit {
     gateway.handleDisconnect = (...args) => (connected.has(args[0] as object) ? disconnect(...args) : undefined);
   }
 
-  /** Whether policies limit connections, or the module's lists of addresses may turn them away. */
+  /** Whether policies limit connections, or the module's lists of addresses or its `shed` may turn them away. */
   private isLimited(type: Type, handler: Handler): boolean {
-    const { routes, addressLists } = this.runtime;
-    return addressLists !== undefined || routes.of(type, handler) !== undefined;
+    const { routes, addressLists, shedding } = this.runtime;
+    return addressLists !== undefined || shedding?.active === true || routes.of(type, handler) !== undefined;
   }
 
   /** The guard that is bound for all routes, or on the class or the method. */

@@ -73,6 +73,7 @@ export class RateLimitGuard implements CanActivate {
    * @throws {RateLimitExceededException} 429, when a policy rejects the request
    * @throws {RateLimitAddressBlockedException} 403, when the module's `blockList` has the client's address
    * @throws {RateLimitIdentityMissingException} 401, when the request has no identity and `onMissingIdentity` is `'refuse'`
+   * @throws {RateLimitShedException} 503, when the process is over a threshold of the module's `shed`
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, when too many
    *   requests wait (nothing is charged then), or while the application shuts down
    */
@@ -81,11 +82,11 @@ export class RateLimitGuard implements CanActivate {
     if (!isHttp(context)) return this.limitElsewhere(context);
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
     // Without policies there is nothing to count twice, and the lists are remembered.
-    if (route === undefined) return this.runtime.addressLists === undefined || this.limitUnlessListed(route, context);
+    if (route === undefined) return this.passesUnlimited || this.limitUnlessListed(route, context);
     return !RequestRecord.of(requestOf(context)).isFirstGuard(route) || this.limitUnlessListed(route, context);
   }
 
-  /** Returns true for requests that no policy counts. */
+  /** Returns true for requests that no policy counts, and that are not shed. */
   protected shouldSkip(_context: ExecutionContext): boolean | Promise<boolean> {
     return false;
   }
@@ -127,7 +128,7 @@ export class RateLimitGuard implements CanActivate {
   limitUnlessListed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
     if (this.runtime === undefined) throw notInjected(this);
     const { addressLists } = this.runtime;
-    if (addressLists === undefined) return route === undefined || this.limitUnlessSkipped(route, context);
+    if (addressLists === undefined) return this.limitUnlisted(route, context);
     const record = this.recordOf(context);
     return attempt(
       (): Answer<Listed> => record.listed ?? addressLists.of(context),
@@ -144,14 +145,37 @@ export class RateLimitGuard implements CanActivate {
   ): Answer<boolean> {
     record.listed = listed;
     if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
-    return listed === 'allow' || route === undefined || this.limitUnlessSkipped(route, context);
+    return listed === 'allow' || this.limitUnlisted(route, context);
+  }
+
+  private limitUnlisted(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    if (route === undefined && this.runtime.shedding?.active !== true) return true;
+    return this.limitUnlessSkipped(route, context);
+  }
+
+  /** Whether requests of handlers without policies pass in any case. */
+  private get passesUnlimited(): boolean {
+    const { addressLists, shedding } = this.runtime;
+    return addressLists === undefined && shedding?.active !== true;
+  }
+
+  /** Rejects a request of low priority, or continues: the process is over a threshold. */
+  private shed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    return attempt(
+      () => this.runtime.shedding!.rejection(route, context, this.recordOf(context)),
+      (rejection) => {
+        if (rejection !== undefined) return this.fail(context, rejection);
+        return route === undefined || this.limit(route, context);
+      },
+      (error) => this.fail(context, error),
+    );
   }
 
   /**
    * @internal Limits a request by the policies of its route, or by those of the middleware. Synchronous steps are not awaited:
    *   every request would pay for the promise.
    */
-  limitUnlessSkipped(route: Route, context: ExecutionContext): Answer<boolean> {
+  limitUnlessSkipped(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
     if (this.runtime === undefined) throw notInjected(this);
     let skipped: Answer<boolean>;
     try {
@@ -159,8 +183,13 @@ export class RateLimitGuard implements CanActivate {
     } catch (error) {
       throw readable(error);
     }
-    if (typeof skipped === 'boolean') return skipped || this.limit(route, context);
-    return this.steps.skips(this, skipped).then((skip) => skip || this.limit(route, context));
+    if (typeof skipped === 'boolean') return skipped || this.limitUnlessShed(route, context);
+    return this.steps.skips(this, skipped).then((skip) => skip || this.limitUnlessShed(route, context));
+  }
+
+  private limitUnlessShed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    if (this.runtime.shedding?.active === true) return this.shed(route, context);
+    return route === undefined || this.limit(route, context);
   }
 
   /** Limits a handler of another context than HTTP. */
@@ -175,7 +204,7 @@ export class RateLimitGuard implements CanActivate {
     if (opened !== undefined && isPromise(opened)) await this.waitUntil(opened, context, adapter);
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
-    if (route === undefined && this.runtime.addressLists === undefined) return true;
+    if (route === undefined && this.passesUnlimited) return true;
     const call = RequestRecord.of(context.getArgs());
     if (!call.isFirstGuard(route ?? context.getHandler())) return true;
     await contexts.prepare(adapter);

@@ -52,8 +52,11 @@ import { LateIdentities } from '../guard/late-identities.js';
 import { openStore, overridingStore, reportBoardOf, reservationLogOf } from './open-store.js';
 import type { CheckedOptions } from '../options/check-options.js';
 import { planSettings } from '../options/plan-settings.js';
+import { shedSettings } from '../options/shed-settings.js';
+import { ShedRequests } from '../guard/shed-requests.js';
 import { checkPlans } from '../boot/plan-checks.js';
 import { idleThresholds } from '../boot/threshold-checks.js';
+import { shedWarnings } from '../boot/shed-warnings.js';
 import { serverOf, trustProxyOf } from '../boot/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
@@ -88,6 +91,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly middleware: Route | undefined;
   /** The module's allow and block lists; undefined without them. */
   readonly addressLists: AddressLists | undefined;
+  /** Rejects requests while the process is over a threshold; undefined without the module's `shed`. */
+  readonly shedding: ShedRequests | undefined;
   readonly waitingRoom: WaitingRoom;
   readonly leases: Leases;
   readonly pending: PendingCharges;
@@ -150,6 +155,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.plans !== undefined,
     );
     this.middleware = this.routes.beforeRouting(options.middleware);
+    this.shedding =
+      options.shed &&
+      new ShedRequests(shedSettings(options.shed, options.middleware), this.functions, logger, this.middleware);
     this.policyFunctions = new PolicyFunctions(this.functions);
     const { onThreshold, decisionIdentity } = options;
     const thresholds = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
@@ -201,6 +209,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.policyFunctions.timeZones,
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
       this.expiring,
+      this.shedding?.shedder,
     );
     this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
     this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
@@ -265,6 +274,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     }
     await this.opened.store.connect?.();
     await this.overrideWatch.start();
+    this.startShedding(handlers);
     // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
     if (!this.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
@@ -277,6 +287,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   async onApplicationShutdown(): Promise<void> {
     this.overrideWatch.stop();
     this.expiring.close();
+    this.shedding?.shedder.stop();
     await this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }
@@ -328,6 +339,17 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     if (this.options.plan !== undefined) checkPlans(this.options.plan, this.policies, this.routes);
     const idle = idleThresholds(known, this.options.onThreshold !== undefined, this.routes.hasChoosers);
     if (idle !== undefined) this.logger.warn(withHelp(idle, 'FG_OPTION_WITHOUT_EFFECT'));
+  }
+
+  private startShedding(handlers: readonly LimitableHandler[]): void {
+    const { shedding } = this;
+    if (shedding === undefined) return;
+    const canShed = ({ type, handler }: LimitableHandler): boolean =>
+      this.isGuarded(type, handler) && shedding.canShed(type, handler, this.routes.of(type, handler));
+    for (const warning of shedWarnings(this.options.shed!, handlers.some(canShed))) {
+      this.logger.warn(withHelp(warning, 'FG_OPTION_WITHOUT_EFFECT'));
+    }
+    shedding.shedder.start();
   }
 
   private logTrustedHeaders(): void {

@@ -40,8 +40,9 @@ type Rejections = Map<RejectionStatus, Set<string>>;
 
 /**
  * Adds the answers of the rate limit to an OpenAPI document: the 429 with its body and headers on exactly the operations that
- * policies limit, the 403 where the module has a `blockList`, the 503 where a policy's `onStoreFailure` is `'closed'` or requests wait, and the 401 where its
- * `onMissingIdentity` is `'refuse'`. What the document already says of such an answer stays. For a policy that a function chooses,
+ * policies limit, the 403 where the module has a `blockList`, the 503 where its `shed` may reject, a policy's `onStoreFailure` is `'closed'`
+ * or requests wait, and the 401 where its `onMissingIdentity` is `'refuse'`. What the document already says of such an answer stays. For a
+ * policy that a function chooses,
  * the module's options count.
  *
  * Call it after `setGlobalPrefix` and `enableVersioning`, as `SwaggerModule.createDocument`.
@@ -124,6 +125,9 @@ function rejectionsByOperation(
       if (rejections === undefined) found.set(key, (rejections = new Map()));
       // Limited or not.
       if (isListed) rejections.set(403, new Set());
+      if (isLimitable && runtime.shedding?.canShed(handler.controller, handler.handler, guarded) === true) {
+        rejections.set(503, new Set());
+      }
       for (const route of [runtime.middleware, guarded]) {
         if (route !== undefined) addRejections(rejections, route, runtime.options);
       }

@@ -5,6 +5,7 @@ import { checkNames, type DurationRule, readOption } from '../../util/option-rul
 import type { RateLimitModuleOptions } from './module-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
 import { planSettings } from './plan-settings.js';
+import { shedSettings } from './shed-settings.js';
 
 const WHERE = 'RateLimitModule';
 
@@ -47,6 +48,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   }
   checkTogether(options, checked as unknown as CheckedOptions);
   if (options.plan !== undefined) planSettings(options.plan);
+  if (options.shed !== undefined) shedSettings(options.shed, options.middleware);
   return checked as unknown as CheckedOptions;
 }
 

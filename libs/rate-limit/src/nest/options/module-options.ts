@@ -53,6 +53,13 @@ export interface RateLimitModuleOptions {
    */
   plan?: PlanOptions;
   /**
+   * Rejects requests of low priority with a 503 while this process is over a threshold, before any store is asked. Default none. See
+   * docs/production.md, "Shed load".
+   *
+   * @example shed: { classes: ['background', 'normal'], eventLoopDelay: '100ms', priority: (request) => classOf(request) }
+   */
+  shed?: ShedOptions;
+  /**
    * What happens to a request without the identity that a policy counts, or whose identity function fails or takes longer than
    * `deadline`: `'ip'` (default) counts its address, `'refuse'` answers 401, `'throw'` is a logged 500. The latter two charge
    * nothing. A policy may say otherwise.
@@ -235,6 +242,41 @@ export interface PlanOptions {
   readonly cacheFor?: Duration;
   /** The plan of clients whose plan is not known: one that a policy has. Default none, the policies' own numbers. */
   readonly fallback?: string;
+}
+
+/** The module's option `shed`: when this process rejects which requests. At least one threshold is needed. */
+export interface ShedOptions {
+  /** The classes of requests that give way, lowest first. Requests of other classes, and those without one, always pass. */
+  readonly classes: readonly string[];
+  /**
+   * The class of a request: a name, or a function of the request and its context, which may be asynchronous. Default: the lowest
+   * class that the policies of its handler give it.
+   *
+   * A request whose function throws, rejects, returns something else than text or nothing, or takes longer than `deadline`,
+   * passes. Handlers with `@SkipRateLimit()` and addresses in `allowList` always pass.
+   */
+  readonly priority?:
+    string | RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
+  /** The mean delay of the event loop over which the process is: `'1ms'` to `'10s'` in whole milliseconds. Default none. */
+  readonly eventLoopDelay?: Duration;
+  /** The part of the time in which the event loop works, over which the process is: above 0, below 1. Default none. */
+  readonly eventLoopUtilization?: number;
+  /** The bytes of the heap in use, over which the process is. Default none. */
+  readonly heapUsed?: number;
+  /**
+   * Returns whether the process is over a threshold of yours, such as the length of a queue. Called ten times in a `window`, and
+   * never for a request. If it throws or returns no boolean, the process counts as not over it.
+   */
+  readonly check?: () => boolean;
+  /** The moving window over which values are means: `'100ms'` to `'1m'` in whole milliseconds, default `'500ms'`. */
+  readonly window?: Duration;
+  /** How long a rejected client waits, by `Retry-After`: `'1s'` to `'1h'` in whole milliseconds, sent in whole seconds. Default `'5s'`. */
+  readonly retryAfter?: Duration;
+  /**
+   * Whether the module's `middleware` sheds, too, before its own policies are charged. Default false. It needs a function
+   * `priority`: `@SkipRateLimit` is not known before routing, so the function has to return nothing for health checks.
+   */
+  readonly beforeRouting?: boolean;
 }
 
 /** The options that cannot come from a factory of `forRootAsync`. */

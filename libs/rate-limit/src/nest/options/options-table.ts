@@ -69,6 +69,11 @@ export const MODULE_OPTIONS = {
     valid: isObject,
     wanted: "an object such as { resolve: (request) => ..., cacheFor: '1m', fallback: 'free' }",
   },
+  shed: {
+    default: undefined,
+    valid: isObject,
+    wanted: "an object such as { classes: ['background'], eventLoopDelay: '100ms' }",
+  },
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
   headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),
   partitionKeySecret: {

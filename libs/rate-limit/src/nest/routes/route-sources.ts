@@ -41,6 +41,13 @@ export function sourcesOf(type: Type, handler: Handler, defaults: readonly Polic
   return { sources, origin: originOf(sources, own, shared, defaults), skipped };
 }
 
+/** Whether `@SkipRateLimit()` leaves a handler out of everything. */
+export function isExempt(type: Type, handler: Handler): boolean {
+  const own = decorationOf(handler);
+  if (own?.skips === 'all') return true;
+  return own?.policies === undefined && decorationOf(type)?.skips === 'all';
+}
+
 /** @param current what stands there without the decorator */
 function decorated(
   current: readonly PlacedSource[],

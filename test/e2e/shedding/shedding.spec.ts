@@ -1,0 +1,432 @@
+import { Controller, type ExecutionContext, Get, UseGuards } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import {
+  RateLimit,
+  RateLimiter,
+  RateLimitGuard,
+  RateLimitMetricsModule,
+  RateLimitModule,
+  RateLimitShedException,
+  RateLimitUnavailableException,
+  type RateLimitModuleOptions,
+  type RateLimitRequest,
+  type ShedOptions,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
+import { Exposition } from '../../support/exposition.js';
+import { type HttpApp, limited, PLATFORMS, type Reply, start } from '../../support/http-app.js';
+import { sheddingOf, Switch, untilLevel } from '../../support/shedding.js';
+import { StillStore } from '../../support/still-store.js';
+
+const MANY = { algorithm: 'fixed-window', limit: 1000, window: '300d' } as const;
+
+@Controller()
+class Routes {
+  @Get('limited')
+  @RateLimit(MANY)
+  limited(): void {}
+
+  @Get('twice')
+  @UseGuards(RateLimitGuard)
+  @RateLimit(MANY)
+  twice(): void {}
+
+  @Get('open')
+  open(): void {}
+
+  @Get('healthz')
+  @SkipRateLimit()
+  health(): void {}
+}
+
+@Controller('probes')
+@SkipRateLimit()
+class Probes {
+  @Get('ready')
+  ready(): void {}
+
+  @Get('limited')
+  @RateLimit(MANY)
+  limited(): void {}
+}
+
+/** The class is what the client's header says. */
+const priority: NonNullable<ShedOptions['priority']> = ({ headers }: RateLimitRequest) =>
+  headers['x-class'] as string | undefined;
+
+const as = (app: HttpApp, name: string, path = '/limited'): Promise<Reply> =>
+  app.send(path, { headers: { 'X-Class': name } });
+
+const statuses = async (replies: readonly Promise<Reply>[]): Promise<number[]> =>
+  (await Promise.all(replies)).map(({ status }) => status);
+
+describe.each(PLATFORMS)('over %s, a process that is over its threshold', (platform) => {
+  const serve = async (
+    shed: Partial<ShedOptions> = {},
+    options: RateLimitModuleOptions = {},
+    over = new Switch(),
+  ): Promise<HttpApp> => {
+    const app = await limited(platform, [Routes, Probes], { ...options, shed: over.options({ priority, ...shed }) });
+    await untilLevel(app.app, 1);
+    return app;
+  };
+
+  it('rejects the classes that give way before any store is asked, and passes all others', async () => {
+    const store = new StillStore();
+    await using app = await serve({ retryAfter: 2500 }, { store });
+    for (const path of ['/limited', '/twice', '/open', '/probes/limited']) {
+      for (const name of ['background', 'normal']) {
+        const { status, headers, body } = await as(app, name, path);
+        expect({ status, body }).toEqual({
+          status: 503,
+          body: { statusCode: 503, error: 'load_shed', message: 'The server is overloaded', retry_after: 3 },
+        });
+        expect(headers).toMatchObject({ 'retry-after': '3', 'cache-control': 'no-store' });
+      }
+    }
+    expect(store.asked).toEqual([]);
+    expect(sheddingOf(app.app).rejected).toEqual([
+      { priority: 'background', requests: 4 },
+      { priority: 'normal', requests: 4 },
+    ]);
+    expect(await statuses(['critical', 'constructor'].map((name) => as(app, name)))).toEqual([200, 200]);
+    expect((await app.send('/limited')).status).toBe(200);
+    expect(store.asked).toHaveLength(3);
+    expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it('counts in the metrics, and nowhere among the decisions', async () => {
+    const registry = new Registry();
+    await using app = await start(platform, {
+      imports: [
+        RateLimitModule.forRoot({ shed: new Switch().options({ priority }) }),
+        RateLimitMetricsModule.forRoot({ registry }),
+      ],
+      controllers: [Routes],
+    });
+    await untilLevel(app.app, 1);
+    for (const name of ['background', 'normal', 'normal', 'critical']) await as(app, name);
+    const metrics = new Exposition(await registry.metrics());
+    expect(metrics.get('rate_limiter_shed_total', { priority: 'background' })).toBe(1);
+    expect(metrics.get('rate_limiter_shed_total', { priority: 'normal' })).toBe(2);
+    expect(metrics.get('rate_limiter_shed_level')).toBe(1);
+    expect(app.app.get(RateLimiter).stats()).toMatchObject({ requests: 1, allowed: 1, unavailable: 0 });
+  });
+
+  it('passes health checks, whatever class they have', async () => {
+    await using app = await serve({ priority: 'background' });
+    expect(await statuses(['/healthz', '/probes/ready'].map((path) => app.send(path)))).toEqual([200, 200]);
+    expect((await app.send('/open')).status).toBe(503);
+  });
+
+  it('passes the addresses of allowList, and turns away those of blockList with 403', async () => {
+    await using app = await serve({ priority: 'normal' }, { allowList: ['127.0.0.1'] });
+    expect((await app.send('/limited')).status).toBe(200);
+    expect((await app.send('/open')).status).toBe(200);
+    await using other = await serve({ priority: 'normal' }, { blockList: ['127.0.0.1'] });
+    expect((await other.send('/limited')).status).toBe(403);
+  });
+
+  it('answers with problem details where the module does', async () => {
+    await using app = await serve({}, { problem: true });
+    expect(await as(app, 'normal')).toMatchObject({
+      status: 503,
+      headers: { 'content-type': 'application/problem+json; charset=utf-8', 'retry-after': '5' },
+      body: {
+        type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+        title: 'Temporary Reduced Capacity',
+        status: 503,
+        detail: 'The server is overloaded',
+        'violated-policies': [],
+        'retry-after': 5,
+      },
+    });
+  });
+
+  it('says in the log that it sheds and why, and when it keeps up again', async () => {
+    const over = new Switch();
+    await using app = await serve({}, {}, over);
+    expect(app.logs.of('warn')).toContain(
+      "The process is over check of shed: it answers a part of its 'background' and 'normal' requests with 503 RateLimit",
+    );
+    over.over = false;
+    await untilLevel(app.app, 0);
+    expect((await as(app, 'background')).status).toBe(200);
+    expect(app.logs.of('log')).toContain('The process keeps up again: it sheds no requests RateLimit');
+    expect(sheddingOf(app.app)).toMatchObject({ active: false, threshold: undefined });
+  });
+
+  it('charges the middleware first, unless beforeRouting', async () => {
+    const middleware = [{ ...MANY, name: 'all' }];
+    const store = new StillStore();
+    await using app = await serve({}, { middleware, store });
+    expect(await statuses([as(app, 'normal'), as(app, 'normal', '/nowhere')])).toEqual([503, 404]);
+    expect(store.asked).toHaveLength(2);
+
+    const asked: string[] = [];
+    const before = new StillStore();
+    const choose = (request: RateLimitRequest, context: ExecutionContext): string | undefined => {
+      asked.push(request.url!);
+      return request.url === '/healthz' ? undefined : (priority as typeof choose)(request, context);
+    };
+    await using early = await serve({ beforeRouting: true, priority: choose }, { middleware, store: before });
+    expect(await statuses([as(early, 'normal'), as(early, 'normal', '/nowhere')])).toEqual([503, 503]);
+    expect(await as(early, 'normal', '/limited')).toMatchObject({ headers: { 'retry-after': '5' } });
+    expect(before.asked).toEqual([]);
+    expect((await as(early, 'normal', '/healthz')).status).toBe(200);
+    expect(sheddingOf(early.app).rejected[1]).toEqual({ priority: 'normal', requests: 3 });
+  });
+
+  it.each<[string, () => unknown]>([
+    ['throws', () => fail()],
+    ['rejects', () => Promise.reject(new Error('no class'))],
+    ['hangs', () => new Promise(() => undefined)],
+    ['returns a number', () => 5],
+    ['resolves with an object', () => Promise.resolve({ name: 'normal' })],
+  ])('passes a request whose priority function %s', async (_, broken) => {
+    await using app = await serve({ priority: broken as never }, { deadline: 20 });
+    expect(await statuses([app.send('/limited'), app.send('/open')])).toEqual([200, 200]);
+    expect(app.app.get(RateLimiter).stats().functionFailures.priority).toBe(2);
+    expect(app.logs.text).toContain('priority of shed failed, the request passes: ');
+  });
+
+  it('takes an asynchronous function', async () => {
+    await using app = await serve({ priority: async ({ headers }) => headers['x-class'] as string | undefined });
+    expect(await statuses([as(app, 'normal'), as(app, 'critical')])).toEqual([503, 200]);
+  });
+
+  it('lets a subclass of the guard skip first', async () => {
+    class Internal extends RateLimitGuard {
+      protected override shouldSkip(context: ExecutionContext): boolean {
+        return context.switchToHttp().getRequest<RateLimitRequest>().headers['x-internal'] === '1';
+      }
+    }
+    @Controller()
+    @UseGuards(Internal)
+    class Own {
+      @Get('limited')
+      @RateLimit(MANY)
+      limited(): void {}
+
+      @Get('open')
+      open(): void {}
+    }
+    await using app = await limited(platform, Own, {
+      guard: false,
+      shed: new Switch().options({ priority: 'normal' }),
+    });
+    await untilLevel(app.app, 1);
+    for (const path of ['/limited', '/open']) {
+      expect((await app.send(path, { headers: { 'X-Internal': '1' } })).status).toBe(200);
+      expect((await app.send(path)).status).toBe(503);
+    }
+  });
+});
+
+describe('without a priority of its own, a process takes the classes of policies', () => {
+  const CLASSED = { ...MANY, scope: 'app', priorities: { critical: 1, normal: 0.9, background: 0.5 } } as const;
+  const byHeader = ({ headers }: RateLimitRequest) => headers['x-class'] as string | undefined;
+  const failing = ({ headers }: RateLimitRequest) => (headers['x-class'] === 'fail' ? fail() : byHeader({ headers }));
+
+  @Controller()
+  class Classed {
+    @Get('background')
+    @RateLimit({ ...CLASSED, name: 'background', priority: 'background' })
+    background(): void {}
+
+    @Get('default')
+    @RateLimit({ ...CLASSED, name: 'default' })
+    first(): void {}
+
+    @Get('lowest')
+    @RateLimit(
+      { ...CLASSED, name: 'one', priority: 'critical' },
+      { ...CLASSED, name: 'other', priority: 'normal' },
+      { ...MANY, name: 'none' },
+    )
+    lowest(): void {}
+
+    @Get('shadow')
+    @RateLimit({ ...MANY, name: 'enforced' }, { ...CLASSED, name: 'tried', priority: 'background', mode: 'shadow' })
+    shadow(): void {}
+
+    @Get('asked')
+    @RateLimit({ ...CLASSED, name: 'asked', priority: failing })
+    asked(): void {}
+
+    @Get('both')
+    @RateLimit(
+      { ...CLASSED, name: 'fixed', priority: 'background' },
+      { ...CLASSED, name: 'failing', priority: failing },
+    )
+    both(): void {}
+
+    @Get('open')
+    open(): void {}
+  }
+
+  it.each(PLATFORMS)('over %s: the lowest one', async (platform) => {
+    const over = new Switch();
+    await using app = await limited(platform, Classed, { shed: over.options() });
+    expect(app.logs.text).not.toContain('can ever be shed');
+    await untilLevel(app.app, 1);
+    const status = async (path: string, name = 'critical'): Promise<number> => (await as(app, name, path)).status;
+    expect(await status('/background')).toBe(503);
+    expect(await status('/default')).toBe(200);
+    expect(await status('/lowest')).toBe(503);
+    expect(await status('/shadow')).toBe(200);
+    expect(await status('/open')).toBe(200);
+    expect(await status('/asked', 'normal')).toBe(503);
+    expect(await status('/asked', 'critical')).toBe(200);
+    expect((await app.send('/asked')).status).toBe(200);
+    // A function that fails takes nothing of the reserve, and sheds nothing.
+    expect(await status('/asked', 'fail')).toBe(200);
+    expect(await status('/both', 'fail')).toBe(200);
+    expect(await status('/both', 'normal')).toBe(503);
+    expect(sheddingOf(app.app).rejected).toEqual([
+      { priority: 'background', requests: 2 },
+      { priority: 'normal', requests: 2 },
+    ]);
+  });
+
+  it('warns if none of them gives way', async () => {
+    await using app = await limited('Express', Classed, { shed: new Switch().options({ classes: ['exports'] }) });
+    // A function may return any class.
+    expect(app.logs.text).not.toContain('can ever be shed');
+    @Controller()
+    class First {
+      @Get('default')
+      @RateLimit({ ...CLASSED, name: 'default' })
+      first(): void {}
+    }
+    await using other = await limited('Express', First, { shed: new Switch().options() });
+    expect(other.logs.text).toContain(
+      'no request can ever be shed, because no policy gives its requests one of the classes',
+    );
+  });
+});
+
+it('is one decision of a request on a class, however many steps ask', async () => {
+  const classes = ['normal'];
+  const middleware = [{ ...MANY, name: 'all' }];
+  const over = new Switch();
+  // One step from all to a part: whoever asks twice would reject more than the part.
+  await using app = await limited('Express', Routes, {
+    middleware,
+    shed: over.options({ classes, priority, window: 4000, beforeRouting: true }),
+  });
+  while (!sheddingOf(app.app).active) await as(app, 'critical');
+  over.over = false;
+  const { level } = sheddingOf(app.app);
+  expect(level).toBeCloseTo(1 - 1 / 1.5 ** 2);
+  const replies = await statuses(Array.from({ length: 180 }, () => as(app, 'normal', '/twice')));
+  const rejected = replies.filter((status) => status === 503).length;
+  expect(sheddingOf(app.app).level).toBe(level);
+  expect(rejected).toBe(Math.floor(180 * level));
+}, 15_000);
+
+it('counts a check that throws or returns no boolean as not over it, and leaves no rejection unhandled', async () => {
+  for (const check of [() => fail(), () => 1, () => Promise.reject(new Error('no class'))]) {
+    await using app = await limited('Express', Routes, {
+      shed: { classes: ['normal'], priority: 'normal', window: 100, check: check as unknown as () => boolean },
+    });
+    const limiter = app.app.get(RateLimiter);
+    while (limiter.stats().functionFailures.shed < 5) await app.send('/healthz');
+    expect(sheddingOf(app.app).active).toBe(false);
+    expect(app.logs.text).toContain('check of shed failed, the process counts as not over it: ');
+  }
+});
+
+it('makes exceptions that filters for the other 503 catch', () => {
+  const exception = new RateLimitShedException('background', 7);
+  expect(exception).toBeInstanceOf(RateLimitUnavailableException);
+  expect(exception).toMatchObject({ priority: 'background', retryAfter: 7 });
+  expect(exception.getStatus()).toBe(503);
+});
+
+describe('boot', () => {
+  const boot = (shed: unknown, options: RateLimitModuleOptions = {}): Promise<HttpApp> =>
+    start('Express', {
+      imports: [RateLimitModule.forRoot({ ...options, shed: shed as ShedOptions })],
+      controllers: [Routes],
+    });
+
+  const THRESHOLD = { eventLoopDelay: '100ms', priority: 'normal', classes: ['normal'] };
+
+  it.each<[unknown, string]>([
+    [5, 'RateLimitModule: shed must be an object such as'],
+    [{ eventLoopDelay: 100 }, 'shed: classes must be an array of one class or more, lowest first, each once'],
+    [{ ...THRESHOLD, classes: [] }, 'got an array'],
+    [{ ...THRESHOLD, classes: ['normal', 'normal'] }, "got 'normal' at [1]"],
+    [{ ...THRESHOLD, classes: ['normal', 3] }, 'got 3 at [1]'],
+    [
+      { classes: ['normal'], priority: 'normal' },
+      'has no threshold, so nothing is ever shed: give one of eventLoopDelay',
+    ],
+    [
+      { ...THRESHOLD, eventLoopDelay: '0.5ms' },
+      "eventLoopDelay must be a duration of whole milliseconds from '1ms' to '10s'",
+    ],
+    [
+      { ...THRESHOLD, eventLoopUtilization: 1 },
+      'eventLoopUtilization must be a part of the time, above 0 and below 1, got 1',
+    ],
+    [{ ...THRESHOLD, eventLoopUtilization: '90%' }, "got '90%'"],
+    [{ ...THRESHOLD, heapUsed: '1gb' }, "heapUsed must be a whole number from 1, got '1gb'"],
+    [{ ...THRESHOLD, check: true }, 'check must be a function that returns true or false, got true'],
+    [{ ...THRESHOLD, window: 50 }, "window must be a duration of whole milliseconds from '100ms' to '60s'"],
+    [{ ...THRESHOLD, retryAfter: '1ms' }, "retryAfter must be a duration of whole milliseconds from '1s' to '3600s'"],
+    [{ ...THRESHOLD, priority: 7 }, 'priority must be the name of a class, or a function that returns one, got 7'],
+    [
+      { ...THRESHOLD, priority: 'norml' },
+      "priority: 'norml' is not among classes ('normal'), so nothing is ever shed. Did you mean 'normal'?",
+    ],
+    [{ ...THRESHOLD, eventLoopLag: 5 }, "'eventLoopLag' is not an option."],
+    [{ ...THRESHOLD, beforeRouting: true }, 'beforeRouting has no effect without middleware'],
+  ])('refuses %j', async (shed, message) => {
+    await expect(boot(shed)).rejects.toThrow(message);
+  });
+
+  it('refuses beforeRouting without a function, which alone can let health checks pass', async () => {
+    const shed = { ...THRESHOLD, beforeRouting: true };
+    await expect(boot(shed, { middleware: [{ ...MANY, name: 'all' }] })).rejects.toThrow(
+      "beforeRouting needs a function priority, got 'normal'",
+    );
+  });
+
+  it('warns if no request can ever be shed', async () => {
+    const { priority: _, ...unclassed } = THRESHOLD;
+    await using app = await boot(unclassed);
+    expect(app.logs.of('warn')).toContain(
+      'RateLimitModule, shed: no request can ever be shed, because no policy gives its requests one of the classes that give way: give ' +
+        'shed a priority, or give policies one RateLimit',
+    );
+    await using right = await boot(THRESHOLD);
+    expect(right.logs.text).not.toContain('can ever be shed');
+    await using skipped = await limited('Express', [], { shed: THRESHOLD });
+    expect(skipped.logs.text).toContain('no handler behind the guard is without @SkipRateLimit()');
+  });
+
+  it('warns of a heap that the process cannot have', async () => {
+    await using app = await boot({ ...THRESHOLD, heapUsed: 1e15 });
+    expect(app.logs.text).toContain('heapUsed: 1000000000000000 is never reached');
+  });
+
+  it('measures what is slow: a process whose event loop is busy sheds, and recovers', async () => {
+    await using app = await boot({ ...THRESHOLD, eventLoopDelay: 20, window: 100 });
+    const until = performance.now() + 10_000;
+    while (!sheddingOf(app.app).active && performance.now() < until) {
+      const busy = performance.now() + 60;
+      while (performance.now() < busy);
+      await new Promise(setImmediate);
+    }
+    expect(sheddingOf(app.app)).toMatchObject({ active: true, threshold: 'eventLoopDelay' });
+    await untilLevel(app.app, 0);
+    expect((await app.send('/limited')).status).toBe(200);
+  });
+});
+
+function fail(): never {
+  throw new Error('no class');
+}
