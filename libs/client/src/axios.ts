@@ -1,6 +1,6 @@
 import { type Call, Governor } from './governor.js';
 import { checkClientOptions, type ClientRequest, type RateLimitClientOptions } from './options.js';
-import { readBody } from './read-response.js';
+import { readBody } from '../../rate-limit/src/util/responses/read-response.js';
 
 /** What `rateLimitAxios` needs of a request's configuration. */
 export interface AxiosConfigLike {

@@ -2,10 +2,15 @@ import { shown } from '../../rate-limit/src/util/config-error.js';
 import { adopted, isPromise } from '../../rate-limit/src/util/is-promise.js';
 import { RateLimitWaitError } from './errors.js';
 import type { CheckedClientOptions, ClientRequest } from './options.js';
-import type { Permit, LimitReport } from './partition.js';
+import type { Permit } from './partition.js';
 import type { Partition } from './partition.js';
 import { Partitions } from './partitions.js';
-import { type Answer, mayRepeat, readAnswer } from './read-response.js';
+import {
+  type Answer,
+  type LimitReport,
+  mayRepeat,
+  readAnswer,
+} from '../../rate-limit/src/util/responses/read-response.js';
 
 /** Decides when the requests of one client leave. */
 export class Governor {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { readHttpDate, readRetryAfter } from './retry-after.js';
-import { readStatements } from './statements.js';
-import { readStringList } from './structured-list.js';
-import { readAnswer } from './read-response.js';
+import { readHttpDate, readRetryAfter } from '../../rate-limit/src/util/responses/retry-after.js';
+import { readStatements } from '../../rate-limit/src/util/responses/statements.js';
+import { readStringList } from '../../rate-limit/src/util/responses/structured-list.js';
+import { readAnswer } from '../../rate-limit/src/util/responses/read-response.js';
 
 const LENGTHS = [10_000, 100_000, 1_000_000];
 /** For a text of a megabyte. A reader whose time grows with the square of the length takes minutes. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { Partition, type LimitReport } from './partition.js';
+import type { LimitReport } from '../../rate-limit/src/util/responses/read-response.js';
+import { Partition } from './partition.js';
 import { Partitions } from './partitions.js';
 import { VirtualTime } from '../test-support/virtual-time.js';
 

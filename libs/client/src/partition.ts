@@ -1,15 +1,7 @@
 import { Refill } from './refill.js';
-import type { Statement } from './statements.js';
+import type { LimitReport } from '../../rate-limit/src/util/responses/read-response.js';
+import type { Statement } from '../../rate-limit/src/util/responses/statements.js';
 import type { ClientTime } from './time.js';
-
-/** What a response tells a partition. */
-export interface LimitReport {
-  readonly statements: readonly Statement[];
-  /** Milliseconds that a 429 or 503 asks to wait; undefined for every other response. */
-  readonly retryAfterMs?: number;
-  /** `'exact'`: `retryAfterMs` is not rounded to seconds. `'estimated'`: the limit may free at any time. Default: rounded. */
-  readonly precision?: 'exact' | 'estimated';
-}
 
 /** A request that is on its way. */
 export interface Permit {

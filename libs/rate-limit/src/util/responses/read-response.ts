@@ -1,6 +1,14 @@
-import type { LimitReport } from './partition.js';
 import { readRetryAfter } from './retry-after.js';
 import { type ReadHeader, readStatements, type Statement } from './statements.js';
+
+/** What a response tells of its limits. */
+export interface LimitReport {
+  readonly statements: readonly Statement[];
+  /** Milliseconds that a 429 or 503 asks to wait; undefined for every other response. */
+  readonly retryAfterMs?: number;
+  /** `'exact'`: `retryAfterMs` is not rounded to seconds. `'estimated'`: the limit may free at any time. Default: rounded. */
+  readonly precision?: 'exact' | 'estimated';
+}
 
 /** What a client reads in a response. */
 export interface Answer {
