@@ -45,12 +45,23 @@ export { Lease } from './engine/settling/lease.js';
 export type { LimiterPolicy } from './engine/calls/call-policies.js';
 export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './engine/settling/reservation.js';
 export type { AtExpiry, ExpiryOptions } from './engine/settling/expiry/expiry.js';
+export type { ScheduleOptions } from './engine/scheduling/schedule-options.js';
 export {
+  CallQueueFullError,
+  CallWaitError,
   LimiterClosedError,
   LimiterUnavailableError,
   ReservationClosedError,
   WaitingRoomFullError,
 } from './engine/errors.js';
+export { type FetchRequest, limitedFetch, type LimitedFetchOptions } from './http/outgoing/limited-fetch.js';
+export {
+  limitedAxios,
+  type OutgoingAxios,
+  type OutgoingAxiosConfig,
+  type OutgoingAxiosResponse,
+} from './http/outgoing/limited-axios.js';
+export type { OutgoingOptions } from './http/outgoing/outgoing-options.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
 export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
 export type { ThresholdEvent } from './engine/thresholds/threshold-event.js';

@@ -99,6 +99,14 @@ const acquired = (args: readonly unknown[]): readonly unknown[] => {
   return [typeof policies === 'string' && policies !== 'daly' ? [policies, 'jobs'] : policies, ...rest];
 };
 
+/** The function stands behind the identity. */
+const scheduled = ([policies, identity, ...rest]: readonly unknown[]): readonly unknown[] => [
+  policies,
+  identity,
+  () => 1,
+  ...rest,
+];
+
 const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
   consume: [
     ...ofPolicies,
@@ -118,6 +126,24 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     ...WRONG_COSTS.map(([args, problem]): Wrong => [acquired(args), problem]),
     [['daily', ADA], 'has no leases'],
     [['jobs', ADA, { cost: 0 }], 'cost must be a whole number from 1'],
+  ],
+  schedule: [
+    ...ofPolicies.map(([args, problem]): Wrong => [scheduled(args), problem]),
+    ...WRONG_COSTS.map(([args]): Wrong => [scheduled(args), 'cost must be a whole number from 1']),
+    [['daily', ADA], 'fn must be a function'],
+    [['daily', () => 1], 'counts an identity'],
+    [['priced', ADA, () => 1], 'the cost of policy'],
+    [['daily', ADA, () => 1, { cost: 0 }], 'cost must be a whole number from 1'],
+    [['daily', ADA, () => 1, { cost: 6 }], 'cost 6 never fits'],
+  ],
+  pause: [
+    ...WRONG_IDENTITY.map(([identity, problem]): Wrong => [['daily', identity, { ms: 1 }], problem]),
+    ...WRONG_POLICIES.map(([policies, problem]): Wrong => [[policies, ADA, { ms: 1 }], problem]),
+    [['daily', ADA], 'options must be an object such as { ms: 30_000 }'],
+    [['daily', ADA, { ms: 0 }], 'ms must be milliseconds from 1'],
+    [['daily', ADA, { ms: Infinity }], 'ms must be milliseconds from 1'],
+    [['daily', ADA, { ms: 1, reason: 7 }], 'reason must be text'],
+    [['daily', ADA, { forMs: 1 }], "'forMs' is not an option of"],
   ],
   peek: [
     ...ofPolicies.filter(([[, identity]]) => identity !== 'ada'),

@@ -103,6 +103,11 @@ export class Engine {
     return this.plain?.takes(charges) === true ? this.plain : this.inLayers;
   }
 
+  /** Whether a call's charges are decided by the fast path, whose decisions have no receipts. */
+  isPlain(decider: KeptDecider): boolean {
+    return decider === this.plain;
+  }
+
   /**
    * Checks that the store answers without a promise. Call it before a synchronous decision. It charges nothing.
    *

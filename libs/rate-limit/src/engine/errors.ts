@@ -30,6 +30,42 @@ export class LimiterClosedError extends LimiterUnavailableError {
   }
 }
 
+/** Too many calls wait for their turn in this process (`maxQueuedCalls`). The call was not charged, and did not run. */
+export class CallQueueFullError extends LimiterUnavailableError {
+  override readonly name = 'CallQueueFullError';
+  readonly code = 'FG_CALL_QUEUE_FULL';
+
+  /** @param most the module's `maxQueuedCalls` */
+  constructor(most: number) {
+    super(
+      withHelp(
+        `RateLimiter.schedule: ${most} calls wait for their turn, which is maxQueuedCalls. Schedule fewer at once, or raise it`,
+        'FG_CALL_QUEUE_FULL',
+      ),
+    );
+  }
+}
+
+/** A call did not get its turn within `maxWaitMs`. It did not run, and what it was charged is refunded. */
+export class CallWaitError extends LimiterUnavailableError {
+  override readonly name = 'CallWaitError';
+  readonly code = 'FG_CALL_WAIT';
+  /** Milliseconds after which another attempt makes sense. */
+  override readonly retryAfterMs: number;
+
+  /** @param policies the names of those that let it wait, such as `'partner'` */
+  constructor(policies: string, maxWaitMs: number, retryAfterMs: number, cause?: unknown) {
+    super(
+      withHelp(
+        `RateLimiter.schedule: no turn under ${policies} within maxWaitMs, which is ${maxWaitMs}`,
+        'FG_CALL_WAIT',
+      ),
+      cause === undefined ? undefined : { cause },
+    );
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 /** A reservation cannot be settled: it was settled, cancelled or rejected before. Nothing changed. */
 export class ReservationClosedError extends Error {
   override readonly name = 'ReservationClosedError';

@@ -44,8 +44,12 @@ export const ERROR_CODES = [
   'FG_LEASE_ENDED',
   'FG_RESERVATION_LOG',
   'FG_LOAD_SHED',
+  'FG_PAUSE_NOT_SHARED',
   // Errors at run time.
   'FG_RESERVATION_CLOSED',
+  'FG_CALL_WAIT',
+  'FG_CALL_QUEUE_FULL',
+  'FG_CALL_NEVER_FITS',
   'FG_UNKNOWN_ROUTE',
 ] as const;
 

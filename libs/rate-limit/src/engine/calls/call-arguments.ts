@@ -3,14 +3,22 @@ import { shown } from '../../util/config-error.js';
 import { unknownClass } from '../../policy/priorities/priorities.js';
 import { zoneNamed } from '../functions/time-zones.js';
 
+/** The options of the methods that charge. */
+export const CHARGE_OPTIONS: readonly string[] = ['cost', 'plan', 'timeZone', 'priority'];
+
 /**
  * Rejects unknown options: a misspelt `cost` would charge 1, and a misspelt `plan` would be ignored.
  *
+ * @param example what would be right
  * @throws {TypeError} for an option that the method does not have
  */
-export function checkOptions(options: object, method: string, known: readonly string[]): void {
+export function checkOptions(
+  options: object,
+  method: string,
+  known: readonly string[],
+  example = known.includes('cost') ? '{ cost: 2 }' : "{ plan: 'pro' }",
+): void {
   if (typeof options !== 'object' || options === null) {
-    const example = known.includes('cost') ? '{ cost: 2 }' : "{ plan: 'pro' }";
     throw new TypeError(`RateLimiter.${method}: options must be an object such as ${example}, got ${shown(options)}`);
   }
   for (const option in options) {

@@ -1,15 +1,25 @@
 import type { Identity } from '../../identity/identity.js';
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
-import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
+import { type BoundPolicy, canDelay, inTimeZone, isSettled as isSettledLater } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else/else-policies.js';
 import { underPriority } from '../../policy/priorities/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import { shown } from '../../util/config-error.js';
-import { checkConsumable, checkPlan, checkPriority, checkTimeZone, costOf } from './call-arguments.js';
+import {
+  checkConsumable,
+  checkPlan,
+  checkPriority,
+  checkTimeZone,
+  costOf,
+  isConcurrency,
+  names,
+} from './call-arguments.js';
 import type { Engine } from '../engine.js';
 import { inPlaceOf, type PolicyCharge } from '../policy-charge.js';
 import { type KeptClient, KeptClients, type KeptMethod } from './kept-clients.js';
 import { type Plans, underPlan } from '../functions/plans.js';
+import type { PausedState } from '../scheduling/pauses.js';
+import type { ScheduledCharges } from '../scheduling/scheduler.js';
 
 /** The identity of a call; not needed if all policies are `by: 'global'`. */
 export type MaybeNone = Identity | null | undefined;
@@ -22,12 +32,26 @@ export interface CallOptions {
   readonly priority?: string | undefined;
 }
 
+/** What the policies of a scheduled call need. */
+interface ScheduledUse {
+  readonly policies: readonly BoundPolicy[];
+  /** Whether one of them is a concurrency. */
+  readonly isLeased: boolean;
+  /** Whether all of them are settled, or none. */
+  readonly isSettled: boolean;
+  readonly isFinal: boolean;
+  readonly canDelay: boolean;
+  /** One whose own cost is 0. */
+  readonly free: BoundPolicy | undefined;
+}
+
 /** Makes the charges of calls without a request, and keeps those of recent clients. */
 export class CallCharges {
   private readonly kept: KeptClients;
+  private lastUse: ScheduledUse | undefined;
 
   constructor(
-    private readonly engine: Pick<Engine, 'charge' | 'keptDecider'>,
+    private readonly engine: Pick<Engine, 'charge' | 'keptDecider' | 'isPlain'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
   ) {
     this.kept = new KeptClients((charges) => engine.keptDecider(charges));
@@ -65,16 +89,81 @@ export class CallCharges {
   }
 
   /**
+   * Makes the charges of a scheduled call: a policy whose final cost is known later is reserved, and a concurrency takes its own
+   * cost of leases.
+   *
+   * @param isSettled whether the call has a final cost of its own
+   */
+  scheduled(
+    policies: readonly BoundPolicy[],
+    identity: MaybeNone,
+    options: CallOptions | undefined,
+    isSettled: boolean,
+    where: string,
+  ): ScheduledCharges {
+    const use = this.useOf(policies);
+    if (use.free !== undefined && options?.cost === undefined) throw freeOf(use.free, where);
+    if (!use.isLeased && (use.isFinal || isSettled || use.isSettled)) {
+      const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
+      const kept = this.keptOf(method, policies, identity, options);
+      if (kept === undefined) return { charges: this.of(method, policies, identity, options, where) };
+      return use.canDelay || !this.engine.isPlain(kept.decider) ? { charges: kept.charges } : kept;
+    }
+    const alone = policies.every(isConcurrency);
+    if (isSettled && alone) {
+      throw new TypeError(
+        `${where}: a cost that is a function of the result has no effect, because ${names(policies)} has leases, which are released`,
+      );
+    }
+    const tag = tagOfCall(identity, policies, where);
+    const cost = (policy: BoundPolicy): number | undefined =>
+      isConcurrency(policy) && !alone ? undefined : options?.cost;
+    const mode = (policy: BoundPolicy): ChargeMode =>
+      isSettledLater(policy) || (isSettled && !isConcurrency(policy)) ? 'reserve' : 'take';
+    return { charges: this.make(policies, tag, cost, mode, where, options) };
+  }
+
+  /** What the policies of a scheduled call need. The last answer is kept: most callers repeat theirs. */
+  private useOf(policies: readonly BoundPolicy[]): ScheduledUse {
+    if (this.lastUse?.policies === policies) return this.lastUse;
+    return (this.lastUse = {
+      policies,
+      isLeased: policies.some(isConcurrency),
+      isSettled: policies.every(isSettledLater),
+      isFinal: !policies.some(isSettledLater),
+      canDelay: policies.some(canDelay),
+      free: policies.find(({ cost }) => cost === 0),
+    });
+  }
+
+  /**
+   * The states of an identity that a pause stops.
+   *
+   * @param identity see `make`
+   */
+  states(policies: readonly BoundPolicy[], identity: string | undefined): readonly PausedState[] {
+    return policies.map((policy) => {
+      const tag = identity ?? globalTag(policy.name);
+      const [charge, ...planned] = [policy, ...(policy.plans?.values() ?? [])].map((numbers) =>
+        this.engine.charge(numbers, tag, 0, 'peek'),
+      );
+      return { charge: charge!, keys: [charge!, ...planned].map(({ key }) => key) };
+    });
+  }
+
+  /**
    * Makes one charge for each policy.
    *
    * @param identity the identity's tag; undefined where all policies count all clients together
+   * @param cost for all policies, or for each
+   * @param mode see `cost`
    * @param where see `of`
    */
   make(
     policies: readonly BoundPolicy[],
     identity: string | undefined,
-    cost: number | undefined,
-    mode: ChargeMode,
+    cost: number | undefined | ((policy: BoundPolicy) => number | undefined),
+    mode: ChargeMode | ((policy: BoundPolicy) => ChargeMode),
     where: string,
     { plan, timeZone, priority }: CallOptions = {},
   ): PolicyCharge[] {
@@ -86,17 +175,19 @@ export class CallCharges {
       const tag = identity ?? globalTag(policy.name);
       const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan, where);
       const inZone = planned.timeZone === undefined ? planned : zoned(planned, zone, where);
-      const asked = inZone.priorities === undefined ? inZone : classed(inZone, priority, mode, where);
-      return withInstead(policy, this.engine.charge(asked, tag, own, mode));
+      const how = typeof mode === 'function' ? mode(policy) : mode;
+      const asked = inZone.priorities === undefined ? inZone : classed(inZone, priority, how, where);
+      return withInstead(policy, this.engine.charge(asked, tag, own, how));
     };
+    const given = typeof cost === 'function' ? cost : (): number | undefined => cost;
     const withInstead = (policy: BoundPolicy, made: PolicyCharge): PolicyCharge => {
       const instead = policy.else;
       if (instead === undefined) return made;
-      const own = instead.hasCost && cost === undefined ? costOf(instead, undefined, where) : undefined;
+      const own = instead.hasCost && given(policy) === undefined ? costOf(instead, undefined, where) : undefined;
       made.instead = (head) => inPlaceOf(head, charge(instead, own ?? head.cost));
       return made;
     };
-    return policies.map((policy) => charge(policy, costOf(policy, cost, where)));
+    return policies.map((policy) => charge(policy, costOf(policy, given(policy), where)));
   }
 
   private planned(policy: BoundPolicy, tag: string, plan: string | null | undefined, where: string): BoundPolicy {
@@ -132,6 +223,11 @@ function zoned(policy: BoundPolicy, zone: string | undefined, where: string): Bo
   throw new TypeError(
     `${where}: the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
   );
+}
+
+/** The error of a policy's own cost of 0: the call would run without a turn. */
+function freeOf({ name }: BoundPolicy, where: string): TypeError {
+  return new TypeError(`${where}: the cost of policy '${name}' must be a whole number from 1, got 0`);
 }
 
 /** @throws {TypeError} when the call gives no class, and a function of a request does */

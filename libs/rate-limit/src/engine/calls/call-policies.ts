@@ -29,13 +29,15 @@ export interface PolicyParser {
 }
 
 /** How a call uses its policies. Each use ignores some policy options. */
-type Use = 'consume' | 'reserve' | 'peek';
+type Use = 'consume' | 'reserve' | 'schedule' | 'peek';
 /** The methods of `RateLimiter` that decide by policies. */
 const USES = {
   consume: 'consume',
   consumeSync: 'consume',
   acquire: 'consume',
   reserve: 'reserve',
+  schedule: 'schedule',
+  pause: 'peek',
   peek: 'peek',
 } as const satisfies Record<string, Use>;
 export type LimiterMethod = keyof typeof USES;
@@ -55,12 +57,14 @@ export class CallPolicies {
   private readonly byName: Readonly<Record<Use, Map<string, readonly BoundPolicy[]>>> = {
     consume: new Map(),
     reserve: new Map(),
+    schedule: new Map(),
     peek: new Map(),
   };
   /** The names of the last call of each use: most callers repeat them. */
   private readonly last: Readonly<Record<Use, LastBound>> = {
     consume: { names: '', bound: NOTHING },
     reserve: { names: '', bound: NOTHING },
+    schedule: { names: '', bound: NOTHING },
     peek: { names: '', bound: NOTHING },
   };
   private readonly warned = new Set<string>();
@@ -70,6 +74,7 @@ export class CallPolicies {
   private readonly checked: Readonly<Record<Exclude<Use, 'peek'>, WeakSet<BoundPolicy>>> = {
     consume: new WeakSet(),
     reserve: new WeakSet(),
+    schedule: new WeakSet(),
   };
 
   /**
@@ -130,10 +135,10 @@ export class CallPolicies {
       if (skipIf !== undefined) {
         this.warnWithoutEffect(name, 'a skipIf, which needs a request: RateLimiter charges it all the same');
       }
-      if (isInline && use === 'consume' && policy.prefetch !== undefined && !this.mayPrefetch) {
+      if (isInline && use !== 'reserve' && policy.prefetch !== undefined && !this.mayPrefetch) {
         this.warnWithoutEffect(name, 'prefetch, which needs Redis with its own clock: this store decides each request');
       }
-      // A reservation is settled by code, so these options cause no warning.
+      // A reservation is settled by code, and a scheduled call by these options.
       if (use === 'consume' && (countIf !== undefined || settle !== undefined)) {
         const option = countIf === undefined ? 'a settle' : 'a countIf';
         this.warnWithoutEffect(name, `${option}, which needs a request: call RateLimiter.reserve, and settle that`);

@@ -8,7 +8,14 @@ import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
 import { type Answer, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
-import { checkConsumable, checkOptions, hasZoneOfRequest, isConcurrency, names } from './call-arguments.js';
+import {
+  CHARGE_OPTIONS,
+  checkConsumable,
+  checkOptions,
+  hasZoneOfRequest,
+  isConcurrency,
+  names,
+} from './call-arguments.js';
 import { CallCharges, type CallOptions, type MaybeNone, tagOfCall } from './call-charges.js';
 import type { LimitExplanation } from '../explain/explanation.js';
 import { type LimitExplainer, isReference, type LimitReference } from '../explain/limit-explainer.js';
@@ -25,6 +32,10 @@ import { type ResetState, resetStates } from './reset-states.js';
 import type { LimitTable } from '../explain/limit-table.js';
 import type { TimeZones } from '../functions/time-zones.js';
 import type { WaitingRoom } from '../requests/waiting-room.js';
+import type { Pauses } from '../scheduling/pauses.js';
+import { readSchedule, type ScheduleOptions } from '../scheduling/schedule-options.js';
+import type { Scheduler } from '../scheduling/scheduler.js';
+import { shown } from '../../util/config-error.js';
 
 export type { ResetState } from './reset-states.js';
 
@@ -32,11 +43,13 @@ const CONSUME = 'RateLimiter.consume';
 const CONSUME_SYNC = 'RateLimiter.consumeSync';
 const RESERVE = 'RateLimiter.reserve';
 const ACQUIRE = 'RateLimiter.acquire';
-/** The options of the methods that charge. */
-const OPTIONS = ['cost', 'plan', 'timeZone', 'priority'] as const;
+const SCHEDULE = 'RateLimiter.schedule';
+const PAUSE = 'RateLimiter.pause';
+/** The longest pause: an override lasts at most as long. */
+const HUNDRED_YEARS_MS = 3_155_760_000_000;
 /** The options of the methods that look. */
 const LOOK_OPTIONS = ['plan', 'timeZone', 'priority'] as const;
-const RESERVE_OPTIONS = [...OPTIONS, 'expires', 'atExpiry'] as const;
+const RESERVE_OPTIONS = [...CHARGE_OPTIONS, 'expires', 'atExpiry'];
 
 /** A handler's class. */
 export interface HandlerClass {
@@ -89,6 +102,8 @@ export class RateLimiter {
     private readonly headers: HeaderSetter,
     private readonly expiring: ExpiringReservations,
     private readonly shedder: Pick<LoadShedder, 'stats'> | undefined,
+    private readonly scheduler: Scheduler,
+    private readonly pauses: Pick<Pauses, 'pause'>,
   ) {
     this.callCharges = new CallCharges(engine, plans);
   }
@@ -218,7 +233,7 @@ export class RateLimiter {
     identity?: Identity | null,
     options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Lease> {
-    if (options !== undefined) checkOptions(options, 'acquire', OPTIONS);
+    if (options !== undefined) checkOptions(options, 'acquire', CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, 'acquire');
     const kept = this.callCharges.keptOf('acquire', bound, identity, options);
     if (kept === undefined) checkAcquirable(bound, options?.cost);
@@ -227,6 +242,93 @@ export class RateLimiter {
       this.engine.decide(charges),
       ({ decision, receipts }) => new Lease(decision, this.leases.of(receipts)),
     );
+  }
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  schedule<T>(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    fn: () => T | PromiseLike<T>,
+    options?: ScheduleOptions<T>,
+  ): Promise<T>;
+  /**
+   * Waits for its turn, charges every policy, runs `fn` and returns its result: for the calls that the application sends, such as
+   * those of a partner's API. Calls of one policy and identity run in the order in which they came to this process. A leaky bucket
+   * gives each its departure slot.
+   *
+   * Once `fn` has ended, a concurrency is released, and a `cost` that is a function, or the policy's `settle` or `countIf`, is
+   * settled, for which the call does not wait. When `fn` throws, its error is passed on, and the charge stays unless the policy's
+   * `settle` or `countIf` says otherwise: the call may have reached the other side.
+   *
+   * @param policies one or several, each with a name; a `concurrency` as well
+   * @param identity the identity to count; null where all policies are `by: 'global'`
+   * @throws {CallWaitError} when it gets no turn within `maxWaitMs`: at once if that is certain
+   * @throws {CallQueueFullError} when the module's `maxQueuedCalls` wait in this process
+   * @throws {LimiterClosedError} when the application shuts down before its turn
+   * @throws {RangeError} when its cost can never fit
+   * @throws the signal's reason when it is aborted before its turn; {TypeError} and {RateLimitConfigError} as `consume` does
+   * @example const invoice = await limiter.schedule('partner', () => partner.createInvoice(order), { maxWaitMs: 5_000 });
+   */
+  schedule<T>(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    fn: () => T | PromiseLike<T>,
+    options?: ScheduleOptions<T>,
+  ): Promise<T>;
+  schedule<T>(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    first: Identity | null | (() => T | PromiseLike<T>),
+    second?: (() => T | PromiseLike<T>) | ScheduleOptions<T>,
+    third?: ScheduleOptions<T>,
+  ): Promise<T> {
+    // This is not an async function, which would add a promise to every call.
+    try {
+      const isShort = typeof first === 'function';
+      const fn = isShort ? first : second;
+      if (typeof fn !== 'function') {
+        throw new TypeError(
+          `${SCHEDULE}: takes (policies, identity, fn, options), and fn must be a function, got ${shown(fn)}`,
+        );
+      }
+      const checked = readSchedule(isShort ? (second as ScheduleOptions<T> | undefined) : third);
+      const { options, costOf } = checked;
+      const bound = this.policies.bind(policies, 'schedule');
+      const identity = isShort ? null : first;
+      const charges = this.callCharges.scheduled(bound, identity, options, costOf !== undefined, SCHEDULE);
+      const result = this.scheduler.run(charges, fn, checked);
+      return result instanceof Promise ? result : Promise.resolve(result);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Pauses policies for an identity: no call and no request passes under them until the pause has ended. In this process it begins
+   * at once, in all others within a second, as an override that blocks the identity (`RateLimitOverrides.remove` ends it). Use it
+   * when the other side says so; `limitedFetch` and `limitedAxios` do.
+   *
+   * An override that an operator has set for the scope `'app'` stays in force, and so does the pause of this process.
+   *
+   * @param identity as in `consume`; null where all policies are `by: 'global'`
+   * @param options.ms how long: from 1 millisecond to 100 years. In other processes it lasts at least a second
+   * @param options.reason for the history of the override
+   * @returns whether all processes pause; false: this one alone, and a warning is logged. It does not reject because of the store
+   * @throws {TypeError} for a wrong option
+   * @example if (error.status === 429) await limiter.pause('partner', null, { ms: error.retryAfterMs });
+   */
+  async pause(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options: { ms: number; reason?: string },
+  ): Promise<boolean> {
+    checkOptions(options, 'pause', ['ms', 'reason'], '{ ms: 30_000 }');
+    const { ms, reason = '' } = options;
+    if (typeof ms !== 'number' || !(ms >= 1 && ms <= HUNDRED_YEARS_MS)) {
+      throw new TypeError(`${PAUSE}: ms must be milliseconds from 1 to ${HUNDRED_YEARS_MS}, got ${shown(ms)}`);
+    }
+    if (typeof reason !== 'string') throw new TypeError(`${PAUSE}: reason must be text, got ${shown(reason)}`);
+    const bound = this.policies.bind(policies, 'pause');
+    const tag = tagOfCall(identity, bound, PAUSE);
+    return this.pauses.pause(this.callCharges.states(bound, tag), ms, reason);
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -295,7 +397,10 @@ export class RateLimiter {
     const where = 'RateLimiter.reset';
     this.checkOrder('reset', target, identity);
     const policies = this.resettable(target, !isNone(identity), where);
-    return resetStates(this.engine, policies, tagOfTarget(identity, policies, where));
+    const tag = tagOfTarget(identity, policies, where);
+    const states = await resetStates(this.engine, policies, tag);
+    this.scheduler.queue.freedSoon(this.callCharges.states(policies, tag).flatMap(({ keys }) => keys));
+    return states;
   }
 
   /**
@@ -386,7 +491,7 @@ export class RateLimiter {
     identity: MaybeNone,
     options: CallOptions | undefined,
   ): Answer<Decision> {
-    if (options !== undefined) checkOptions(options, method, OPTIONS);
+    if (options !== undefined) checkOptions(options, method, CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, method);
     const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
     const kept = this.callCharges.keptOf('consume', bound, identity, options);

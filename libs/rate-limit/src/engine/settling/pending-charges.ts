@@ -1,8 +1,8 @@
 import type { Outcome } from '../../policy/outcome.js';
 import { reserves } from '../../stores/charge.js';
-import { allOf, andThen, type Answer, answerOf } from '../../util/answer.js';
-import { shown } from '../../util/config-error.js';
+import { allOf, andThen } from '../../util/answer.js';
 import type { Judgement, Receipt } from '../judgement.js';
+import { finalCostByPolicy } from './final-cost.js';
 import type { Leases } from './leases.js';
 import type { DecidedCosts, FinalCostOf, PendingCharge, ReservedStep } from './pending-charge.js';
 import type { PolicyCharge } from '../policy-charge.js';
@@ -149,35 +149,5 @@ export class PendingCharges {
     void reserved.settleEach(costs);
   }
 
-  /** The final cost of the whole request; undefined keeps the charged cost, also if the function fails. */
-  private readonly finalCostOf: FinalCostOf = ({ name, countIf, settle }, outcome) => {
-    if (countIf !== undefined) {
-      const counts = (): Answer<number | undefined> => andThen(answerOf(countIf(outcome)), costIfCounted);
-      return this.functions.call(
-        'countIf',
-        `countIf of policy '${name}' failed, the request counts`,
-        counts,
-        asCharged,
-      );
-    }
-    if (settle === undefined) return undefined;
-    const settles = (): Answer<number | undefined> => andThen(answerOf(settle(outcome)), whole);
-    return this.functions.call('settle', `settle of policy '${name}' failed, its cost stays`, settles, asCharged);
-  };
-}
-
-const asCharged = (): undefined => undefined;
-
-function costIfCounted(returned: unknown): number | undefined {
-  return boolean(returned) ? undefined : 0;
-}
-
-function boolean(returned: unknown): boolean {
-  if (typeof returned === 'boolean') return returned;
-  throw new TypeError(`it must return true or false, got ${shown(returned)}`);
-}
-
-function whole(returned: unknown): number {
-  if (Number.isSafeInteger(returned) && (returned as number) >= 0) return returned as number;
-  throw new TypeError(`it must return a whole number from 0, got ${shown(returned)}`);
+  private readonly finalCostOf: FinalCostOf = (policy, outcome) => finalCostByPolicy(this.functions, policy, outcome);
 }

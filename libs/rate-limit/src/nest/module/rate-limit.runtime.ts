@@ -25,6 +25,9 @@ import { Plans } from '../../engine/functions/plans.js';
 import { RateLimiter } from '../../engine/calls/rate-limiter.js';
 import { LayeredStore } from '../../engine/layered-store.js';
 import { Thresholds } from '../../engine/thresholds/thresholds.js';
+import { CallQueue } from '../../engine/scheduling/call-queue.js';
+import { Pauses } from '../../engine/scheduling/pauses.js';
+import { Scheduler } from '../../engine/scheduling/scheduler.js';
 import { UserFunctions } from '../../engine/functions/user-functions.js';
 import { WaitingRoom } from '../../engine/requests/waiting-room.js';
 import { Monitor } from '../../metrics/monitor.js';
@@ -32,6 +35,7 @@ import type { BoundPolicy } from '../types.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { ReportBoard } from '../../stores/report-board.js';
+import { processTimer } from '../../stores/timer.js';
 import type { Clock, RateLimitStore } from '../../stores/store.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
@@ -94,6 +98,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** Rejects requests while the process is over a threshold; undefined without the module's `shed`. */
   readonly shedding: ShedRequests | undefined;
   readonly waitingRoom: WaitingRoom;
+  /** The calls of `RateLimiter.schedule` that wait. */
+  readonly calls: CallQueue;
   readonly leases: Leases;
   readonly pending: PendingCharges;
   readonly contexts: Contexts;
@@ -197,6 +203,14 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       },
       logger,
     );
+    this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
+    this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
+    this.calls = new CallQueue(this.engine, {
+      maxQueued: options.maxQueuedCalls,
+      deadlineMs,
+      timer: opened.store.timer ?? processTimer,
+      nowMs: (opened.store.timer && opened.overrides.processMs) ?? (() => performance.now()),
+    });
     this.limiter = new RateLimiter(
       this.engine,
       named,
@@ -210,9 +224,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
       this.expiring,
       this.shedding?.shedder,
+      new Scheduler(this.engine, this.calls, this.leases, this.functions),
+      new Pauses(this.calls, this.engine, this.overrides, active, logger),
     );
-    this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
-    this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
   }
 
   /** The store that decides. */
@@ -282,6 +296,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
 
   onModuleDestroy(): void {
     this.waitingRoom.close();
+    this.calls.close();
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -223,6 +223,13 @@ export interface RateLimitModuleOptions {
    * that are rejected: beyond it they get a 503 instead of their policy's 429.
    */
   maxWaitingPerClient?: number;
+  /**
+   * The most calls of `RateLimiter.schedule` that wait for their turn in this process: a whole number from 1, default 10,000. A
+   * further call rejects with a `CallQueueFullError`, and is not charged.
+   *
+   * @example RateLimitModule.forRoot({ maxQueuedCalls: 500 })
+   */
+  maxQueuedCalls?: number;
 }
 
 /** The module's option `plan`: which plan a request's client has. */

@@ -120,6 +120,7 @@ export const MODULE_OPTIONS = {
   onThreshold: callback,
   maxWaiting: whole(10_000, 1),
   maxWaitingPerClient: whole(100, 1),
+  maxQueuedCalls: whole(10_000, 1),
 } as const satisfies Record<keyof RateLimitModuleOptions, OptionRule>;
 
 /** Whether a source has a name: policies without one could not be told apart. Names and functions always have one. */

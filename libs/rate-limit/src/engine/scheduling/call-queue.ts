@@ -1,0 +1,376 @@
+import { neverFits as isBeyondLimit } from '../../stores/charge.js';
+import type { Timer } from '../../stores/timer.js';
+import { attempt } from '../../util/answer.js';
+import type { Engine } from '../engine.js';
+import { CallQueueFullError, CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../errors.js';
+import type { Judgement } from '../judgement.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import { ReservedCharges } from '../settling/reserved-charges.js';
+import { type Blocker, blockerOf, napOf, neverFits, type Rejection } from './blocker.js';
+import { Gate, gateKeyOf, type StateOfCalls } from './gate.js';
+import { ScheduledCall, type Waits } from './scheduled-call.js';
+
+/** The longest time without a question: an operator may have changed the limit meanwhile. */
+const LONGEST_NAP_MS = 30_000;
+/** The most headrooms to wake the calls of: a class of priority has one, and overrides may add others. */
+const MAX_HEADROOMS = 100;
+/** `retryAfterMs` of the error of a call that is blocked without an end. */
+const BLOCKED_RETRY_MS = 60_000;
+
+/** The settings of a queue. */
+export interface CallQueueSettings {
+  readonly maxQueued: number;
+  /** The most milliseconds that a decision takes. A call that would wait less needs a timer from the start. */
+  readonly deadlineMs: number;
+  readonly timer: Timer;
+  /** Milliseconds of the clock that the timer follows. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * Where calls wait for their turns: one gate for each policy and identity that rejects. A call that nothing waits before asks the
+ * store at once. A rejected call waits at the gate of the policy that rejects it for longest, in the order of the calls, and calls
+ * that come later for the same policy and identity queue behind it without asking.
+ */
+export class CallQueue {
+  private readonly gates = new Map<string, Gate>();
+  /** The calls that wait, and the gate of each; undefined while it waits for its departure slot, or for the store. */
+  private readonly calls = new Map<ScheduledCall, Gate | undefined>();
+  /** The headrooms of the calls that have waited: one for each class of priority. */
+  private readonly headrooms = new Set<number>();
+  private order = 0;
+  private closed = false;
+
+  constructor(
+    private readonly engine: Pick<Engine, 'decide' | 'refund' | 'overriddenCharge'>,
+    private readonly settings: CallQueueSettings,
+  ) {}
+
+  /** How many calls wait. */
+  get size(): number {
+    return this.calls.size;
+  }
+
+  /**
+   * The gate behind which a call has to wait; undefined: it may ask at once.
+   *
+   * @throws {LimiterClosedError} once `close` was called
+   */
+  gateBefore(charges: readonly PolicyCharge[]): Gate | undefined {
+    if (this.closed) throw new LimiterClosedError();
+    return this.gates.size === 0 ? undefined : this.gateAmong(charges);
+  }
+
+  /** The number of a call: calls are served in this order. */
+  next(): number {
+    return this.order++;
+  }
+
+  /** The instant by the queue's clock. */
+  nowMs(): number {
+    return this.settings.nowMs();
+  }
+
+  /** Whether a call has to be able to leave before its first question is answered. */
+  mayLeaveEarly(maxWaitMs: number): boolean {
+    return maxWaitMs > 0 && maxWaitMs < this.settings.deadlineMs;
+  }
+
+  /**
+   * Begins a call that may have to wait.
+   *
+   * @param order of `next`
+   * @param since when it came
+   * @throws {CallQueueFullError} when too many calls wait
+   * @throws {LimiterClosedError} once `close` was called
+   */
+  begin(
+    charges: readonly PolicyCharge[],
+    signal: AbortSignal | undefined,
+    maxWaitMs: number,
+    order = this.next(),
+    since = this.settings.nowMs(),
+  ): ScheduledCall {
+    if (this.closed) throw new LimiterClosedError();
+    if (this.calls.size >= this.settings.maxQueued) throw new CallQueueFullError(this.settings.maxQueued);
+    const waits: Waits = { signal, maxWaitMs, deadline: since + maxWaitMs };
+    const call = new ScheduledCall(charges, order, waits, this.ended);
+    this.calls.set(call, undefined);
+    call.watch();
+    if (maxWaitMs > 0) {
+      const { nowMs, timer } = this.settings;
+      call.after(timer, waits.deadline - nowMs(), () => call.leave(this.late(call)));
+    }
+    return call;
+  }
+
+  /**
+   * Lets a call wait behind the others of a gate.
+   *
+   * @throws {RangeError} when its cost never fits: it is told at once, and not once the calls before it have passed
+   */
+  queueBehind(
+    gate: Gate,
+    charges: readonly PolicyCharge[],
+    signal: AbortSignal | undefined,
+    maxWaitMs: number,
+  ): ScheduledCall {
+    for (const charge of charges) this.expectFits(charge);
+    const call = this.begin(charges, signal, maxWaitMs);
+    // What lets the first call wait lets all others wait as well.
+    const opensAt = Math.max(gate.pausedUntil, gate.isCertain ? gate.opensAt : 0);
+    if (opensAt >= call.waits.deadline || (maxWaitMs === 0 && gate.size + gate.asking > 0)) {
+      call.leave(this.late(call, Math.max(1, opensAt - this.settings.nowMs())));
+    } else {
+      this.calls.set(call, gate);
+      gate.add(call);
+      this.pump(gate);
+    }
+    return call;
+  }
+
+  /** Asks the store for a new call. */
+  ask(call: ScheduledCall): void {
+    this.askAt(undefined, call);
+  }
+
+  /**
+   * Stops the calls of a policy for an identity.
+   *
+   * @param key of its state
+   */
+  pause(key: string, ms: number): void {
+    if (this.closed) return;
+    // Further pauses are still shared with the other processes, and hold here by their override.
+    if (this.gates.size >= 2 * this.settings.maxQueued && !this.gates.has(key)) return;
+    const gate = this.gateOf({ key });
+    const until = this.settings.nowMs() + ms;
+    if (until <= gate.pausedUntil) return;
+    gate.pausedUntil = until;
+    if (gate.asking === 0 && until > gate.opensAt) this.sleep(gate, ms, true);
+  }
+
+  /** Milliseconds for which a key is still paused in this process. */
+  pausedFor(key: string): number {
+    return Math.max(0, (this.gates.get(key)?.pausedUntil ?? 0) - this.settings.nowMs());
+  }
+
+  /** Asks again soon: something under this key was released, refunded or reset. */
+  freed(key: string): void {
+    this.wake(this.gates.get(key));
+    for (const headroom of this.headrooms) this.wake(this.gates.get(gateKeyOf({ key, headroom })));
+  }
+
+  private wake(gate: Gate | undefined): void {
+    if (gate === undefined || gate.asking > 0 || gate.size === 0 || this.pausedFor(gate.stateKey) > 0) return;
+    gate.hope();
+    this.open(gate);
+  }
+
+  /** Asks again once refunds and releases of this turn of the event loop are on their way. */
+  freedSoon(keys: readonly string[]): void {
+    if (this.gates.size === 0) return;
+    setImmediate(() => {
+      for (const key of keys) this.freed(key);
+    });
+  }
+
+  /** Rejects the calls that wait, and all that come later. */
+  close(): void {
+    this.closed = true;
+    for (const call of this.calls.keys()) call.leave(new LimiterClosedError());
+    for (const gate of this.gates.values()) gate.cancelTimer?.();
+    this.gates.clear();
+  }
+
+  private expectFits(charge: PolicyCharge): void {
+    // Another policy may let pass what does not fit this one (`else`).
+    if (!isBeyondLimit(charge) || charge.shadow || charge.instead !== undefined) return;
+    const own = this.engine.overriddenCharge(charge.policy, charge.identity);
+    if (own === undefined || charge.cost > own.algorithm.maxCost) throw neverFits(charge, own ?? charge);
+  }
+
+  private gateAmong(charges: readonly PolicyCharge[]): Gate | undefined {
+    for (const charge of charges) {
+      if (charge.shadow) continue;
+      const gate = this.gates.get(gateKeyOf(charge));
+      if (gate !== undefined) return gate;
+      // A pause stops the calls of all priorities.
+      if (this.pausedFor(charge.key) > 0) return this.gates.get(charge.key);
+    }
+    return undefined;
+  }
+
+  private gateOf(charge: StateOfCalls): Gate {
+    const key = gateKeyOf(charge);
+    let gate = this.gates.get(key);
+    if (gate === undefined) this.gates.set(key, (gate = new Gate(key, charge.key)));
+    const { headroom = 0 } = charge;
+    if (headroom > 0 && this.headrooms.size < MAX_HEADROOMS) this.headrooms.add(headroom);
+    return gate;
+  }
+
+  private readonly ended = (call: ScheduledCall): void => {
+    const gate = this.calls.get(call);
+    this.calls.delete(call);
+    if (call.departing !== undefined) this.refund(call.departing);
+    if (gate === undefined) return;
+    const next = gate.forget(call);
+    if (gate.size === 0) this.dropIdle(gate);
+    // The gate sleeps for as long as the first call has to wait. The next one may fit earlier.
+    else if (next !== undefined && costs(next) < costs(call)) this.wake(gate);
+  };
+
+  /** Lets the next calls of a gate ask, unless it sleeps or others ask. */
+  private pump(gate: Gate): void {
+    // Not by recursion: a store in the process answers at once, and thousands of calls may wait.
+    gate.isPumping = true;
+    while (gate.asking === 0 && gate.cancelTimer === undefined && !this.closed) {
+      const asking = gate.take();
+      if (asking.length === 0) {
+        this.dropIdle(gate);
+        break;
+      }
+      gate.wasRejected = false;
+      gate.asking = asking.length;
+      for (const call of asking) this.calls.set(call, undefined);
+      for (const call of asking) this.askAt(gate, call);
+    }
+    gate.isPumping = false;
+  }
+
+  /** @param gate the gate at which the call is the next one; undefined: it is new */
+  private askAt(gate: Gate | undefined, call: ScheduledCall): void {
+    void attempt<Judgement, void>(
+      () => this.engine.decide(call.charges),
+      (judgement) => {
+        this.answered(call, gate, judgement);
+        this.endRound(gate);
+      },
+      (error) => {
+        if (call.isOver) return this.endRound(gate);
+        if (error instanceof LimiterUnavailableError) this.failed(call, gate, error);
+        else call.leave(error);
+        return this.endRound(gate);
+      },
+    );
+  }
+
+  /**
+   * Takes in the answer to a call's question.
+   *
+   * @param gate at which the call was the next one; undefined: it is new
+   */
+  answered(call: ScheduledCall, gate: Gate | undefined, judgement: Judgement): void {
+    const { decision } = judgement;
+    if (decision.allowed) {
+      if (gate !== undefined) gate.room = Math.min(...decision.policies.map(({ remaining }) => remaining));
+      if (call.isOver) this.refund(judgement);
+      else this.depart(call, judgement);
+    } else if (!call.isOver) this.waitFor(call, gate, { decision, judgement });
+  }
+
+  /** Passes a call that was charged: at its departure slot, if it has one. */
+  private depart(call: ScheduledCall, judgement: Judgement): void {
+    const { delayMs } = judgement.decision;
+    if (delayMs === 0) return call.pass(judgement);
+    const leftMs = this.leftOf(call);
+    call.departing = judgement;
+    if (delayMs >= leftMs) return call.leave(this.late(call, delayMs - leftMs));
+    return call.after(this.settings.timer, delayMs, () => {
+      call.departing = undefined;
+      call.pass(judgement);
+    });
+  }
+
+  /** Lets a call wait for what rejects it. */
+  waitFor(call: ScheduledCall, asked: Gate | undefined, rejection: Rejection): void {
+    let blocker: Blocker;
+    try {
+      blocker = blockerOf(call.charges, rejection);
+    } catch (error) {
+      return call.leave(error);
+    }
+    const { charge, ms, isCertain } = blocker;
+    if ((isCertain && ms >= this.leftOf(call) && call.waits.maxWaitMs !== Infinity) || call.waits.maxWaitMs === 0) {
+      return call.leave(this.late(call, ms === Infinity ? BLOCKED_RETRY_MS : ms));
+    }
+    return this.waitAt(this.gateOf(charge), call, asked, napOf(blocker, rejection.decision.decidedBy), isCertain);
+  }
+
+  /** Lets a call wait that the limiter could not decide on. */
+  failed(call: ScheduledCall, asked: Gate | undefined, error: LimiterUnavailableError): void {
+    const { retryAfterMs } = error;
+    call.cause = error;
+    if (call.waits.maxWaitMs === 0) return call.leave(error);
+    return this.waitAt(asked ?? this.gateOf(call.charges[0]!), call, asked, retryAfterMs, false);
+  }
+
+  private waitAt(gate: Gate, call: ScheduledCall, asked: Gate | undefined, ms: number, isCertain: boolean): void {
+    // The first rejection of a round says when to ask again.
+    const says = gate === asked ? !gate.wasRejected : gate.isIdle;
+    if (gate === asked) gate.wasRejected = true;
+    this.calls.set(call, gate);
+    gate.add(call);
+    if (says) this.sleep(gate, isCertain ? ms : gate.estimate(ms), isCertain);
+  }
+
+  private endRound(gate: Gate | undefined): void {
+    if (gate === undefined || --gate.asking > 0) return;
+    if (gate.wasRejected) gate.shrink();
+    else gate.grow(gate.room);
+    const pauseMs = this.pausedFor(gate.stateKey);
+    if (pauseMs > 0 && gate.cancelTimer === undefined) this.sleep(gate, pauseMs, true);
+    if (!gate.isPumping) this.pump(gate);
+  }
+
+  /** @param isCertain whether nothing opens the gate earlier, as far as is known */
+  private sleep(gate: Gate, ms: number, isCertain: boolean): void {
+    const { nowMs, timer } = this.settings;
+    gate.cancelTimer?.();
+    gate.opensAt = nowMs() + ms;
+    gate.isCertain = isCertain;
+    gate.cancelTimer = timer(Math.min(ms, LONGEST_NAP_MS), () => this.open(gate));
+  }
+
+  /** Wakes a gate. */
+  private open(gate: Gate): void {
+    gate.cancelTimer?.();
+    gate.cancelTimer = undefined;
+    gate.isCertain = false;
+    const pauseMs = this.pausedFor(gate.stateKey);
+    if (pauseMs > 0) this.sleep(gate, pauseMs, true);
+    else this.pump(gate);
+  }
+
+  /** Forgets a gate that nothing waits at. A pause stays. */
+  private dropIdle(gate: Gate): void {
+    if (gate.size > 0 || gate.asking > 0 || this.pausedFor(gate.stateKey) > 0) return;
+    gate.cancelTimer?.();
+    gate.cancelTimer = undefined;
+    this.gates.delete(gate.key);
+  }
+
+  private leftOf({ waits: { deadline } }: ScheduledCall): number {
+    return deadline - this.settings.nowMs();
+  }
+
+  private late({ charges, waits, cause }: ScheduledCall, retryAfterMs = 1000): CallWaitError {
+    const names = charges.map(({ policy }) => `'${policy.name}'`).join(', ');
+    return new CallWaitError(names, waits.maxWaitMs, retryAfterMs, cause);
+  }
+
+  /** Refunds a call that does not run: at most once, best effort, never beyond the limit. */
+  refund({ receipts }: Judgement): void {
+    const reserved = new ReservedCharges(receipts);
+    if (reserved.receipts.length > 0) void reserved.settleEach(reserved.receipts.map(() => 0));
+    const taken = receipts.filter((receipt) => !reserved.receipts.includes(receipt));
+    if (taken[0]?.keeper.by === 'store') this.engine.refund(taken);
+    else taken[0]?.keeper.refund(taken.map(({ proof }) => proof));
+    this.freedSoon(receipts.map(({ charge }) => charge.key));
+  }
+}
+
+function costs({ charges }: ScheduledCall): number {
+  return charges.reduce((sum, { cost }) => sum + cost, 0);
+}

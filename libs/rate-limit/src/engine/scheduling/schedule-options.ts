@@ -1,0 +1,85 @@
+import { shown } from '../../util/config-error.js';
+import type { CallOptions } from '../calls/call-charges.js';
+import { CHARGE_OPTIONS, checkOptions } from '../calls/call-arguments.js';
+
+/** Milliseconds that a call waits for its turn by default. */
+export const DEFAULT_MAX_WAIT_MS = 60_000;
+
+/** The options of `RateLimiter.schedule`, beside those of `consume`. */
+export interface ScheduleOptions<T = unknown> {
+  /**
+   * What the call costs: a whole number from 1, charged before `fn` runs; or a function of its result, which returns the final
+   * cost, a whole number from 0. Default the policy's own `cost`, else 1. A concurrency takes its own `cost` of leases, unless all
+   * policies are one.
+   *
+   * If the function fails, or takes longer than the module's `deadline`, the reserved cost stays charged and a warning is logged.
+   *
+   * @example cost: ({ usage }) => usage.total_tokens
+   */
+  readonly cost?: number | ((result: T) => number | Promise<number>);
+  /** With a function `cost`: what is reserved before `fn` runs, a whole number from 1. Default the policy's own `cost`, else 1. */
+  readonly estimate?: number;
+  /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. */
+  readonly signal?: AbortSignal;
+  /**
+   * Milliseconds that the call waits for its turn at most; default 60,000. 0 does not wait: the call runs at once or fails.
+   * Infinity waits for as long as it takes.
+   */
+  readonly maxWaitMs?: number;
+  /** The client's plan, as in `consume`. */
+  readonly plan?: string | null;
+  /** The client's time zone, as in `consume`. */
+  readonly timeZone?: string;
+  /** The call's class of priority, as in `consume`. */
+  readonly priority?: string;
+}
+
+/** The options of a call that is scheduled, checked. */
+export interface CheckedSchedule {
+  readonly options: CallOptions | undefined;
+  readonly costOf: ((result: never) => number | Promise<number>) | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly maxWaitMs: number;
+}
+
+/** The names of the options of `RateLimiter.schedule`: those of all methods that charge, and its own. */
+export const SCHEDULE_OPTIONS: readonly string[] = [...CHARGE_OPTIONS, 'estimate', 'signal', 'maxWaitMs'];
+
+const WHERE = 'RateLimiter.schedule';
+const NO_OPTIONS: CheckedSchedule = {
+  options: undefined,
+  costOf: undefined,
+  signal: undefined,
+  maxWaitMs: DEFAULT_MAX_WAIT_MS,
+};
+
+/** @throws {TypeError} for an option that is unknown, wrong or without effect */
+export function readSchedule<T>(given: ScheduleOptions<T> | undefined): CheckedSchedule {
+  if (given === undefined) return NO_OPTIONS;
+  checkOptions(given, 'schedule', SCHEDULE_OPTIONS);
+  const { cost, estimate, signal, maxWaitMs = DEFAULT_MAX_WAIT_MS, ...charging } = given;
+  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
+    throw new TypeError(`${WHERE}: maxWaitMs must be milliseconds from 0, or Infinity, got ${shown(maxWaitMs)}`);
+  }
+  if (signal !== undefined && !isSignal(signal)) {
+    throw new TypeError(`${WHERE}: signal must be an AbortSignal, got ${shown(signal)}`);
+  }
+  const costOf = typeof cost === 'function' ? cost : undefined;
+  if (estimate !== undefined && costOf === undefined) {
+    throw new TypeError(
+      `${WHERE}: estimate has no effect without a cost that is a function of the result: give { cost: ${shown(estimate)} }`,
+    );
+  }
+  const charged = costOf === undefined ? (cost as number | undefined) : estimate;
+  if (charged !== undefined && !(Number.isSafeInteger(charged) && charged >= 1)) {
+    const option = costOf === undefined ? 'cost' : 'estimate';
+    const or = costOf === undefined ? ', or a function of the result' : '';
+    throw new TypeError(`${WHERE}: ${option} must be a whole number from 1${or}, got ${shown(charged)}`);
+  }
+  return { options: { ...charging, cost: charged }, costOf, signal, maxWaitMs };
+}
+
+function isSignal(signal: unknown): signal is AbortSignal {
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignal>;
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
+}

@@ -1,0 +1,71 @@
+import type { Judgement } from '../judgement.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import type { Timer } from '../../stores/timer.js';
+
+/** How a call waits. */
+export interface Waits {
+  readonly signal: AbortSignal | undefined;
+  /** The instant at which it gives up, by the queue's clock; Infinity: never. */
+  readonly deadline: number;
+  readonly maxWaitMs: number;
+}
+
+/** What a call may do once it has its turn. Undefined where its charge is final and nothing holds it. */
+export type Turn = Judgement | undefined;
+
+/** One call that waits for its turn. It is settled once. */
+export class ScheduledCall {
+  readonly turn: Promise<Turn>;
+  /** Whether it got its turn or left: whatever the store answers from now on is refunded. */
+  isOver = false;
+  /** What the call is charged while it waits for its departure slot. */
+  departing: Judgement | undefined;
+  /** The last failure of the limiter, for the error of a call that waits in vain. */
+  cause: unknown;
+  private resolve!: (turn: Turn) => void;
+  private reject!: (error: unknown) => void;
+  private readonly cancels: (() => void)[] = [];
+
+  /** @param order calls are served in it */
+  constructor(
+    readonly charges: readonly PolicyCharge[],
+    readonly order: number,
+    readonly waits: Waits,
+    private readonly ended: (call: ScheduledCall) => void,
+  ) {
+    this.turn = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  /** Leaves when the signal is aborted. */
+  watch(): void {
+    const { signal } = this.waits;
+    if (signal === undefined) return;
+    const leave = (): void => this.leave(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    this.cancels.push(() => signal.removeEventListener('abort', leave));
+  }
+
+  /** Runs a task after some milliseconds, unless the call is over before. */
+  after(timer: Timer, ms: number, task: () => void): void {
+    if (ms !== Infinity) this.cancels.push(timer(ms, task));
+  }
+
+  pass(turn: Turn): void {
+    if (this.end()) this.resolve(turn);
+  }
+
+  leave(error: unknown): void {
+    if (this.end()) this.reject(error);
+  }
+
+  private end(): boolean {
+    if (this.isOver) return false;
+    this.isOver = true;
+    for (const cancel of this.cancels.splice(0)) cancel();
+    this.ended(this);
+    return true;
+  }
+}

@@ -1,0 +1,222 @@
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { Decision } from '../../policy/decision.js';
+import type { Outcome } from '../../policy/outcome.js';
+import { allOf, andThen, type Answer, answerOf } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
+import { KeptClient } from '../calls/kept-clients.js';
+import type { Engine } from '../engine.js';
+import { LimiterUnavailableError } from '../errors.js';
+import type { UserFunctions } from '../functions/user-functions.js';
+import type { Judgement, Receipt } from '../judgement.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import { finalCostByPolicy, wholeCost } from '../settling/final-cost.js';
+import type { Leases } from '../settling/leases.js';
+import { ReservedCharges } from '../settling/reserved-charges.js';
+import type { CallQueue } from './call-queue.js';
+import type { CheckedSchedule } from './schedule-options.js';
+import type { ScheduledCall, Turn } from './scheduled-call.js';
+
+/** What a scheduled call runs. */
+export type Work<T> = () => T | PromiseLike<T>;
+
+/** What a call is charged. A kept client has one plain charge, on which the fast path decides. */
+export type ScheduledCharges = KeptClient | { readonly charges: readonly PolicyCharge[] };
+
+/** Runs calls in their turns, and settles them. */
+export class Scheduler {
+  constructor(
+    private readonly engine: Pick<Engine, 'decide'>,
+    readonly queue: CallQueue,
+    private readonly leases: Pick<Leases, 'of'>,
+    private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
+  ) {}
+
+  /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
+  run<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+    const { queue } = this;
+    const { charges } = scheduled;
+    const { signal, maxWaitMs } = checked;
+    if (signal?.aborted === true) throw signal.reason;
+    const gate = queue.gateBefore(charges);
+    if (gate !== undefined) return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), work, checked);
+    // Without a signal, a call whose question takes less than its time needs nothing to leave by.
+    if (signal !== undefined || queue.mayLeaveEarly(maxWaitMs)) {
+      const call = queue.begin(charges, signal, maxWaitMs);
+      queue.ask(call);
+      return this.inTurn(call, work, checked);
+    }
+    return scheduled instanceof KeptClient
+      ? this.askKept(scheduled, work, checked)
+      : this.askFirst(charges, work, checked);
+  }
+
+  private inTurn<T>(call: ScheduledCall, work: Work<T>, { costOf }: CheckedSchedule): Promise<T> {
+    return call.turn.then((turn) => this.take(turn, work, costOf));
+  }
+
+  /** Asks the fast path, whose charges are final and never delayed. */
+  private askKept<T>(kept: KeptClient, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+    const order = this.queue.next();
+    let decision: Answer<Decision>;
+    // `attempt` is not used here: every call with room would pay for its closures.
+    try {
+      decision = kept.decider.decide(kept);
+    } catch (error) {
+      return this.unavailable(kept.charges, order, this.queue.nowMs(), error, work, checked);
+    }
+    if (!isPromise(decision)) return this.decided(kept, order, decision, work, checked);
+    return decision.then(
+      (later) => this.decided(kept, order, later, work, checked),
+      (error: unknown) => this.unavailable(kept.charges, order, this.queue.nowMs(), error, work, checked),
+    );
+  }
+
+  private decided<T>(
+    { charges }: KeptClient,
+    order: number,
+    decision: Decision,
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): Answer<T> {
+    if (decision.allowed) return answerOf(work());
+    const call = this.queue.begin(charges, undefined, checked.maxWaitMs, order);
+    this.queue.waitFor(call, undefined, { decision, judgement: undefined });
+    return this.inTurn(call, work, checked);
+  }
+
+  /** Asks for a call that nothing waits before. */
+  private askFirst<T>(charges: readonly PolicyCharge[], work: Work<T>, checked: CheckedSchedule): Answer<T> {
+    const order = this.queue.next();
+    const since = this.queue.nowMs();
+    let judged: Answer<Judgement>;
+    // `attempt` is not used here, either.
+    try {
+      judged = this.engine.decide(charges);
+    } catch (error) {
+      return this.unavailable(charges, order, since, error, work, checked);
+    }
+    if (!isPromise(judged)) return this.judged(charges, order, since, judged, work, checked);
+    return judged.then(
+      (judgement) => this.judged(charges, order, since, judgement, work, checked),
+      (error: unknown) => this.unavailable(charges, order, since, error, work, checked),
+    );
+  }
+
+  private judged<T>(
+    charges: readonly PolicyCharge[],
+    order: number,
+    since: number,
+    judgement: Judgement,
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): Answer<T> {
+    const { allowed, delayMs } = judgement.decision;
+    if (allowed && delayMs === 0) return this.take(judgement, work, checked.costOf);
+    let call: ScheduledCall;
+    try {
+      call = this.queue.begin(charges, undefined, checked.maxWaitMs, order, since);
+    } catch (error) {
+      if (allowed) this.queue.refund(judgement);
+      throw error;
+    }
+    this.queue.answered(call, undefined, judgement);
+    return this.inTurn(call, work, checked);
+  }
+
+  /** Lets a call wait that the limiter could not decide on. */
+  private unavailable<T>(
+    charges: readonly PolicyCharge[],
+    order: number,
+    since: number,
+    error: unknown,
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): Promise<T> {
+    if (!(error instanceof LimiterUnavailableError)) throw error;
+    const call = this.queue.begin(charges, undefined, checked.maxWaitMs, order, since);
+    this.queue.failed(call, undefined, error);
+    return this.inTurn(call, work, checked);
+  }
+
+  private take<T>(turn: Turn, work: Work<T>, costOf: CheckedSchedule['costOf']): Answer<T> {
+    if (turn === undefined || !isOpen(turn)) return answerOf(work());
+    return this.settled(turn, work, costOf);
+  }
+
+  /** Runs a call that holds leases, or whose cost is not final. */
+  private async settled<T>({ receipts }: Judgement, work: Work<T>, costOf: CheckedSchedule['costOf']): Promise<T> {
+    const leases = this.leases.of(receipts);
+    for (const lease of leases) lease.keep();
+    const since = performance.now();
+    const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
+      for (const lease of leases) lease.release();
+      this.queue.freedSoon(leases.map(({ index }) => receipts.find((one) => one.index === index)!.charge.key));
+      const durationMs = performance.now() - since;
+      this.settle(receipts, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
+    };
+    let value: T;
+    try {
+      value = await work();
+    } catch (error) {
+      end(undefined, error, true);
+      throw error;
+    }
+    end(value, undefined, false);
+    return value;
+  }
+
+  /** Settles the reserved charges of a call that has ended. The caller does not wait for it. */
+  private settle(
+    receipts: readonly Receipt[],
+    outcome: Outcome,
+    hasFailed: boolean,
+    costOf: CheckedSchedule['costOf'],
+  ): void {
+    const reserved = new ReservedCharges(receipts);
+    if (reserved.receipts.length === 0) return;
+    const finalCost = this.finalCost(outcome, hasFailed, costOf);
+    const costs = reserved.receipts.map(({ charge: { policy, cost } }) =>
+      andThen(finalCost(policy), (final) => final ?? cost),
+    );
+    void andThen(allOf(costs), (finals) => {
+      try {
+        reserved.checkEach(finals);
+      } catch (error) {
+        const names = reserved.receipts.map(({ charge }) => `'${charge.policy.name}'`).join(', ');
+        reserved.close();
+        this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
+        return undefined;
+      }
+      return andThen(reserved.settleEach(finals), () => {
+        this.queue.freedSoon(reserved.receipts.map(({ charge }) => charge.key));
+      });
+    });
+  }
+
+  /** The final cost under each policy: by the call's own function, asked once, else by the policy's. */
+  private finalCost(
+    outcome: Outcome,
+    hasFailed: boolean,
+    costOf: CheckedSchedule['costOf'],
+  ): (policy: BoundPolicy) => Answer<number | undefined> {
+    if (costOf === undefined) return (policy) => finalCostByPolicy(this.functions, policy, outcome);
+    // A call that fails may have reached the other side: its estimate stays charged.
+    if (hasFailed) return () => undefined;
+    const cost = this.functions.call<number | undefined>(
+      'settle',
+      'cost of RateLimiter.schedule failed, the estimate stays charged',
+      () => andThen(answerOf(costOf(outcome.value as never)), wholeCost),
+      () => undefined,
+    );
+    return () => cost;
+  }
+}
+
+/** Whether a call holds leases, or is settled once it has ended. */
+function isOpen({ charges }: Judgement): boolean {
+  for (let i = 0; i < charges.length; i++) {
+    const { mode, algorithm } = charges[i]!;
+    if (mode === 'reserve' || algorithm.lease !== undefined) return true;
+  }
+  return false;
+}

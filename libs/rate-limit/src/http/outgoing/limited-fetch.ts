@@ -1,0 +1,66 @@
+import type { LimiterPolicy } from '../../engine/calls/call-policies.js';
+import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { type OutgoingOptions, readOutgoing } from './outgoing-options.js';
+import { pauseOfAnswer } from './pause-of-answer.js';
+
+type FetchInput = Parameters<typeof fetch>[0];
+type FetchInit = Parameters<typeof fetch>[1];
+
+/** A request as `limitedFetch` passes it to `identity`: the arguments of `fetch`. */
+export interface FetchRequest {
+  readonly input: FetchInput;
+  readonly init: FetchInit;
+}
+
+/** The options of `limitedFetch`. */
+export interface LimitedFetchOptions extends OutgoingOptions<FetchRequest, Response> {
+  /** Sends the requests; default the platform's `fetch`. */
+  readonly fetch?: typeof fetch;
+}
+
+const WHERE = 'limitedFetch';
+
+/**
+ * Returns a `fetch` whose requests wait for their turn under the policies, as `RateLimiter.schedule` does. A 429, a 503 with
+ * `Retry-After`, and an answer that says that nothing remains pause the policies for the identity in all processes.
+ *
+ * It sends each request once, and resolves to a 429 as `fetch` does. Give it to `rateLimitFetch` of `nestjs-floodgate/client` for
+ * retries: each attempt then waits for its turn.
+ *
+ * @param limiter injected
+ * @param policies as in `schedule`
+ * @throws {RateLimitConfigError} for a wrong option. The `fetch` that it returns rejects as `schedule` does
+ * @example const partner = limitedFetch(limiter, 'partner', { maxWaitMs: 5_000 });
+ */
+export function limitedFetch(
+  limiter: Pick<RateLimiter, 'schedule' | 'pause'>,
+  policies: LimiterPolicy | readonly LimiterPolicy[],
+  options: LimitedFetchOptions = {},
+): typeof fetch {
+  const { fetch: given, ...rest } = options;
+  if (given !== undefined && typeof given !== 'function') {
+    throw new RateLimitConfigError(WHERE, `fetch must be a function, got ${shown(given)}`, 'FG_INVALID_OPTION');
+  }
+  const { identityOf, preemptive, maxPauseMs, schedule } = readOutgoing(rest, WHERE);
+  // The global is read with each call: tests and tracing replace it.
+  const send: typeof fetch = given ?? ((input, init) => globalThis.fetch(input, init));
+  return async (input: FetchInput, init?: FetchInit): Promise<Response> => {
+    const identity = identityOf({ input, init });
+    const signal = init?.signal ?? (isRequest(input) ? input.signal : undefined);
+    const work = async (): Promise<Response> => {
+      const response = await send(input, init);
+      const { status, headers } = response;
+      const ms = pauseOfAnswer(status, (name) => headers.get(name) ?? undefined, preemptive);
+      // Never rejects. This process pauses at once, and the answer need not wait for the others.
+      if (ms > 0) void limiter.pause(policies, identity, { ms: Math.min(ms, maxPauseMs), reason: `HTTP ${status}` });
+      return response;
+    };
+    return limiter.schedule(policies, identity, work, { ...schedule, ...(signal !== undefined && { signal }) });
+  };
+}
+
+/** By its shape: the Request of a package with a `fetch` of its own is one as well. */
+function isRequest(input: FetchInput): input is Request {
+  return typeof input === 'object' && 'url' in input && 'signal' in input;
+}

@@ -1,0 +1,69 @@
+import { SCHEDULE_OPTIONS, type ScheduleOptions } from '../../engine/scheduling/schedule-options.js';
+import type { Identity } from '../../identity/identity.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { checkNames, type OptionRule, readOption } from '../../util/option-rules.js';
+
+/** The options of `limitedFetch` and `limitedAxios`, beside those of `RateLimiter.schedule`. */
+export interface OutgoingOptions<Request, Response> extends Omit<ScheduleOptions<Response>, 'signal'> {
+  /**
+   * The identity that the policies count, or a function of the request; null where all policies are `by: 'global'`. Default null.
+   *
+   * @example identity: { kind: 'account', value: 'eu-1' }
+   */
+  readonly identity?: Identity | null | ((request: Request) => Identity | null);
+  /** Whether an answer that says that nothing remains pauses as well, before any rejection; default true. */
+  readonly preemptive?: boolean;
+  /**
+   * The longest pause in milliseconds, default 3,600,000: an answer that says more pauses for as long, and the next call asks
+   * again.
+   */
+  readonly maxPauseMs?: number;
+}
+
+/** The options, checked; what is left is for `RateLimiter.schedule`. */
+export interface CheckedOutgoing<Request, Response> {
+  readonly identityOf: (request: Request) => Identity | null;
+  readonly preemptive: boolean;
+  readonly maxPauseMs: number;
+  readonly schedule: ScheduleOptions<Response>;
+}
+
+const OUTGOING = ['identity', 'preemptive', 'maxPauseMs'];
+const HOUR_MS = 3_600_000;
+const RULES = {
+  preemptive: { default: true, valid: (value) => typeof value === 'boolean', wanted: 'true or false' },
+  maxPauseMs: {
+    default: HOUR_MS,
+    valid: (value) => typeof value === 'number' && value >= 1 && value <= Number.MAX_SAFE_INTEGER,
+    wanted: 'milliseconds from 1',
+  },
+} as const satisfies Record<string, OptionRule>;
+
+/**
+ * @param where how an error begins
+ * @throws {RateLimitConfigError} for a wrong option
+ */
+export function readOutgoing<Request, Response>(
+  given: OutgoingOptions<Request, Response>,
+  where: string,
+): CheckedOutgoing<Request, Response> {
+  if (typeof given !== 'object' || given === null) {
+    throw new RateLimitConfigError(where, `options must be an object, got ${shown(given)}`, 'FG_INVALID_OPTION');
+  }
+  const { signal } = given as { readonly signal?: unknown };
+  if (signal !== undefined) {
+    throw new RateLimitConfigError(
+      where,
+      'signal has no effect here: give it with each request',
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  checkNames(given, [...OUTGOING, ...SCHEDULE_OPTIONS], where);
+  const { identity = null, preemptive: _, maxPauseMs: _max, ...schedule } = given;
+  return {
+    identityOf: typeof identity === 'function' ? identity : () => identity,
+    preemptive: readOption(given, 'preemptive', RULES.preemptive, where) as boolean,
+    maxPauseMs: readOption(given, 'maxPauseMs', RULES.maxPauseMs, where) as number,
+    schedule,
+  };
+}

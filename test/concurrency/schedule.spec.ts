@@ -1,0 +1,100 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Policy } from 'nestjs-floodgate';
+import { perSecond } from '../../libs/textbook/arithmetic.js';
+import { costByWindow, mostWithin, worstExcess } from '../../libs/textbook/bounds.js';
+import { Processes } from '../support/processes/processes.js';
+import { useRedis } from '../support/redis-fixture.js';
+import type { procedures } from './workers/scheduled.js';
+
+const PODS = 6;
+const SECOND = 1_000_000;
+const POLICIES = {
+  log: { algorithm: 'sliding-window-log', limit: 100, window: '1s', by: 'global' },
+  window: { algorithm: 'fixed-window', limit: 100, window: '1s', by: 'global' },
+  bucket: { algorithm: 'token-bucket', capacity: 20, refill: 100, by: 'global' },
+  even: { algorithm: 'leaky-bucket', capacity: 20, drain: 100, by: 'global' },
+  paused: { algorithm: 'token-bucket', capacity: 10, refill: 100, by: 'global' },
+} as const satisfies Record<string, Policy>;
+
+const redis = useRedis();
+let pods: Processes<typeof procedures>;
+let partner: Server;
+/** The requests that the partner has seen, with the process that sent each. */
+let seen: { at: number; pod: string }[] = [];
+/** The request that the partner rejects, by its number; -1: none. */
+let rejects = -1;
+const RETRY_AFTER_S = 3;
+
+beforeAll(async () => {
+  partner = createServer((request, response) => {
+    const number = seen.push({ at: performance.now(), pod: request.url!.split('pod=')[1]! });
+    if (number === rejects) response.writeHead(429, { 'Retry-After': String(RETRY_AFTER_S) });
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => partner.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(partner.address() as AddressInfo).port}/`;
+  pods = await Processes.start<typeof procedures>(new URL('workers/scheduled.ts', import.meta.url), PODS);
+  await pods.all('open', () => ({ redis: redis.server.url, partner: url, policies: POLICIES }));
+}, 60_000);
+
+afterAll(async () => {
+  await pods?.stop();
+  partner.closeAllConnections();
+  partner.close();
+});
+
+/** All pods send their calls at once. Returns the instants of all admissions. */
+async function sendAll(policy: keyof typeof POLICIES, count: number): Promise<{ at: number }[]> {
+  seen = [];
+  const sent = await pods.all('send', () => ({ policy, count }));
+  for (const { order } of sent) {
+    expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: count }, (_, i) => i)); // each once
+    // Calls whose first questions travel in neighbouring batches may overtake each other.
+    for (const [place, call] of order.entries()) expect(Math.abs(place - call)).toBeLessThanOrEqual(32);
+  }
+  const questions = sent.reduce((sum, pod) => sum + pod.questions, 0);
+  // A call asks when it comes and when it is its turn. Of those that wait, only the first one of each pod asks in between, once
+  // for each call of another pod that is admitted. A herd would ask a hundred thousand times.
+  expect(questions).toBeLessThan((2 + PODS) * PODS * count);
+  return sent.flatMap(({ admitted }) => Array.from(admitted, (at) => ({ at })));
+}
+
+it('6 processes send no more than 100 calls in any second, and all of them in the end', async () => {
+  const admissions = await sendAll('log', 60);
+  expect(admissions).toHaveLength(360);
+  expect(mostWithin(admissions, SECOND)).toBeLessThanOrEqual(100);
+}, 60_000);
+
+it('6 processes send no more than 100 calls in each window', async () => {
+  const admissions = await sendAll('window', 60);
+  expect(Math.max(...costByWindow(admissions, SECOND).values())).toBeLessThanOrEqual(100);
+}, 60_000);
+
+it('6 processes send no more than capacity + refill x t in any interval', async () => {
+  const admissions = await sendAll('bucket', 60);
+  expect(worstExcess(admissions, 20, perSecond(100n))).toBeLessThanOrEqual(0);
+}, 60_000);
+
+it('6 processes send a call every 10 ms, each at its slot', async () => {
+  const admissions = await sendAll('even', 40);
+  const slots = admissions.map(({ at }) => at).toSorted((a, b) => a - b);
+  expect(slots.filter((slot, i) => i > 0 && slot - slots[i - 1]! < SECOND / 100 - 1)).toEqual([]);
+}, 60_000);
+
+it('a 429 of the partner pauses all processes: within a second no call is sent until Retry-After is over', async () => {
+  rejects = 60;
+  seen = [];
+  const sent = await pods.all('send', () => ({ policy: 'paused', count: 100 }));
+  const statuses = sent.flatMap((pod) => pod.statuses);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(PODS * 100 - 1);
+  const { at, pod } = seen[rejects - 1]!;
+  const within = (from: number, to: number, isOf: (pod: string) => boolean = () => true): number =>
+    seen.filter((call) => call.at > at + from && call.at < at + to && isOf(call.pod)).length;
+  expect(within(1_000, RETRY_AFTER_S * 1000 - 50)).toBe(0);
+  // The process that got the answer pauses at once, but for the calls that are on their way.
+  expect(within(200, RETRY_AFTER_S * 1000 - 50, (one) => one === pod)).toBe(0);
+  expect(within(RETRY_AFTER_S * 1000 - 50, 60_000)).toBeGreaterThan(100);
+}, 60_000);

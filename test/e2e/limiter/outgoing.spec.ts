@@ -1,0 +1,236 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { HttpModule, HttpService } from '@nestjs/axios';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type AxiosInstance, isAxiosError, isCancel } from 'axios';
+import {
+  CallWaitError,
+  limitedAxios,
+  limitedFetch,
+  type Policy,
+  RateLimiter,
+  RateLimitModule,
+  RateLimitOverrides,
+} from 'nestjs-floodgate';
+import { rateLimitFetch } from 'nestjs-floodgate/client';
+import { firstValueFrom } from 'rxjs';
+import { type Scripted, ScriptedServer } from '../../../libs/client/test-support/scripted-server.js';
+import { until } from '../../support/faults/until.js';
+import { start } from '../../support/http-app.js';
+import { RedisServer } from '../../support/redis-server.js';
+
+const POLICIES = {
+  partner: { algorithm: 'token-bucket', capacity: 100, refill: 100, by: 'global' },
+  account: { algorithm: 'token-bucket', capacity: 100, refill: 100, by: 'user' },
+  slots: { algorithm: 'concurrency', limit: 1, lease: '30s', by: 'global' },
+  tight: { algorithm: 'token-bucket', capacity: 1, refill: '1/h', by: 'global' },
+} as const satisfies Record<string, Policy>;
+const REJECTION: Scripted = { status: 429, headers: { 'Retry-After': '2' } };
+
+let server: RedisServer;
+let prefixes = 0;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+afterAll(() => server.stop());
+
+interface Pod extends AsyncDisposable {
+  readonly limiter: RateLimiter;
+  readonly overrides: RateLimitOverrides;
+  readonly http: HttpService;
+}
+
+async function pod(keyPrefix: string): Promise<Pod> {
+  const module = RateLimitModule.forRoot({ redis: server.url, policies: POLICIES, keyPrefix, deadline: '1s' });
+  const started = await start('Express', { imports: [module, HttpModule.register({})] });
+  const { app } = started;
+  return {
+    limiter: app.get(RateLimiter),
+    overrides: app.get(RateLimitOverrides),
+    http: app.get(HttpService),
+    [Symbol.asyncDispose]: () => started[Symbol.asyncDispose](),
+  };
+}
+
+interface World extends AsyncDisposable {
+  readonly partner: ScriptedServer;
+  readonly pods: readonly [Pod, Pod];
+}
+
+async function world(answers: readonly Scripted[]): Promise<World> {
+  const partner = await ScriptedServer.start(answers);
+  const prefix = `out${prefixes++}`;
+  const pods = [await pod(prefix), await pod(prefix)] as const;
+  return {
+    partner,
+    pods,
+    [Symbol.asyncDispose]: async () => {
+      for (const one of [...pods, partner]) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const pausedFor = async ({ limiter }: Pod): Promise<number> => (await limiter.peek('partner')).retryAfterMs ?? Infinity;
+
+describe('limitedFetch', () => {
+  it("pauses the policy for all pods for the partner's Retry-After, and returns the 429", async () => {
+    await using opened = await world([REJECTION]);
+    const { partner, pods } = opened;
+    const [first, second] = pods.map(({ limiter }) => limitedFetch(limiter, 'partner')) as [typeof fetch, typeof fetch];
+    expect((await first(partner.url)).status).toBe(429);
+    await until('the other pod pauses', 1_500, async () => (await pausedFor(pods[1])) > 0);
+    expect(await pausedFor(pods[0])).toBeGreaterThan(0);
+    const answers = await Promise.all([first(partner.url), second(partner.url), first(partner.url)]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const [rejected, ...others] = partner.seen.map(({ at }) => at);
+    for (const at of others) expect(at - rejected!).toBeGreaterThan(1_950);
+  });
+
+  it.each<[string, Scripted, number]>([
+    [
+      'a date in Retry-After',
+      {
+        status: 503,
+        headers: { 'Retry-After': 'Thu, 01 Jan 2026 00:00:05 GMT', Date: 'Thu, 01 Jan 2026 00:00:00 GMT' },
+      },
+      5_000,
+    ],
+    ['RateLimit with nothing left', { headers: { RateLimit: '"default";r=0;t=7' } }, 7_000],
+    [
+      'X-RateLimit with nothing left',
+      { headers: { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9' } },
+      9_000,
+    ],
+    ['a 429 that says nothing', { status: 429 }, 1_000],
+    ['a wait beyond maxPauseMs', { status: 429, headers: { 'Retry-After': '999999999' } }, 30_000],
+  ])('pauses for %s', async (_, answer, ms) => {
+    await using opened = await world([answer]);
+    const { partner, pods } = opened;
+    await limitedFetch(pods[0].limiter, 'partner', { maxPauseMs: 30_000 })(partner.url);
+    const paused = await until('it is paused', 2_000, async () => (await pausedFor(pods[0])) || undefined);
+    expect(paused).toBeGreaterThan(ms - 1_000);
+    expect(paused).toBeLessThanOrEqual(ms);
+  });
+
+  it.each<[string, Scripted, object]>([
+    ['some left', { headers: { RateLimit: '"default";r=1;t=7' } }, {}],
+    ['a 503 without Retry-After', { status: 503 }, {}],
+    ['nothing left, with preemptive: false', { headers: { RateLimit: '"default";r=0;t=7' } }, { preemptive: false }],
+  ])('does not pause for %s', async (_, answer, options) => {
+    await using opened = await world([answer]);
+    const { partner, pods } = opened;
+    await limitedFetch(pods[0].limiter, 'partner', options)(partner.url);
+    await delay(100);
+    expect(await pausedFor(pods[0])).toBe(0);
+    expect((await pods[0].overrides.list()).items).toEqual([]);
+  });
+
+  it('pauses one identity, and leaves the others alone', async () => {
+    await using opened = await world([REJECTION]);
+    const { partner, pods } = opened;
+    const { limiter } = pods[0];
+    const identity = ({ input }: { input: unknown }): { kind: string; value: string } => ({
+      kind: 'user',
+      value: new URL(String(input)).searchParams.get('of')!,
+    });
+    const partners = limitedFetch(limiter, 'account', { identity, maxWaitMs: 500 });
+    expect((await partners(`${partner.url}?of=ada`)).status).toBe(429);
+    await expect(partners(`${partner.url}?of=ada`)).rejects.toThrow(CallWaitError);
+    expect((await partners(`${partner.url}?of=bob`)).status).toBe(200);
+  });
+
+  it('takes each attempt of rateLimitFetch in its turn', async () => {
+    await using opened = await world([{ status: 429, headers: { 'Retry-After': '1' } }]);
+    const { partner, pods } = opened;
+    const { limiter } = pods[0];
+    const retrying = rateLimitFetch({ fetch: limitedFetch(limiter, 'partner'), jitter: 0 });
+    expect((await retrying(partner.url, { method: 'POST', body: 'x' })).status).toBe(200);
+    expect(partner.seen.map(({ body }) => body)).toEqual(['x', 'x']);
+    expect(partner.seen[1]!.at - partner.seen[0]!.at).toBeGreaterThan(950);
+  });
+
+  it("leaves the queue with the request's signal", async () => {
+    await using opened = await world([]);
+    const { partner, pods } = opened;
+    const tight = limitedFetch(pods[0].limiter, 'tight', { maxWaitMs: Infinity });
+    await tight(partner.url);
+    const abort = new AbortController();
+    const waits = tight(new Request(partner.url, { signal: abort.signal }));
+    setTimeout(() => abort.abort(), 50);
+    await expect(waits).rejects.toMatchObject({ name: 'AbortError' });
+    expect(partner.seen).toHaveLength(1);
+  });
+
+  it.each<[object, string]>([
+    [{ fetch: 7 }, 'limitedFetch: fetch must be a function, got 7'],
+    [{ preemptive: 1 }, 'limitedFetch: preemptive must be true or false, got 1'],
+    [{ maxPauseMs: 0 }, 'limitedFetch: maxPauseMs must be milliseconds from 1, got 0'],
+    [{ signal: new AbortController().signal }, 'limitedFetch: signal has no effect here'],
+    [{ maxWait: 1 }, "limitedFetch: 'maxWait' is not an option. Did you mean"],
+  ])('tells what is wrong with %j', async (options, problem) => {
+    await using opened = await world([]);
+    expect(() => limitedFetch(opened.pods[0].limiter, 'partner', options)).toThrow(problem);
+  });
+});
+
+describe("limitedAxios on Nest's HttpService", () => {
+  it('lets requests wait, frees the concurrency, and pauses all pods after a 429', async () => {
+    await using opened = await world([{ body: { ok: true } }, REJECTION]);
+    const { partner, pods } = opened;
+    const { http, limiter } = pods[0];
+    const instance: AxiosInstance = http.axiosRef;
+    limitedAxios(limiter, ['slots', 'partner'], instance);
+    const ok = await firstValueFrom(
+      http.post<{ ok: boolean }>(partner.url, { driver: 'd1' }, { params: { zone: 'z' } }),
+    );
+    expect(ok.data).toEqual({ ok: true });
+    const rejected: unknown = await firstValueFrom(http.get(partner.url)).catch((error: unknown) => error);
+    expect(isAxiosError(rejected) && rejected.response?.status).toBe(429);
+    expect(partner.seen[0]).toMatchObject({ method: 'POST', path: '/path?zone=z', body: '{"driver":"d1"}' });
+    expect(partner.seen[0]!.headers['content-type']).toContain('application/json');
+    await until('the other pod pauses', 1_500, async () => (await pausedFor(pods[1])) > 0);
+    const after = await Promise.all([1, 2].map(async () => firstValueFrom(http.get(partner.url))));
+    expect(after.map(({ status }) => status)).toEqual([200, 200]);
+    expect(partner.seen[2]!.at - partner.seen[1]!.at).toBeGreaterThan(1_900);
+    expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(1);
+  }, 15_000);
+
+  it('keeps what interceptors have changed, and sends a configuration that is used again in its turn', async () => {
+    await using opened = await world([{ status: 500 }]);
+    const { partner, pods } = opened;
+    const { http, limiter } = pods[0];
+    const { axiosRef } = http;
+    axiosRef.defaults.headers.common['X-Secret'] = 'yes';
+    limitedAxios(limiter, 'slots', axiosRef);
+    axiosRef.interceptors.request.use((config) => {
+      delete config.headers['X-Secret'];
+      return config;
+    });
+    const failed: unknown = await axiosRef.put(partner.url, { a: 1 }).catch((error: unknown) => error);
+    if (!isAxiosError(failed)) throw new Error('no error of axios');
+    const again = await axiosRef.request(failed.config!);
+    expect(again.status).toBe(200);
+    expect(partner.seen.map(({ body }) => body)).toEqual(['{"a":1}', '{"a":1}']);
+    expect(partner.seen.map(({ headers }) => headers['x-secret'])).toEqual([undefined, undefined]);
+  });
+
+  it("rejects with axios's own error when it is aborted in the queue, and with the limiter's when it gets no turn", async () => {
+    await using opened = await world([]);
+    const { partner, pods } = opened;
+    const { http, limiter } = pods[0];
+    const remove = limitedAxios(limiter, 'tight', http.axiosRef, { maxWaitMs: Infinity });
+    await http.axiosRef.get(partner.url);
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 50);
+    const gone: unknown = await http.axiosRef
+      .get(partner.url, { signal: abort.signal })
+      .catch((error: unknown) => error);
+    expect(isCancel(gone)).toBe(true);
+    remove();
+    const removeAgain = limitedAxios(limiter, 'tight', http.axiosRef, { maxWaitMs: 20 });
+    await expect(http.axiosRef.get(partner.url)).rejects.toThrow(CallWaitError);
+    removeAgain();
+    expect((await http.axiosRef.get(partner.url)).status).toBe(200);
+    expect(partner.seen).toHaveLength(2);
+  });
+});
