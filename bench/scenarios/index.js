@@ -7,6 +7,7 @@ import { countIf } from './features/count-if.js';
 import { overrides } from './features/overrides.js';
 import { plans } from './features/plans.js';
 import { routes } from './features/routes.js';
+import { schedule } from './features/schedule.js';
 import { secondPolicy } from './features/second-policy.js';
 import { settle } from './features/settle.js';
 import { shadow } from './features/shadow.js';
@@ -45,6 +46,7 @@ export const SCENARIOS = [
   httpFastify,
   memoryStore,
   settle,
+  schedule,
   countIf,
   concurrency,
   plans,
