@@ -133,6 +133,18 @@ export const ONE_SUMMARY = {
   },
 } as const satisfies Policy;
 
+/** What the vendor of the language model lets all pods send together. Calls beyond it wait for their turn. */
+export const MODEL_CALLS = {
+  name: 'model-calls',
+  algorithm: 'token-bucket',
+  capacity: 100,
+  refill: 50,
+  by: 'global',
+} as const satisfies Policy;
+
+/** Milliseconds for which a rider waits for the model's turn. */
+export const MODEL_WAIT_MS = 10_000;
+
 /** The most trips in one request for summaries. */
 export const MAX_SUMMARIES = 10;
 

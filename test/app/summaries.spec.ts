@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { DateTime } from 'luxon';
 import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
-import { DAILY_SUMMARIES, SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../src/limits/policies.js';
+import { DAILY_SUMMARIES, MODEL_CALLS, SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../src/limits/policies.js';
 import { type Completion, LanguageModel, ModelUnavailableError } from '../../src/trips/summary/language-model.js';
 import { RIDE } from './support/requests.js';
 import { PLATFORMS, type Service, start } from './support/start-app.js';
@@ -139,6 +139,33 @@ describe.each(PLATFORMS)('summaries over %s', (platform) => {
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
     expect(await left('rider-3', 500)).toBe(500);
     expect((await daily('rider-3', 'Asia/Tokyo')).remaining).toBe(19);
+  });
+
+  it("wait for the model's turn: all pods together send no more than its vendor allows", async () => {
+    service = await start(platform, { RATE_LIMIT: 'on' });
+    const [trip] = await trips('rider-3', 1);
+    const limiter = service.app.get(RateLimiter, { strict: false });
+    const sent: number[] = [];
+    modelOf(1, 1);
+    const model = service.app.get(LanguageModel, { strict: false });
+    const complete = model.complete.bind(model);
+    model.complete = async (prompt) => {
+      sent.push(performance.now());
+      return complete(prompt);
+    };
+    // Other pods have used up what the vendor allows.
+    await limiter.consume(MODEL_CALLS, null, { cost: MODEL_CALLS.capacity });
+    const since = performance.now();
+    await Promise.all([one('rider-3', trip!).expect(200), one('rider-3', trip!).expect(200)]);
+    expect(sent).toHaveLength(2);
+    expect(sent[1]! - since).toBeGreaterThan(2 * 20 - 5);
+
+    // The vendor is overloaded, and says so.
+    await limiter.pause(MODEL_CALLS, null, { ms: 60_000 });
+    const { headers } = await one('rider-3', trip!).expect(503);
+    expect(Number(headers['retry-after'])).toBeGreaterThan(50);
+    expect(sent).toHaveLength(2);
+    expect(await left('rider-3', BUDGET - 2)).toBe(BUDGET - 2);
   });
 
   it('cost no tokens while the limits are off, and reject what is no list of trips', async () => {

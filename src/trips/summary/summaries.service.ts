@@ -2,10 +2,10 @@ import { Injectable, NotFoundException } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { RateLimiter, RateLimitExceededException, type Reservation } from 'nestjs-floodgate';
 import type { Configuration } from '../../config/configuration.js';
-import { SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../limits/policies.js';
+import { MODEL_CALLS, MODEL_WAIT_MS, SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../limits/policies.js';
 import { TripLog } from '../trip-log.js';
 import type { Trip } from '../trip.js';
-import { LanguageModel, type Usage } from './language-model.js';
+import { type Completion, LanguageModel, type Usage } from './language-model.js';
 
 /** The log keeps a bounded number of a rider's trips. */
 const EVERY = Number.MAX_SAFE_INTEGER;
@@ -56,7 +56,7 @@ export class SummariesService {
 
   /** Undefined with `RATE_LIMIT=off`. */
   private async reserve(riderId: string, cost: number): Promise<Reservation | undefined> {
-    if (this.config.get('rateLimit', { infer: true }) === 'off') return undefined;
+    if (!this.isLimited) return undefined;
     const reservation = await this.limiter.reserve(SUMMARY_TOKENS, { kind: 'user', value: riderId }, { cost });
     if (!reservation.allowed) throw new RateLimitExceededException(reservation.decision);
     return reservation;
@@ -72,8 +72,18 @@ export class SummariesService {
   }
 
   private async write(trip: Trip): Promise<Summary> {
-    const { text, usage } = await this.model.complete(promptOf(trip));
+    const { text, usage } = await this.complete(promptOf(trip));
     return { tripId: trip.id, text, usage };
+  }
+
+  /** Calls the model in its turn: its vendor counts the calls of all pods. */
+  private async complete(prompt: string): Promise<Completion> {
+    const call = async (): Promise<Completion> => this.model.complete(prompt);
+    return this.isLimited ? this.limiter.schedule(MODEL_CALLS, call, { maxWaitMs: MODEL_WAIT_MS }) : call();
+  }
+
+  private get isLimited(): boolean {
+    return this.config.get('rateLimit', { infer: true }) !== 'off';
   }
 }
 
