@@ -3,8 +3,10 @@ import { NestFactory } from '@nestjs/core';
 import { describe, expect, it, jest } from '@jest/globals';
 import { DelayedError, type Job, Queue } from 'bullmq';
 import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { ScriptedServer } from '../../libs/client/test-support/scripted-server.js';
 import { until } from '../support/faults/until.js';
 import { CapturedLogs } from '../support/http-app.js';
+import { Recipe } from '../support/recipe.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 jest.setTimeout(60_000);
@@ -79,6 +81,48 @@ describe('a processor of BullMQ that asks the limiter', () => {
     } finally {
       await queue.close();
       await app.close();
+    }
+  });
+
+  it("waits for the partner's turn, gives long waits back to the queue, and pauses after a 429", async () => {
+    const partner = await ScriptedServer.start([{}, {}, { status: 429, headers: { 'Retry-After': '1' } }]);
+    const connection = { host: '127.0.0.1', port: Number(new URL(redis.server.url).port) };
+    const { InvoicesProcessor } = await Recipe.of('docs/recipes.md', 'invoices.processor.ts').import<{
+      InvoicesProcessor: new (limiter: RateLimiter) => WorkerHost;
+    }>(redis.server.url);
+    class Root {}
+    const app = await NestFactory.createApplicationContext(
+      {
+        module: Root,
+        imports: [
+          BullModule.forRoot({ connection }),
+          BullModule.registerQueue({ name: 'invoices' }),
+          RateLimitModule.forRoot({
+            redis: redis.server.url,
+            policies: { partner: { algorithm: 'sliding-window-log', limit: 4, window: '1s', by: 'global' } },
+            deadline: '1s',
+          }),
+        ],
+        providers: [InvoicesProcessor],
+      },
+      { logger: new CapturedLogs() },
+    );
+    const queue = new Queue('invoices', { connection });
+    try {
+      const { url } = partner;
+      await queue.addBulk(
+        Array.from({ length: 16 }, () => ({ name: 'send', data: { url }, opts: { attempts: 3, backoff: 10 } })),
+      );
+      await until('all jobs are done', 30_000, async () => (await queue.getCompletedCount()) === 16);
+      expect(await queue.getFailedCount()).toBe(0);
+      expect(partner.seen).toHaveLength(17); // the rejected one was sent again
+      const times = partner.seen.map(({ at }) => at);
+      // A second has four calls; on the way to the partner they may come closer.
+      for (let i = 4; i < times.length; i++) expect(times[i]! - times[i - 4]!).toBeGreaterThan(800);
+    } finally {
+      await queue.close();
+      await app.close();
+      await partner[Symbol.asyncDispose]();
     }
   });
 });
