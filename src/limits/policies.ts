@@ -145,6 +145,26 @@ export const MODEL_CALLS = {
 /** Milliseconds for which a rider waits for the model's turn. */
 export const MODEL_WAIT_MS = 10_000;
 
+export const TIPS = {
+  name: 'tips',
+  algorithm: 'fixed-window',
+  limit: 10,
+  window: MINUTE_MS,
+  by: 'user',
+} as const satisfies Policy;
+
+/** What the payment provider takes from all pods together: calls leave evenly, one each 20 ms. */
+export const PAYMENT_CALLS = {
+  name: 'payment-calls',
+  algorithm: 'leaky-bucket',
+  capacity: 100,
+  drain: 50,
+  by: 'global',
+} as const satisfies Policy;
+
+/** Milliseconds for which a rider waits for the provider's turn. */
+export const PAYMENT_WAIT_MS = 5_000;
+
 /** The most trips in one request for summaries. */
 export const MAX_SUMMARIES = 10;
 

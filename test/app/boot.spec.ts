@@ -14,6 +14,7 @@ const ROUTES = `  PUT  /api/admin/riders/:id/plan    default (sliding-window-log
   POST /api/login                    login-address (token-bucket, 60), login-account (sliding-window-log, 5)
   POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)
   GET  /api/trips/:id/summary        summaries (fixed-window, 20), summary-tokens (token-bucket, 6000)
+  POST /api/trips/:id/tip            tips (fixed-window, 10)
   GET  /api/trips/export             exports (concurrency, 2)
   GET  /api/trips/history            default (sliding-window-counter, 30)
   POST /api/trips/summaries          summaries (fixed-window, 20)
@@ -25,14 +26,14 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   const lines = service.log.trimEnd().split('\n');
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Routes and their policies:\n${ROUTES}`);
-  expect(lines.length).toBe(17); // two lines of the library, the table, the address
+  expect(lines.length).toBe(18); // two lines of the library, the table, the address
 });
 
 it('lists no policy that RATE_LIMIT leaves out', async () => {
   await using riders = await ServiceProcess.start('main', { RATE_LIMIT: 'riders' });
   expect(riders.log).toMatch(/^ {2}POST \/api\/rides\/request +rider \(token-bucket, 20\)$/m);
   await using off = await ServiceProcess.start('main', { RATE_LIMIT: 'off' });
-  expect(off.log).toMatch(/^ {2}32 routes are not limited: .*\/api\/rides/m);
+  expect(off.log).toMatch(/^ {2}33 routes are not limited: .*\/api\/rides/m);
 });
 
 it('lists no share of a limit as the limit while Redis is unavailable', async () => {

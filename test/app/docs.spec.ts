@@ -164,6 +164,7 @@ describe.each(PLATFORMS)("the API's document over %s", (platform) => {
       'GET /api/trips/history': await of('/api/trips/history'),
       'GET /api/trips/{id}/summary': await of(`/api/trips/${trip_id}/summary`),
       'POST /api/trips/summaries': await sent('post', '/api/trips/summaries', { trip_ids: [trip_id] }),
+      'POST /api/trips/{id}/tip': await sent('post', `/api/trips/${trip_id}/tip`, { amount_cents: 200 }),
       'GET /api/trips/export': await of('/api/trips/export'),
       'POST /api/login': await sent('post', '/api/login', { email: 'rider-1@example.com', password: 'open-sesame' }),
       'GET /api/admin/zones/stats': await of('/api/admin/zones/stats'),
