@@ -67,7 +67,7 @@ describe.each(PLATFORMS)('tips over %s', (platform) => {
     const limiter = service.app.get(RateLimiter, { strict: false });
     await limiter.consume(PAYMENT_CALLS, null, { cost: 50 }); // a second of the provider's time
     const gone = tip('rider-1', tripId).timeout(200);
-    await expect(gone).rejects.toThrow();
+    await expect(gone).rejects.toThrow('Timeout');
     await delay(1_500);
     expect(seen).toEqual([]);
     await tip('rider-1', tripId).expect(200);
