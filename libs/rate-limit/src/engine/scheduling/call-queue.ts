@@ -99,7 +99,7 @@ export class CallQueue {
     call.watch();
     if (maxWaitMs > 0) {
       const { nowMs, timer } = this.settings;
-      call.after(timer, waits.deadline - nowMs(), () => call.leave(this.late(call)));
+      call.after(timer, Math.max(0, waits.deadline - nowMs()), () => call.leave(this.late(call)));
     }
     return call;
   }
