@@ -7,7 +7,7 @@ import type { ChargeMode } from '../stores/charge.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
-import { type Answer, andThen } from '../util/answer.js';
+import { type Answer, andThen, attempt } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import type { KeptDecider } from './calls/kept-clients.js';
 import type { Decider } from './decider.js';
@@ -122,6 +122,37 @@ export class Engine {
   answeredLater(decision: PromiseLike<Decision>, where: string): TypeError {
     decision.then(undefined, () => undefined); // it is counted, and nobody waits for it
     return this.store.answersLater(where);
+  }
+
+  /**
+   * Decides one request, and continues with its judgement. A separate `then` would cost one more promise.
+   *
+   * @param failed continues with what `decide` throws
+   */
+  decideThen<T>(
+    charges: readonly PolicyCharge[],
+    next: (judgement: Judgement) => Answer<T>,
+    failed: (error: unknown) => Answer<T>,
+  ): Answer<T> {
+    const since = this.monitor.begin();
+    const judged = (verdict: LayerVerdict): Answer<T> => {
+      let judgement: Judgement;
+      try {
+        judgement = this.judged(charges, verdict, undefined, since);
+      } catch (error) {
+        return failed(error);
+      }
+      return next(judgement);
+    };
+    const fallBack = (cause: unknown): Answer<T> =>
+      attempt<Judgement, T>(() => this.fallBack(charges, cause, undefined, since, undefined), next, failed);
+    let answer: Answer<LayerVerdict>;
+    try {
+      answer = this.chain.decide(charges);
+    } catch (error) {
+      return fallBack(error);
+    }
+    return isPromise(answer) ? answer.then(judged, fallBack) : judged(answer);
   }
 
   /** @param as converts the judgement: a separate `then` would cost one more promise */

@@ -25,7 +25,7 @@ export type ScheduledCharges = KeptClient | { readonly charges: readonly PolicyC
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
   constructor(
-    private readonly engine: Pick<Engine, 'decide'>,
+    private readonly engine: Pick<Engine, 'decideThen'>,
     readonly queue: CallQueue,
     private readonly leases: Pick<Leases, 'of'>,
     private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
@@ -88,17 +88,10 @@ export class Scheduler {
   private askFirst<T>(charges: readonly PolicyCharge[], work: Work<T>, checked: CheckedSchedule): Answer<T> {
     const order = this.queue.next();
     const since = this.queue.nowMs();
-    let judged: Answer<Judgement>;
-    // `attempt` is not used here, either.
-    try {
-      judged = this.engine.decide(charges);
-    } catch (error) {
-      return this.unavailable(charges, order, since, error, work, checked);
-    }
-    if (!isPromise(judged)) return this.judged(charges, order, since, judged, work, checked);
-    return judged.then(
+    return this.engine.decideThen<T>(
+      charges,
       (judgement) => this.judged(charges, order, since, judgement, work, checked),
-      (error: unknown) => this.unavailable(charges, order, since, error, work, checked),
+      (error) => this.unavailable(charges, order, since, error, work, checked),
     );
   }
 
