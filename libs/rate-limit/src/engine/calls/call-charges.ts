@@ -35,6 +35,8 @@ export interface CallOptions {
 /** What the policies of a scheduled call need. */
 interface ScheduledUse {
   readonly policies: readonly BoundPolicy[];
+  /** Whether nothing is released or settled after the call, also where one of their `else` decides. */
+  readonly endsAtOnce: boolean;
   /** Whether one of them is a concurrency. */
   readonly isLeased: boolean;
   /** Whether all of them are settled, or none. */
@@ -106,8 +108,9 @@ export class CallCharges {
     if (!use.isLeased && (use.isFinal || isSettled || use.isSettled)) {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
       const kept = this.keptOf(method, policies, identity, options);
-      if (kept === undefined) return { charges: this.of(method, policies, identity, options, where) };
-      return use.canDelay || !this.engine.isPlain(kept.decider) ? { charges: kept.charges } : kept;
+      const isFinal = use.endsAtOnce && !isSettled;
+      if (kept === undefined) return { charges: this.of(method, policies, identity, options, where), isFinal };
+      return isFinal && !use.canDelay && this.engine.isPlain(kept.decider) ? kept : { charges: kept.charges, isFinal };
     }
     const alone = policies.every(isConcurrency);
     if (isSettled && alone) {
@@ -120,14 +123,16 @@ export class CallCharges {
       isConcurrency(policy) && !alone ? undefined : options?.cost;
     const mode = (policy: BoundPolicy): ChargeMode =>
       isSettledLater(policy) || (isSettled && !isConcurrency(policy)) ? 'reserve' : 'take';
-    return { charges: this.make(policies, tag, cost, mode, where, options) };
+    return { charges: this.make(policies, tag, cost, mode, where, options), isFinal: false };
   }
 
   /** What the policies of a scheduled call need. The last answer is kept: most callers repeat theirs. */
   private useOf(policies: readonly BoundPolicy[]): ScheduledUse {
     if (this.lastUse?.policies === policies) return this.lastUse;
+    const all = withElse(policies);
     return (this.lastUse = {
       policies,
+      endsAtOnce: !all.some((policy) => isConcurrency(policy) || isSettledLater(policy)),
       isLeased: policies.some(isConcurrency),
       isSettled: policies.every(isSettledLater),
       isFinal: !policies.some(isSettledLater),

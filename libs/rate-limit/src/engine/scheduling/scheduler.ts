@@ -20,7 +20,13 @@ import type { ScheduledCall, Turn } from './scheduled-call.js';
 export type Work<T> = () => T | PromiseLike<T>;
 
 /** What a call is charged. A kept client has one plain charge, on which the fast path decides. */
-export type ScheduledCharges = KeptClient | { readonly charges: readonly PolicyCharge[] };
+export type ScheduledCharges = KeptClient | Scheduled;
+
+interface Scheduled {
+  readonly charges: readonly PolicyCharge[];
+  /** Whether nothing is released or settled after the call. It is known before: the charges need not be read for it. */
+  readonly isFinal: boolean;
+}
 
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
@@ -38,20 +44,27 @@ export class Scheduler {
     const { signal, maxWaitMs } = checked;
     if (signal?.aborted === true) throw signal.reason;
     const gate = queue.gateBefore(charges);
-    if (gate !== undefined) return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), work, checked);
+    if (gate !== undefined) {
+      return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), scheduled, work, checked);
+    }
     // Without a signal, a call whose question takes less than its time needs nothing to leave by.
     if (signal !== undefined || queue.mayLeaveEarly(maxWaitMs)) {
       const call = queue.begin(charges, signal, maxWaitMs);
       queue.ask(call);
-      return this.inTurn(call, work, checked);
+      return this.inTurn(call, scheduled, work, checked);
     }
     return scheduled instanceof KeptClient
       ? this.askKept(scheduled, work, checked)
-      : this.askFirst(charges, work, checked);
+      : this.askFirst(scheduled, work, checked);
   }
 
-  private inTurn<T>(call: ScheduledCall, work: Work<T>, { costOf }: CheckedSchedule): Promise<T> {
-    return call.turn.then((turn) => this.take(turn, work, costOf));
+  private inTurn<T>(
+    call: ScheduledCall,
+    scheduled: ScheduledCharges,
+    work: Work<T>,
+    { costOf }: CheckedSchedule,
+  ): Promise<T> {
+    return call.turn.then((turn) => this.take(turn, scheduled, work, costOf));
   }
 
   /** Asks the fast path, whose charges are final and never delayed. */
@@ -62,41 +75,41 @@ export class Scheduler {
     try {
       decision = kept.decider.decide(kept);
     } catch (error) {
-      return this.unavailable(kept.charges, order, this.queue.nowMs(), error, work, checked);
+      return this.unavailable(kept, order, this.queue.nowMs(), error, work, checked);
     }
     if (!isPromise(decision)) return this.decided(kept, order, decision, work, checked);
     return decision.then(
       (later) => this.decided(kept, order, later, work, checked),
-      (error: unknown) => this.unavailable(kept.charges, order, this.queue.nowMs(), error, work, checked),
+      (error: unknown) => this.unavailable(kept, order, this.queue.nowMs(), error, work, checked),
     );
   }
 
   private decided<T>(
-    { charges }: KeptClient,
+    kept: KeptClient,
     order: number,
     decision: Decision,
     work: Work<T>,
     checked: CheckedSchedule,
   ): Answer<T> {
     if (decision.allowed) return answerOf(work());
-    const call = this.queue.begin(charges, undefined, checked.maxWaitMs, order);
+    const call = this.queue.begin(kept.charges, undefined, checked.maxWaitMs, order);
     this.queue.waitFor(call, undefined, { decision, judgement: undefined });
-    return this.inTurn(call, work, checked);
+    return this.inTurn(call, kept, work, checked);
   }
 
   /** Asks for a call that nothing waits before. */
-  private askFirst<T>(charges: readonly PolicyCharge[], work: Work<T>, checked: CheckedSchedule): Answer<T> {
+  private askFirst<T>(scheduled: Scheduled, work: Work<T>, checked: CheckedSchedule): Answer<T> {
     const order = this.queue.next();
     const since = this.queue.nowMs();
     return this.engine.decideThen<T>(
-      charges,
-      (judgement) => this.judged(charges, order, since, judgement, work, checked),
-      (error) => this.unavailable(charges, order, since, error, work, checked),
+      scheduled.charges,
+      (judgement) => this.judged(scheduled, order, since, judgement, work, checked),
+      (error) => this.unavailable(scheduled, order, since, error, work, checked),
     );
   }
 
   private judged<T>(
-    charges: readonly PolicyCharge[],
+    scheduled: Scheduled,
     order: number,
     since: number,
     judgement: Judgement,
@@ -104,21 +117,21 @@ export class Scheduler {
     checked: CheckedSchedule,
   ): Answer<T> {
     const { allowed, delayMs } = judgement.decision;
-    if (allowed && delayMs === 0) return this.take(judgement, work, checked.costOf);
+    if (allowed && delayMs === 0) return this.take(judgement, scheduled, work, checked.costOf);
     let call: ScheduledCall;
     try {
-      call = this.queue.begin(charges, undefined, checked.maxWaitMs, order, since);
+      call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
     } catch (error) {
       if (allowed) this.queue.refund(judgement);
       throw error;
     }
     this.queue.answered(call, undefined, judgement);
-    return this.inTurn(call, work, checked);
+    return this.inTurn(call, scheduled, work, checked);
   }
 
   /** Lets a call wait that the limiter could not decide on. */
   private unavailable<T>(
-    charges: readonly PolicyCharge[],
+    scheduled: ScheduledCharges,
     order: number,
     since: number,
     error: unknown,
@@ -126,13 +139,18 @@ export class Scheduler {
     checked: CheckedSchedule,
   ): Promise<T> {
     if (!(error instanceof LimiterUnavailableError)) throw error;
-    const call = this.queue.begin(charges, undefined, checked.maxWaitMs, order, since);
+    const call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
     this.queue.failed(call, undefined, error);
-    return this.inTurn(call, work, checked);
+    return this.inTurn(call, scheduled, work, checked);
   }
 
-  private take<T>(turn: Turn, work: Work<T>, costOf: CheckedSchedule['costOf']): Answer<T> {
-    if (turn === undefined || !isOpen(turn)) return answerOf(work());
+  private take<T>(
+    turn: Turn,
+    scheduled: ScheduledCharges,
+    work: Work<T>,
+    costOf: CheckedSchedule['costOf'],
+  ): Answer<T> {
+    if (turn === undefined || scheduled instanceof KeptClient || scheduled.isFinal) return answerOf(work());
     return this.settled(turn, work, costOf);
   }
 
@@ -203,13 +221,4 @@ export class Scheduler {
     );
     return () => cost;
   }
-}
-
-/** Whether a call holds leases, or is settled once it has ended. */
-function isOpen({ charges }: Judgement): boolean {
-  for (let i = 0; i < charges.length; i++) {
-    const { mode, algorithm } = charges[i]!;
-    if (mode === 'reserve' || algorithm.lease !== undefined) return true;
-  }
-  return false;
 }
