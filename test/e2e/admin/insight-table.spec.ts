@@ -34,6 +34,8 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       onStoreFailure: 'local',
       plans: null,
       shards: 1,
+      priorities: null,
+      priority: null,
       prefetch: null,
       mode: 'enforce',
       candidateOf: null,
