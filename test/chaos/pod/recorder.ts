@@ -18,7 +18,7 @@ export interface Asked {
 
 /** A line of a pod's history: its kind, its time (`now()`), and more. */
 export type Line =
-  | readonly ['asked', number, string, string, string, string, number, Class?]
+  | readonly ['asked', number, string, string, string, string, number, Class | null]
   | readonly [
       'decided',
       at: number,
@@ -54,7 +54,7 @@ export class Recorder {
   }
 
   asked({ id, what, user, address, cost, priority }: Asked): void {
-    this.add(['asked', now(), id, what, user, address, cost, priority]);
+    this.add(['asked', now(), id, what, user, address, cost, priority ?? null]);
     this.flush(); // before the request reaches Redis, so that a SIGKILL cannot hide a charge
   }
 
