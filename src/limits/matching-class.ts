@@ -16,8 +16,8 @@ export const MatchingClass = Reflector.createDecorator<MatchingClassName>();
 
 /** The class of a handler; undefined: the first one. */
 export function classOfHandler(handler: () => unknown): MatchingClassName | undefined {
-  // `get` returns undefined for a handler without the decorator, whatever its type says.
-  return reflector.get(MatchingClass, handler) as MatchingClassName | undefined;
+  // Undefined for a handler without the decorator, whatever the type of `get` says.
+  return reflector.get(MatchingClass, handler);
 }
 
 /** The class of a request. The handler says it, and not the client: a path has more than one spelling. */

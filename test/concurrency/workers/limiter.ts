@@ -81,7 +81,7 @@ export const procedures = {
     const until = performance.now() + forMs;
     await inParallel(inFlight, async () => {
       for (let since = performance.now(); since < until; since = performance.now()) {
-        recorder.add(await limiter.consume(policy, USERS[0]!, options!));
+        recorder.add(await limiter.consume(policy, USERS[0]!, options));
         answers.push(performance.now() - since);
         if (pauseMs !== undefined) await sleep(pauseMs);
       }
