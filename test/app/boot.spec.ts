@@ -17,7 +17,7 @@ const ROUTES = `  PUT  /api/admin/riders/:id/plan    default (sliding-window-log
   GET  /api/trips/export             exports (concurrency, 2)
   GET  /api/trips/history            default (sliding-window-counter, 30)
   POST /api/trips/summaries          summaries (fixed-window, 20)
-  20 more are not limited: /, /api/admin, /control-room, /healthz, /metrics
+  21 more are not limited: /, /api/admin, /control-room, /healthz, /metrics
 `;
 
 it('logs little at boot, and ends with the routes, their policies and the address', async () => {
@@ -32,7 +32,7 @@ it('lists no policy that RATE_LIMIT leaves out', async () => {
   await using riders = await ServiceProcess.start('main', { RATE_LIMIT: 'riders' });
   expect(riders.log).toMatch(/^ {2}POST \/api\/rides\/request +rider \(token-bucket, 20\)$/m);
   await using off = await ServiceProcess.start('main', { RATE_LIMIT: 'off' });
-  expect(off.log).toMatch(/^ {2}32 routes are not limited: .*\/api\/rides/m);
+  expect(off.log).toMatch(/^ {2}33 routes are not limited: .*\/api\/rides/m);
 });
 
 it('lists no share of a limit as the limit while Redis is unavailable', async () => {

@@ -71,7 +71,15 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
     switch (line[0]) {
       case 'asked': {
         const [, askedAt, id, what, user, address, cost, priority] = line;
-        requests.set(id, { id, askedAt, policies: policiesOf(what), user, address, cost, priority: priority ?? undefined });
+        requests.set(id, {
+          id,
+          askedAt,
+          policies: policiesOf(what),
+          user,
+          address,
+          cost,
+          priority: priority ?? undefined,
+        });
         break;
       }
       case 'decided': {

@@ -36,6 +36,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       shards: 1,
       priorities: null,
       priority: null,
+      else: null,
       prefetch: null,
       mode: 'enforce',
       candidateOf: null,

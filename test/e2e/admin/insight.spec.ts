@@ -42,6 +42,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       plan: null,
       timeZone: null,
       priority: null,
+      insteadOf: null,
       override: null,
       block: null,
       decidedBy: 'store',
