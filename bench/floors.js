@@ -89,6 +89,11 @@ export const FLOORS = {
   ...feature('overrideOfOwn', 'clients with an override / no overrides', { node: 1.3, redis: 1.05, memory: 1.6 }),
   ...feature('overridesOfOthers', '10,000 overrides of others / no overrides', { node: 1.05, redis: 1, memory: 1.15 }),
   ...feature('shadow', 'a policy and its candidate / the policy', { node: 1.6, redis: 1.8, memory: 2.5 }),
+  ...feature('priorities', 'a class that leaves half of the limit free / a policy without priorities', {
+    node: 1.02,
+    redis: 1.02,
+    memory: PRICE,
+  }),
   ...feature('secondPolicy', 'two policies / one', {
     node: 1.5,
     redis: 1.7,

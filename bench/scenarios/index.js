@@ -6,6 +6,7 @@ import { concurrency } from './features/concurrency.js';
 import { countIf } from './features/count-if.js';
 import { overrides } from './features/overrides.js';
 import { plans } from './features/plans.js';
+import { priorities } from './features/priorities.js';
 import { routes } from './features/routes.js';
 import { schedule } from './features/schedule.js';
 import { secondPolicy } from './features/second-policy.js';
@@ -52,6 +53,7 @@ export const SCENARIOS = [
   plans,
   overrides,
   shadow,
+  priorities,
   secondPolicy,
   blockFor,
   blockForRefused,

@@ -5,6 +5,7 @@ import { travelSeconds } from '../geo/position.js';
 import { ClientSignal } from '../http/client-signal.js';
 import { GivesWay } from '../limits/gives-way.js';
 import { FARES, MATCHING_LIMIT } from '../limits/policies.js';
+import { MatchingClass } from '../limits/matching-class.js';
 import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
 import { EstimateResponse } from './estimate.response.js';
@@ -27,6 +28,7 @@ export class FaresController {
   @ApiMatchingUnavailable()
   @HttpCode(HttpStatus.OK)
   @RateLimit(FARES, MATCHING_LIMIT)
+  @MatchingClass('estimates')
   async estimate(@Body() body: ItineraryDto, @ClientSignal() gone: AbortSignal): Promise<EstimateResponse> {
     const { zone, metres, surgeFactor, fare } = await this.quotes.quote(toItinerary(body), gone);
     this.traffic.count(zone, 'estimates');

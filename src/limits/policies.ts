@@ -8,6 +8,7 @@ import type {
 } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { batchCost } from './position-batch.js';
+import { matchingClassOf } from './matching-class.js';
 import { accountNamed } from './account-named.js';
 
 // Every policy of the application. docs/demo.md quotes this file.
@@ -199,11 +200,15 @@ function summariesAsked({ body }: RateLimitRequest<{ body?: { trip_ids?: unknown
 /** The name of the policy that several routes share: those that matching has to work for. */
 export const MATCHING_LIMIT = 'matching';
 
+/** What fare estimates may fill of the burst of matching's limit. The rest stays free for rides. */
+const ESTIMATES_PART = 0.5;
+
 /**
  * Protects the matching service: one bucket for all riders, sized by the environment.
  *
  * The riders' own limits do not protect it, since a thousand riders within their limits are still too many. Both limits are
- * one atomic step, so a request that one of them rejects is not charged to the other.
+ * one atomic step, so a request that one of them rejects is not charged to the other. In a rush, fare estimates give way before
+ * ride requests.
  */
 export function matchingLimit(config: ConfigService<Configuration, true>): TokenBucketPolicy {
   const { burst, perSecond } = config.get('matchingLimit', { infer: true });
@@ -214,6 +219,9 @@ export function matchingLimit(config: ConfigService<Configuration, true>): Token
     refill: perSecond,
     by: 'global',
     scope: 'app',
+    // A burst of 1 has nothing to keep free.
+    priorities: { rides: 1, estimates: Math.max(ESTIMATES_PART, 1 / burst) },
+    priority: matchingClassOf,
     ...(ridersOnly && { skipIf: () => true }),
   };
 }

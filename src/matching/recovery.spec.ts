@@ -66,7 +66,9 @@ async function flood(seed: number, variables: Variables): Promise<readonly Answe
   for (let dueMs = 0; dueMs < END_MS; dueMs += (-1000 * Math.log(1 - random())) / perSecond) {
     if (dueMs > now()) await jest.advanceTimersByTimeAsync(Math.ceil(dueMs - now()));
     const isLimited = now() >= UNLIMITED_MS;
-    if (!isLimited || limiter.consumeSync(MATCHING_LIMIT, { kind: 'user', value: 'any' }).allowed) open.push(ask());
+    const passes = (): boolean =>
+      limiter.consumeSync(MATCHING_LIMIT, { kind: 'user', value: 'any' }, { priority: 'rides' }).allowed;
+    if (!isLimited || passes()) open.push(ask());
   }
   await jest.runAllTimersAsync();
   await Promise.all(open);

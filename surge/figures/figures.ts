@@ -20,6 +20,8 @@ export interface RouteFigures {
   readonly rejectedPerSecond: number;
   /** The share of requests that failed with anything but a 429, 0 to 1. */
   readonly failureRate: number;
+  /** The share of requests that were served, 0 to 1. */
+  readonly servedRate: number;
 }
 
 export interface MedianAndP99 {
@@ -136,6 +138,7 @@ function routeFigures({ observations, sentForMs }: CaseRecord, route: Route | 'a
     perSecond: mine.length / seconds,
     rejectedPerSecond: rejected.length / seconds,
     failureRate: failed.length / mine.length,
+    servedRate: (mine.length - rejected.length - failed.length) / mine.length,
   };
 }
 

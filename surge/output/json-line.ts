@@ -1,6 +1,7 @@
 import type { Busyness } from '../figures/busyness.js';
 import type { SurgeOptions } from '../options.js';
 import type { CaseFigures } from '../figures/figures.js';
+import { servedRateOf } from './tables.js';
 import type { Results, Verdict } from './verdict.js';
 
 /** The figures as one line of JSON. docs/demo.md explains the fields. */
@@ -27,10 +28,13 @@ export function jsonLine(
 }
 
 /** What both cases have. */
-function common({ p99Ms, failureRate, retryRate, matchingRps, queueWaitMs, utilisation, people }: CaseFigures): object {
+function common(figures: CaseFigures): object {
+  const { p99Ms, failureRate, retryRate, matchingRps, queueWaitMs, utilisation, people } = figures;
   return {
     p99Ms: rounded(p99Ms),
     failureRate: rounded(failureRate),
+    ridesServedRate: rounded(servedRateOf(figures, 'rides')),
+    estimatesServedRate: rounded(servedRateOf(figures, 'fares')),
     retryRate: rounded(retryRate),
     matchingRps: rounded(matchingRps),
     waitP99Ms: rounded(queueWaitMs.p99),

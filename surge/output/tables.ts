@@ -61,6 +61,8 @@ export function comparison(results: Results): Table {
       row('retries, of all requests', ({ retryRate }) => percent(retryRate)),
       row('refused (429)', ({ rejectedRate }) => percent(rejectedRate)),
       row('served', ({ servedRate }) => percent(servedRate)),
+      row('  of rides', (one) => percent(servedRateOf(one, 'rides'))),
+      row('  of estimates', (one) => percent(servedRateOf(one, 'fares'))),
       numbers('p99 of requests not refused, ms', ({ p99Ms }) => p99Ms),
       row('mean until a failure, ms', ({ meanFailureMs }) => figure(meanFailureMs)),
       row('mean until a 429, ms', ({ mean429Ms }) => figure(mean429Ms)),
@@ -140,6 +142,11 @@ export function measurement(results: Results): Table {
       row('rides without a driver', ({ withoutDriver }) => figure(withoutDriver)),
     ],
   };
+}
+
+/** The share of a route's requests that were served. */
+export function servedRateOf({ routes }: CaseFigures, route: RouteFigures['route']): number {
+  return routes.find((one) => one.route === route)?.servedRate ?? NaN;
 }
 
 function inOrder(results: Results): CaseFigures[] {

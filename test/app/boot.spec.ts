@@ -10,7 +10,7 @@ const ROUTES = `  PUT  /api/admin/riders/:id/plan    default (sliding-window-log
   GET  /api/admin/zones/stats        default (fixed-window, 60)
   POST /api/drivers/location         reporter (token-bucket, 2500), location-index (leaky-bucket, 5000)
   GET  /api/drivers/nearby           rider (token-bucket, 30), matching (token-bucket, 60)
-  POST /api/fares/estimate           rider (token-bucket, 20), matching (token-bucket, 60)
+  POST /api/fares/estimate           rider (token-bucket, 20), matching (token-bucket, 30)
   POST /api/login                    login-address (token-bucket, 60), login-account (sliding-window-log, 5)
   POST /api/rides/request            rider (token-bucket, 20), matching (token-bucket, 60)
   GET  /api/trips/:id/summary        summaries (fixed-window, 20), summary-tokens (token-bucket, 6000)
@@ -18,7 +18,7 @@ const ROUTES = `  PUT  /api/admin/riders/:id/plan    default (sliding-window-log
   GET  /api/trips/export             exports (concurrency, 2)
   GET  /api/trips/history            default (sliding-window-counter, 30)
   POST /api/trips/summaries          summaries (fixed-window, 20)
-  20 more are not limited: /, /api/admin, /control-room, /healthz, /metrics
+  21 more are not limited: /, /api/admin, /control-room, /healthz, /metrics
 `;
 
 it('logs little at boot, and ends with the routes, their policies and the address', async () => {
@@ -26,7 +26,7 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   const lines = service.log.trimEnd().split('\n');
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Routes and their policies:\n${ROUTES}`);
-  expect(lines.length).toBe(18); // two lines of the library, the table, the address
+  expect(lines.length).toBe(19); // three lines of the library, the table, the address
 });
 
 it('lists no policy that RATE_LIMIT leaves out', async () => {

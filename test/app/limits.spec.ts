@@ -127,13 +127,23 @@ describe.each(PLATFORMS)('limits over %s', (platform) => {
     });
 
     it('is one limit for all routes that need matching', async () => {
-      service = await start(platform, { ...NEVER, MATCHING_BURST: '3' });
+      service = await start(platform, { ...NEVER, MATCHING_BURST: '6' });
       for (const [name, send] of Object.entries(asked)) await send(name).expect(200);
+      for (let i = 0; i < 3; i++) await ride(`rider-${i}`).expect(200);
       for (const [name, send] of Object.entries(asked)) {
         const { body } = await send(name).expect(429);
         expect(body.policy).toBe('matching');
       }
       await history('ride').expect(200);
+    });
+
+    it('keeps a half of its burst for rides: estimates give way first', async () => {
+      service = await start(platform, { ...NEVER, MATCHING_BURST: '10' });
+      for (let i = 0; i < 5; i++) await estimate(`rider-${i}`).expect(200);
+      const refused = await estimate('rider-5').expect(429);
+      expect(refused.body.policy).toBe('matching');
+      for (let i = 0; i < 5; i++) await ride(`rider-${i}`).expect(200);
+      await ride('rider-5').expect(429);
     });
 
     it('charges riders nothing of their own limit when it rejects', async () => {

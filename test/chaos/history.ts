@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { DecisionEvent } from 'nestjs-floodgate';
 import { type Span, union } from './clock.js';
 import type { Line } from './pod/recorder.js';
-import { type PolicyName, type RouteName, ROUTES } from './policies.js';
+import { type Class, type PolicyName, type RouteName, ROUTES } from './policies.js';
 
 /** A call of the limiter and its decision. An HTTP request makes two calls: in the middleware and on its route. */
 export interface Decided {
@@ -33,6 +33,8 @@ export interface Request {
   readonly user: string;
   readonly address: string;
   readonly cost: number;
+  /** Its class under policies with priorities; default the first one. */
+  readonly priority?: Class | undefined;
   before?: Decided;
   decided?: Decided;
   /** When its handler ran. */
@@ -68,8 +70,16 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
   const readLine = (line: Line): void => {
     switch (line[0]) {
       case 'asked': {
-        const [, askedAt, id, what, user, address, cost] = line;
-        requests.set(id, { id, askedAt, policies: policiesOf(what), user, address, cost });
+        const [, askedAt, id, what, user, address, cost, priority] = line;
+        requests.set(id, {
+          id,
+          askedAt,
+          policies: policiesOf(what),
+          user,
+          address,
+          cost,
+          priority: priority ?? undefined,
+        });
         break;
       }
       case 'decided': {

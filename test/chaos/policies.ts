@@ -19,12 +19,20 @@ export interface ChaosPolicy {
 
 const SECOND = 1_000_000;
 
+/** The classes of the policies of direct calls, and their parts. */
+export const CLASSES = { first: 1, second: 0.5 } as const;
+export type Class = keyof typeof CLASSES;
+
 function tokens(by: ChaosPolicy['by'], onStoreFailure: OnStoreFailure, capacity: number, refill: number): ChaosPolicy {
   return {
     policy: { algorithm: 'token-bucket', capacity, refill, onStoreFailure, ...counts(by) },
     by,
     textbook: (share) => new TextbookTokenBucket(capacity / share, { tokens: refill, microseconds: SECOND * share }),
   };
+}
+
+function withClasses({ policy, ...rest }: ChaosPolicy): ChaosPolicy {
+  return { ...rest, policy: { ...policy, priorities: CLASSES } };
 }
 
 /** All policies have scope `'app'`, so that routes and direct calls share their states. */
@@ -40,19 +48,33 @@ export const OTHER_SHARE = 8;
 export const LEDGER_LIMIT = 1_000_000_000;
 
 export const POLICIES = {
-  tokens: tokens('global', 'closed', 24, 16),
+  tokens: withClasses(tokens('global', 'closed', 24, 16)),
   queue: {
     policy: { algorithm: 'leaky-bucket', capacity: 4, drain: 8, onStoreFailure: 'closed', ...counts('global') },
     by: 'global',
     textbook: () => new TextbookLeakyBucket(4, perSecond(8)),
   },
   window: {
-    policy: { algorithm: 'fixed-window', limit: 40, window: '2s', onStoreFailure: 'local', ...counts('global') },
+    policy: {
+      algorithm: 'fixed-window',
+      limit: 40,
+      window: '2s',
+      onStoreFailure: 'local',
+      priorities: CLASSES,
+      ...counts('global'),
+    },
     by: 'global',
     textbook: (share) => new TextbookFixedWindow(40 / share, 2 * SECOND),
   },
   log: {
-    policy: { algorithm: 'sliding-window-log', limit: 16, window: '1s', onStoreFailure: 'local', ...counts('global') },
+    policy: {
+      algorithm: 'sliding-window-log',
+      limit: 16,
+      window: '1s',
+      onStoreFailure: 'local',
+      priorities: CLASSES,
+      ...counts('global'),
+    },
     by: 'global',
     textbook: (share) => new TextbookLog(16 / share, SECOND),
   },
@@ -74,6 +96,7 @@ export const POLICIES = {
       limit: 40,
       window: '2s',
       onStoreFailure: 'open',
+      priorities: CLASSES,
       ...counts('global'),
     },
     by: 'global',
@@ -106,6 +129,19 @@ export type PolicyName = keyof typeof POLICIES;
 
 export function policyOf(name: PolicyName): ChaosPolicy {
   return POLICIES[name];
+}
+
+/** Whether requests of the policy have a class. */
+export function hasClasses(name: PolicyName): boolean {
+  return policyOf(name).policy.priorities !== undefined;
+}
+
+/** What a class leaves free of a process's share of a limit, or of the whole one. */
+export function headroomOf(name: PolicyName, priority: Class | undefined, share: number): number {
+  const { policy } = policyOf(name);
+  if (priority === undefined || policy.priorities === undefined) return 0;
+  const limit = ('limit' in policy ? policy.limit : policy.capacity) / share;
+  return limit - Math.floor(limit * CLASSES[priority]);
 }
 
 /** The policies of each route of the application, besides the gate. */

@@ -13,7 +13,7 @@ export const anySettings: Arbitrary<Settings> = record(
   ),
 ) as unknown as Arbitrary<Settings>;
 
-const kinds = constantFrom<TrafficKind>('once', 'once', 'once', 'impatient', 'patient', 'crash');
+const kinds = constantFrom<TrafficKind>('once', 'once', 'once', 'impatient', 'patient', 'low', 'crash');
 
 /** Traffic of some seconds: bursts, streams and single events. */
 export const anyEvents: Arbitrary<readonly TrafficEvent[]> = array(

@@ -63,6 +63,8 @@ describe('npm run surge', () => {
       const common = {
         p99Ms: rate,
         failureRate: rate,
+        ridesServedRate: rate,
+        estimatesServedRate: rate,
         retryRate: rate,
         matchingRps: rate,
         waitP99Ms: rate,

@@ -36,6 +36,8 @@ export class World {
   sample;
   /** @type {Pick<WorldTick['total'], 'served' | 'refused' | 'failed'>} */
   total = { served: 0, refused: 0, failed: 0 };
+  /** @type {WorldTick['servedShare']} */
+  servedShare = { rides: null, estimates: null };
 
   /** @param {WorldId} id @param {(error: string) => void} complain */
   constructor(id, complain) {
@@ -65,11 +67,14 @@ export class World {
     this.tiles = new Tiles();
     this.busyShare = make('b', '', '–');
     this.waiting = make('b', '', '–');
+    this.ridesServed = make('b', '', '–');
+    this.estimatesServed = make('b', '', '–');
     const small = make(
       'p',
       'small',
       make('span', '', 'Matching is ', this.busyShare, ' busy'),
       make('span', '', this.waiting, ' wait in its queue'),
+      make('span', '', 'Served: ', this.ridesServed, ' of rides, ', this.estimatesServed, ' of estimates'),
     );
     this.legend = { served: make('b', '', '0'), refused: make('b', '', '0'), failed: make('b', '', '0') };
     const key = (/** @type {'served' | 'refused' | 'failed'} */ name, /** @type {string} */ words) =>
@@ -123,6 +128,7 @@ export class World {
     const { sample } = tick;
     this.sample = sample;
     this.total = tick.total;
+    this.servedShare = tick.servedShare;
     const last = this.points.at(-1);
     if (running && (last === undefined || sample.atMs > last.sample.atMs)) this.points.push(pointOf(sample));
     this.sent.push({ atMs, sent: tick.total.sent });
@@ -165,6 +171,9 @@ export class World {
     }
     say(this.busyShare, sample === undefined ? '–' : shownShare(sample.utilisation));
     say(this.waiting, sample === undefined ? '–' : shown(sample.waiting));
+    const { rides, estimates } = this.servedShare;
+    say(this.ridesServed, rides === null ? '–' : shownShare(rides));
+    say(this.estimatesServed, estimates === null ? '–' : shownShare(estimates));
     const newest = this.points.at(-1);
     say(
       this.caption,

@@ -87,6 +87,8 @@ export interface WorldTick {
   readonly sample: Sample;
   /** Since the run began. */
   readonly total: { readonly sent: number; readonly served: number; readonly refused: number; readonly failed: number };
+  /** The share of answers since the run began that served the rider, 0 to 1; null without one. Estimates give way to rides. */
+  readonly servedShare: { readonly rides: number | null; readonly estimates: number | null };
   /** Requests of this tick to draw. */
   readonly drawn: DrawnRequests;
   readonly followed: FollowedRider;

@@ -110,6 +110,7 @@ export class WorldRun {
     return {
       sample: this.sample(look),
       total: this.meter.total,
+      servedShare: { rides: this.meter.servedShareOf('rides'), estimates: this.meter.servedShareOf('fares') },
       drawn: this.drawn.take(),
       followed: followedTick(look, { ...this.followedTotal }),
     };
@@ -126,7 +127,7 @@ export class WorldRun {
   private async ask(request: RiderRequest): Promise<Answer> {
     const { atMs, phase } = this.time;
     const isFollowed = request.riderId === FOLLOWED;
-    const answered = this.meter.sent(phase, atMs);
+    const answered = this.meter.sent(phase, request.route, atMs);
     const draw = this.drawn.note(request, isFollowed, Math.round(atMs));
     if (isFollowed) this.followedTotal.sent++;
     const answer = await this.sender.send(request, 0).catch((): Answer => ({ status: 0 }));
@@ -155,6 +156,7 @@ export function idleTick({ enforced, decider, waiting, utilisation, policies, at
       decider,
     },
     total: nothing,
+    servedShare: { rides: null, estimates: null },
     drawn: { oneOf: 1, sent: [], answered: [] },
     followed: followedTick({ policies, at }, nothing),
   };

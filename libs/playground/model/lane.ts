@@ -1,5 +1,6 @@
 import { Agenda } from './agenda.js';
 import { type Algorithm, judge } from './library.js';
+import { lowHeadroom } from './settings.js';
 import { IMPATIENT_MS, MAX_TRIES, type TrafficKind } from './traffic.js';
 
 /** The decision on one request. Instants and durations are whole microseconds. */
@@ -8,6 +9,8 @@ export interface Mark {
   readonly allowed: boolean;
   /** Whether a script sent it again. */
   readonly isRetry: boolean;
+  /** Whether it has low priority. */
+  readonly isLow: boolean;
   readonly remaining: number;
   readonly resetAfter: number;
   readonly retryAfter: number;
@@ -59,6 +62,8 @@ export class Lane {
   readonly samples: Sample[] = [];
   allowed = 0;
   rejected = 0;
+  /** Whether a request of low priority has come: then the row shows its part. */
+  hasLow = false;
   private state: unknown;
   private readonly agenda = new Agenda<Task>();
   private readonly running = new Set<Held>();
@@ -115,6 +120,14 @@ export class Lane {
     return (limit - algorithm.remaining(level)) / limit;
   }
 
+  /** What requests of low priority may fill of the limit, 0 to 1, by the measure of `used`. */
+  get lowPart(): number {
+    const { algorithm } = this;
+    // A leaky bucket's headroom leaves waiting places free, and it has one place more.
+    const all = algorithm.refills ? algorithm.maxCost : algorithm.limit;
+    return (all - lowHeadroom(algorithm)) / all;
+  }
+
   /** Requests that run now, and hold a lease. */
   get held(): number {
     return this.running.size;
@@ -130,7 +143,13 @@ export class Lane {
   private send(kind: TrafficKind, now: number, tries: number): void {
     const { algorithm } = this;
     this.sample(now);
-    const found = { charge: { key: algorithm.name, algorithm, cost: 1 }, level: algorithm.read(this.state, now, 0) };
+    const isLow = kind === 'low';
+    if (isLow) this.hasLow = true;
+    const headroom = isLow ? lowHeadroom(algorithm) : 0;
+    const found = {
+      charge: { key: algorithm.name, algorithm, cost: 1, headroom },
+      level: algorithm.read(this.state, now, 0),
+    };
     const { allowed, charges } = judge([found], now);
     const { remaining, resetAfter, retryAfter, delay } = charges[0]!;
     if (allowed) this.state = algorithm.write(found.level, now, this.state);
@@ -138,6 +157,7 @@ export class Lane {
       at: now,
       allowed,
       isRetry: tries > 1,
+      isLow,
       remaining,
       resetAfter,
       retryAfter,
@@ -149,7 +169,7 @@ export class Lane {
     if (allowed) this.allowed++;
     else this.rejected++;
     if (allowed && algorithm.lease !== undefined) this.hold(mark, now);
-    if (!allowed && kind !== 'once' && tries < MAX_TRIES) {
+    if (!allowed && (kind === 'impatient' || kind === 'patient') && tries < MAX_TRIES) {
       const wait = kind === 'patient' ? retryAfter : IMPATIENT_MS * MICROSECONDS;
       this.agenda.add(now + wait, { do: 'send', kind, tries: tries + 1 });
     }

@@ -2,5 +2,6 @@
 // the library by its name, whose index also holds what needs Node.js.
 export type { Algorithm } from '../../rate-limit/src/algorithms/algorithm.js';
 export { parsePolicy } from '../../rate-limit/src/policy/parse-policy.js';
+export { headroomIn } from '../../rate-limit/src/policy/priorities/priorities.js';
 export type { Policy } from '../../rate-limit/src/policy/policy.js';
 export { judge } from '../../rate-limit/src/stores/judge.js';

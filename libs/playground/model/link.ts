@@ -21,7 +21,7 @@ const KEYS: Readonly<Record<SettingName, string>> = {
   durationMs: 'd',
   leaseMs: 'e',
 };
-const LETTERS: Readonly<Record<TrafficKind, string>> = { once: '', impatient: 'R', patient: 'P', crash: 'X' };
+const LETTERS: Readonly<Record<TrafficKind, string>> = { once: '', impatient: 'R', patient: 'P', low: 'L', crash: 'X' };
 const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as TrafficKind]));
 
 /** Equal steps: `count` events from `at` on, `step` apart. */
@@ -111,7 +111,7 @@ function written(runs: readonly Run[]): string {
   return parts.join('.');
 }
 
-const RUN = /^([RPX]?)([0-9a-z]{1,6})(?:-([0-9a-z]{1,6}))?(?:_([0-9a-z]{1,3}))?$/;
+const RUN = /^([RPLX]?)([0-9a-z]{1,6})(?:-([0-9a-z]{1,6}))?(?:_([0-9a-z]{1,3}))?$/;
 
 /** Reads as many runs as it can. */
 function readTraffic(text: string): { readonly events: readonly TrafficEvent[]; readonly problem?: string } {

@@ -2,7 +2,17 @@ import { describe, expect, it } from '@jest/globals';
 import { assert, property } from 'fast-check';
 import { anySettings } from '../../../test/support/playground.js';
 import { histories } from '../../../test/support/property-runs.js';
-import { algorithmOf, DEFAULTS, policiesOf, readSetting, readSize, SETTING_NAMES, shownSetting } from './settings.js';
+import {
+  algorithmOf,
+  decoratorOf,
+  DEFAULTS,
+  policiesOf,
+  readSetting,
+  readSize,
+  SETTING_NAMES,
+  shownSetting,
+  withClasses,
+} from './settings.js';
 
 describe('the numbers of the playground', () => {
   it('are policies that the library takes', () => {
@@ -14,6 +24,18 @@ describe('the numbers of the playground', () => {
       expect(algorithms[5]!.lease!.length).toBe(leaseMs * 1000);
     });
     assert(law, histories(0.3));
+  });
+
+  it('show the classes of requests in the decorator', () => {
+    const [policy] = policiesOf(DEFAULTS);
+    expect(decoratorOf(withClasses(policy!))).toBe(
+      "@RateLimit({ algorithm: 'token-bucket', capacity: 10, refill: 1, priorities: { high: 1, low: 0.5 } })",
+    );
+    expect(() =>
+      policiesOf({ ...DEFAULTS, atOnce: 1, limit: 1, capacity: 1 })
+        .map(withClasses)
+        .map(algorithmOf),
+    ).not.toThrow();
   });
 
   it('are read as they are shown', () => {

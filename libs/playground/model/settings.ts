@@ -1,4 +1,4 @@
-import { type Algorithm, parsePolicy, type Policy } from './library.js';
+import { type Algorithm, headroomIn, parsePolicy, type Policy } from './library.js';
 
 /** The numbers that a person can turn. Windows, durations and leases are milliseconds. */
 export interface Settings {
@@ -116,10 +116,34 @@ export function algorithmOf(policy: Policy): Algorithm {
   return parsePolicy(policy, 'playground').algorithm;
 }
 
+/** What requests of low priority may fill of a limit. A limit of 1 has nothing to keep free. */
+function lowPart(limit: number): number {
+  return limit === 1 ? 1 : 0.5;
+}
+
+/** What requests of low priority leave free of a limit. */
+export function lowHeadroom(algorithm: Algorithm): number {
+  return headroomIn(algorithm, lowPart(algorithm.limit));
+}
+
+/** The policy with the two classes of requests, for the decorator. */
+export function withClasses(policy: Policy): Policy {
+  return { ...policy, priorities: { high: 1, low: lowPart(algorithmOf(policy).limit) } };
+}
+
 /** The policy as a decorator, in the style of the documentation: `@RateLimit({ algorithm: 'token-bucket', ... })`. */
 export function decoratorOf(policy: Policy): string {
   const options = Object.entries(policy).map(
-    ([name, value]) => `${name}: ${typeof value === 'string' ? `'${value}'` : String(value)}`,
+    ([name, value]) => `${name}: ${typeof value === 'object' ? shownClasses(value as object) : shownValue(value)}`,
   );
   return `@RateLimit({ ${options.join(', ')} })`;
+}
+
+function shownClasses(classes: object): string {
+  const parts = Object.entries(classes).map(([name, part]) => `${name}: ${String(part)}`);
+  return `{ ${parts.join(', ')} }`;
+}
+
+function shownValue(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value);
 }

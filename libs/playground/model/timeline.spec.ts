@@ -6,7 +6,7 @@ import { histories } from '../../../test/support/property-runs.js';
 import { busiest } from './admitted.js';
 import type { Lane } from './lane.js';
 import type { Algorithm } from './library.js';
-import { DEFAULTS, type Settings } from './settings.js';
+import { DEFAULTS, lowHeadroom, type Settings } from './settings.js';
 import { Timeline } from './timeline.js';
 import { burst, edgeScript, EXAMPLE, IMPATIENT_MS, MAX_TRIES, type TrafficEvent } from './traffic.js';
 
@@ -38,11 +38,13 @@ function askedOfStore(algorithm: Algorithm, timeline: Timeline, to: number): unk
   let life = 0;
   const send = (kind: TrafficEvent['kind'], tries: number): void => {
     const at = clock.read();
-    const { allowed, charges } = store.consume([{ key, algorithm, cost: 1 }]);
+    const isLow = kind === 'low';
+    const headroom = isLow ? lowHeadroom(algorithm) : 0;
+    const { allowed, charges } = store.consume([{ key, algorithm, cost: 1, headroom }]);
     const { remaining, resetAfter, retryAfter, delay } = charges[0]!;
-    got.push({ at, allowed, isRetry: tries > 1, remaining, resetAfter, retryAfter, delay });
+    got.push({ at, allowed, isRetry: tries > 1, isLow, remaining, resetAfter, retryAfter, delay });
     if (allowed && algorithm.lease !== undefined) hold({ key, algorithm, cost: 1, at, resetAt: at + resetAfter });
-    if (allowed || kind === 'once' || tries === MAX_TRIES) return;
+    if (allowed || kind === 'once' || isLow || tries === MAX_TRIES) return;
     clock.timer(kind === 'patient' ? retryAfter / MICROSECONDS : IMPATIENT_MS, () => send(kind, tries + 1));
   };
   const hold = (first: Parameters<VirtualStore['refund']>[0][number]): void => {
@@ -86,6 +88,16 @@ describe('the lanes of the playground', () => {
       }
     });
     assert(law, RUNS);
+  });
+
+  it('leave half of each limit to the requests behind a burst of low priority', () => {
+    const timeline = played({ ...DEFAULTS, atOnce: 4 }, [...burst(0, 20, 'low'), ...burst(0, 20)], 0);
+    const passed = (isLow: boolean): number[] =>
+      timeline.rows.map(({ lane }) => lane.marks.filter((mark) => mark.allowed && mark.isLow === isLow).length);
+    // The request that departs from the leaky bucket takes no waiting place.
+    expect(passed(true)).toEqual([5, 6, 5, 5, 5, 2]);
+    expect(passed(false)).toEqual([5, 5, 5, 5, 5, 2]);
+    for (const { lane } of timeline.rows) expect([lane.hasLow, lane.lowPart]).toEqual([true, expect.closeTo(0.5, 1)]);
   });
 
   it('keep the promises of their algorithms in every interval', () => {

@@ -1,8 +1,8 @@
 /**
  * What a client sends. `once`: one request. `impatient`: a script that tries again soon, whatever `Retry-After` says. `patient`: a
- * script that waits as told. `crash`: no request; the process that holds the running requests dies.
+ * script that waits as told. `low`: one request of the lower class, which may fill a part of each limit. `crash`: no request; the process that holds the running requests dies.
  */
-export type TrafficKind = 'once' | 'impatient' | 'patient' | 'crash';
+export type TrafficKind = 'once' | 'impatient' | 'patient' | 'low' | 'crash';
 
 /** One moment of the traffic: whole milliseconds since the timeline's beginning. */
 export interface TrafficEvent {

@@ -7,6 +7,8 @@ import { colors } from './colors.js';
 /** A mark in pixels. */
 const SIZE = 4.6;
 const PITCH = 4.8;
+/** Dots of requests of low priority are paler. */
+const LOW_ALPHA = 0.45;
 /** More dots than these in one place lie closer together. More crosses are not drawn: a number says how many there are. */
 const MOST_UP = 10;
 const MOST_DOWN = 4;
@@ -90,11 +92,16 @@ function drawDots(context, marks, x, base, bin) {
 function drawStacks(context, all, x, base) {
   const { served, ink } = colors();
   const number = numbers(context);
-  for (const [place, { length }] of all) {
+  for (const [place, stack] of all) {
+    const { length } = stack;
     const at = x(place);
     const pitch = pitchOf(length);
     context.fillStyle = served;
-    for (let i = 0; i < length; i++) dot(context, at, base - SIZE / 2 - 0.5 - i * pitch);
+    for (const [i, { isLow }] of stack.entries()) {
+      context.globalAlpha = isLow ? LOW_ALPHA : 1;
+      dot(context, at, base - SIZE / 2 - 0.5 - i * pitch);
+    }
+    context.globalAlpha = 1;
     number(length, at, base - 3 - length * pitch, ink);
   }
 }

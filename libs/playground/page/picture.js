@@ -27,6 +27,7 @@ export function drawRow(canvas, lane, view) {
   if (isWindow) drawEdges(context, view, x, height);
   drawLevel(context, lane, view, x);
   drawLimit(context, algorithm.limit, x(view.now));
+  if (lane.hasLow) drawLowPart(context, lane.lowPart, x(view.now));
   const bottom = drawMarks(context, lane, view, x, LEVEL.bottom + 4, height);
   if (isWindow) drawBusiest(context, lane, view, x, bottom);
   drawNow(context, x(view.now), height);
@@ -136,6 +137,23 @@ function drawLimit(context, limit, end) {
   context.textAlign = 'left';
   context.fillStyle = muted;
   context.fillText(String(limit), 2, LEVEL.top + 12);
+}
+
+/**
+ * The line at which requests of low priority are rejected.
+ *
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} part of the limit
+ * @param {number} end
+ */
+function drawLowPart(context, part, end) {
+  const y = LEVEL.bottom - part * (LEVEL.bottom - LEVEL.top);
+  context.save();
+  context.lineWidth = 1;
+  context.strokeStyle = colors().muted;
+  context.setLineDash([2, 4]);
+  line(context, 0, y, end, y);
+  context.restore();
 }
 
 /**

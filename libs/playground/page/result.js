@@ -67,6 +67,8 @@ function opening({ count, kind, edge, apart = 0 }) {
   const requests = count === 1 ? '1 request.' : `${count} requests`;
   if (edge !== undefined) return `${requests} within ${(apart * 2) / 1000} s, around the edge at ${edge / 1000} s.`;
   if (kind === 'impatient') return `${requests}; rejected ones are sent again every 0.25 s.`;
+  if (kind === 'low')
+    return `${count === 1 ? '1 request' : requests} of low priority, which may fill half of each limit.`;
   if (kind === 'patient') return `${requests}; rejected ones wait for Retry-After.`;
   return count === 1 ? requests : `${requests}.`;
 }

@@ -1,5 +1,5 @@
 import { busiest } from '../model/admitted.js';
-import { decoratorOf } from '../model/settings.js';
+import { decoratorOf, withClasses } from '../model/settings.js';
 import { viewOf } from './canvas.js';
 import { byId, make, say, seconds } from './dom.js';
 import { drawAxis, drawRow } from './picture.js';
@@ -127,7 +127,7 @@ class RowView {
     this.#say('most', `${most.count}${isOver ? `, over ${limit}` : ''}`);
     if (this.#most !== undefined) say(this.#most, `Most in any ${windowMs / 1000} s`);
     this.#stats.get('most')?.toggleAttribute('data-over', isOver);
-    say(this.#code, decoratorOf(policy));
+    say(this.#code, decoratorOf(lane.hasLow ? withClasses(policy) : policy));
     const described = `${LABELS[this.#algorithm]}: ${lane.allowed} passed, ${lane.rejected} rejected, at most ${most.count} within a window.`;
     if (this.#canvas.getAttribute('aria-label') !== described) this.#canvas.setAttribute('aria-label', described);
   }

@@ -33,6 +33,7 @@ export class Traffic {
     button('edge').addEventListener('click', () => this.edge());
     button('impatient').addEventListener('click', () => this.burst('impatient'));
     button('patient').addEventListener('click', () => this.burst('patient'));
+    button('low').addEventListener('click', () => this.burst('low'));
     this.#wireHold(button('hold'));
   }
 

@@ -10,6 +10,7 @@ const route = (name: RouteFigures['route']): RouteFigures => ({
   perSecond: 1234,
   rejectedPerSecond: 1000,
   failureRate: 0.1,
+  servedRate: 0.4,
 });
 
 /** Figures for tests: those of a surge with limits, on a quiet machine, but for `some`. */

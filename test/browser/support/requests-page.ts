@@ -117,6 +117,7 @@ export class RequestsPage implements AsyncDisposable {
     const tick: WorldTick = {
       sample: { atMs, ...rates, enforced, decider: enforced ? 'redis' : 'none' },
       total,
+      servedShare: { rides: null, estimates: null },
       drawn: { oneOf, sent, answered },
       followed: { id: 'rider-7', policies: [], at: 0, total },
     };

@@ -1,5 +1,5 @@
 import type { Decided } from '../history.js';
-import { policyOf, type PolicyName, POLICIES, SHARE } from '../policies.js';
+import { headroomOf, policyOf, type PolicyName, POLICIES, SHARE } from '../policies.js';
 import { decidedAt, epochOf } from '../times.js';
 import { type Failure, faultsAround, isExcused, type Run, type Verdict } from './check.js';
 
@@ -104,7 +104,8 @@ function beyondTextbook(policy: PolicyName, admissions: Admission[], share: numb
     .toSorted((a, b) => a.at - b.at)
     .filter(({ at, decided: { request } }) => {
       let allowed = true;
-      for (let i = 0; i < request.cost; i++) allowed = textbook.ask(at).allowed && allowed;
+      const headroom = headroomOf(policy, request.priority, share);
+      for (let i = 0; i < request.cost; i++) allowed = textbook.ask(at, 1, headroom).allowed && allowed;
       return !allowed;
     });
 }

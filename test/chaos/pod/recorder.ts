@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { openSync, writeSync } from 'node:fs';
 import type { DecisionEvent } from 'nestjs-floodgate';
+import type { Class } from '../policies.js';
 import { now, type Span } from '../clock.js';
 
 /** A request, as its sender described it. */
@@ -11,11 +12,13 @@ export interface Asked {
   readonly user: string;
   readonly address: string;
   readonly cost: number;
+  /** The class of a direct call; default the first one. */
+  readonly priority?: Class | undefined;
 }
 
 /** A line of a pod's history: its kind, its time (`now()`), and more. */
 export type Line =
-  | readonly ['asked', number, string, string, string, string, number]
+  | readonly ['asked', number, string, string, string, string, number, Class | null]
   | readonly [
       'decided',
       at: number,
@@ -50,8 +53,8 @@ export class Recorder {
     this.file = openSync(path, 'a');
   }
 
-  asked({ id, what, user, address, cost }: Asked): void {
-    this.add(['asked', now(), id, what, user, address, cost]);
+  asked({ id, what, user, address, cost, priority }: Asked): void {
+    this.add(['asked', now(), id, what, user, address, cost, priority ?? null]);
     this.flush(); // before the request reaches Redis, so that a SIGKILL cannot hide a charge
   }
 

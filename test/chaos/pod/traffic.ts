@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Identity, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
 import type { Random } from '../../support/random.js';
 import { now } from '../clock.js';
-import { DIRECT, type PolicyName, RIDERS } from '../policies.js';
+import { type Class, DIRECT, hasClasses, type PolicyName, RIDERS } from '../policies.js';
 import { asking, type Recorder } from './recorder.js';
 
 const PAUSE_MS = 130;
@@ -47,7 +47,8 @@ export class DirectTraffic {
     const once = !policies.includes('rider') && random(3) > 0;
     const identity = once ? { kind: 'api-key', value: id } : { kind: 'user', value: RIDERS[random(RIDERS.length)]! };
     if (once) policies.push('once');
-    void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost });
+    const priority: Class | undefined = policies.some(hasClasses) && random(2) === 0 ? 'second' : undefined;
+    void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost, priority });
   }
 }
 
@@ -56,15 +57,16 @@ interface Question {
   readonly policies: readonly PolicyName[];
   readonly identity: Identity;
   readonly cost: number;
+  readonly priority: Class | undefined;
 }
 
 async function ask(limiter: RateLimiter, recorder: Recorder, question: Question): Promise<void> {
-  const { id, policies, identity, cost } = question;
-  const asked = { id, what: policies.join(), user: String(identity.value), address: '', cost };
+  const { id, policies, identity, cost, priority } = question;
+  const asked = { id, what: policies.join(), user: String(identity.value), address: '', cost, priority };
   recorder.asked(asked);
   const since = now();
   try {
-    await asking.run(asked, () => limiter.consume(policies, identity, { cost }));
+    await asking.run(asked, () => limiter.consume(policies, identity, { cost, ...(priority && { priority }) }));
   } catch (error) {
     if (!(error instanceof LimiterUnavailableError)) recorder.wrong(`consume failed: ${String(error)}`);
   }

@@ -1,7 +1,7 @@
 import { type Run, runOf } from '../checks/check.js';
 import type { Decided, ProcessHistory, Request } from '../history.js';
 import type { FaultKind } from '../plan.js';
-import { LEDGER_LIMIT, type PolicyName } from '../policies.js';
+import { type Class, LEDGER_LIMIT, type PolicyName } from '../policies.js';
 import type { Injury } from '../run/perform.js';
 
 /** The evidence of an invented run: two pods, a wall clock a million seconds ahead, and the events that a test adds. */
@@ -57,9 +57,14 @@ export class Evidence {
   decided(
     policies: readonly PolicyName[],
     at: number,
-    given: Partial<Decided> & { readonly pod?: number; readonly cost?: number; readonly charges?: number } = {},
+    given: Partial<Decided> & {
+      readonly pod?: number;
+      readonly cost?: number;
+      readonly charges?: number;
+      readonly priority?: Class;
+    } = {},
   ): Request {
-    const { pod = 0, cost = 1, charges, ...rest } = given;
+    const { pod = 0, cost = 1, charges, priority, ...rest } = given;
     const process = this.process(pod);
     const request: Request = {
       id: `request-${this.count++}`,
@@ -68,6 +73,7 @@ export class Evidence {
       user: 'ada',
       address: '127.0.0.2',
       cost,
+      priority,
     };
     const decided: Decided = {
       request,

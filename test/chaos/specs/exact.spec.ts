@@ -40,6 +40,17 @@ it('counts a request of cost n as n requests', () => {
   expect(over(evidence).shared).toBe(1);
 });
 
+it('counts an admission of a lower class that leaves too little free', () => {
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT / 2 - 1);
+  evidence.decided(['window'], 10_100, { priority: 'second' });
+  expect(over(evidence).shared).toBe(0);
+  evidence.decided(['window'], 10_101, { priority: 'second' });
+  expect(over(evidence)).toMatchObject({ shared: 1, failures: [expect.stringContaining('beyond its limit')] });
+  evidence.decided(['window'], 10_102, { priority: 'first' });
+  expect(over(evidence).shared).toBe(1);
+});
+
 it('expects a new limit only after lost keys', () => {
   const lost = (at: number): Turn => ({ kind: 'keys lost', from: at, to: at + 1, aheadMs: 0 });
   const evidence = new Evidence();

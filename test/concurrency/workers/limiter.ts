@@ -12,9 +12,13 @@ interface Hammer {
   readonly forMs: number;
   /** The number of requests under way at any time. */
   readonly inFlight: number;
+  /** The class of the requests, of a policy with priorities. */
+  readonly priority?: string;
+  /** How long each of the requests under way pauses before the next one; default not at all. */
+  readonly pauseMs?: number;
 }
 
-interface Count extends Omit<Hammer, 'policy'> {
+interface Count extends Omit<Hammer, 'policy' | 'priority' | 'pauseMs'> {
   /** The run continues until it has this many answers. */
   readonly atLeast?: number;
   readonly policies: readonly Policy[];
@@ -64,17 +68,44 @@ export const procedures = {
   },
 
   /** Sends requests like `hammer`, and measures the latency of each answer in milliseconds. */
-  async hammerTimed({ policy, forMs, inFlight }: Hammer): Promise<{ history: Float64Array; answers: Float64Array }> {
+  async hammerTimed({
+    policy,
+    forMs,
+    inFlight,
+    priority,
+    pauseMs,
+  }: Hammer): Promise<{ history: Float64Array; answers: Float64Array }> {
     const recorder = new Recorder();
     const answers: number[] = [];
+    const options = priority === undefined ? undefined : { priority };
     const until = performance.now() + forMs;
     await inParallel(inFlight, async () => {
       for (let since = performance.now(); since < until; since = performance.now()) {
-        recorder.add(await limiter.consume(policy, USERS[0]!));
+        recorder.add(await limiter.consume(policy, USERS[0]!, options));
         answers.push(performance.now() - since);
+        if (pauseMs !== undefined) await sleep(pauseMs);
       }
     });
     return { history: recorder.take(), answers: Float64Array.from(answers) };
+  },
+
+  /** Takes leases of one user as fast as it can, and holds each for some milliseconds. Returns when each was held, in milliseconds. */
+  async hold({ policy, forMs, inFlight, priority }: Hammer): Promise<Float64Array> {
+    const held: number[] = [];
+    const until = performance.now() + forMs;
+    await inParallel(inFlight, async (index) => {
+      for (let i = 0; performance.now() < until; i++) {
+        const lease = await limiter.acquire(policy, USERS[0]!, { priority: priority! });
+        if (!lease.allowed) {
+          await sleep(1);
+          continue;
+        }
+        await sleep((i * 7 + index * 3) % 20);
+        held.push(lease.decision.decidedAtMs, Date.now());
+        lease.release();
+      }
+    });
+    return Float64Array.from(held);
   },
 
   /** Sends requests like `hammer`, with two policies in either order. Counts failures instead of rejecting. */

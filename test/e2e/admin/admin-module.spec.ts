@@ -88,7 +88,7 @@ describe.each(PLATFORMS)('OpenAPI over %s', (platform) => {
     expect(described).toEqual([
       ['get /admin/limits/table', '', 'limited', '200,400,503'],
       ['get /admin/limits/top-rejected', '', '', '200,400,503'],
-      ['post /admin/limits/explain', 'identity,route,plan,timeZone', '', '200,400,404,503'],
+      ['post /admin/limits/explain', 'identity,route,plan,timeZone,priority', '', '200,400,404,503'],
       ['post /admin/limits/reset', 'identity,route,policy', '', '200,400,404,503'],
       ['get /admin/limits/overrides', '', 'cursor,limit', '200,400,503'],
       [

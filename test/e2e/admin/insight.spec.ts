@@ -41,6 +41,8 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
       level: { limit: 3, used: 3, remaining: 0, resetAfterMs: next - START },
       plan: null,
       timeZone: null,
+      priority: null,
+      insteadOf: null,
       override: null,
       block: null,
       decidedBy: 'store',

@@ -118,6 +118,7 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
         cost: 3,
         skipIf: 0,
         timeZone: 0,
+        priority: 0,
         countIf: 0,
         settle: 0,
         problem: 0,

@@ -128,6 +128,26 @@ describe.each(PLATFORMS)('over %s, priorities', (platform) => {
     );
   });
 
+  it('say at boot once that a function says the class, whatever the number of routes', async () => {
+    @Controller()
+    class Two {
+      @Get('one')
+      @RateLimit(OF_QUERY)
+      one(): void {}
+
+      @Get('other')
+      @RateLimit(OF_QUERY)
+      other(): void {}
+    }
+    await using app = await limited(platform, Two, { store: new StillStore() });
+    const said = app.logs.of('log').filter((line) => line.includes('counts requests'));
+    expect(said).toEqual([
+      expect.stringContaining(
+        "Two.one: policy 'matching' counts requests in the class that its function says, by default 'rides'",
+      ),
+    ]);
+  });
+
   it('stop the boot with a store that would give the reserve away', async () => {
     const store: RateLimitStore = { supports: ['shadow'], consume: () => new MemoryStore().consume([]), reset() {} };
     await expect(limited(platform, Rides, { store })).rejects.toThrow(

@@ -110,6 +110,23 @@ class Bound {
   no(): void {}
 }
 
+const SHARED = { ...ONE, name: 'shared', capacity: 10, priorities: { rides: 1, estimates: 0.5 } } as const;
+
+@Controller('shared')
+class Shared {
+  @Get('ride')
+  @RateLimit(SHARED)
+  ride(): void {}
+
+  @Get('estimate')
+  @RateLimit({ ...SHARED, priority: 'estimates' })
+  estimate(): void {}
+
+  @Get('either')
+  @RateLimit({ ...SHARED, priority: () => 'rides' })
+  either(): void {}
+}
+
 interface Described {
   readonly description: string;
   readonly headers: Record<string, unknown>;
@@ -132,6 +149,20 @@ interface Shape {
 }
 
 describe.each(PLATFORMS)('over %s, documentRateLimits', (platform) => {
+  it('says what the class of a request may fill of the limit', async () => {
+    const { app, document } = await documented({ controllers: [Shared] });
+    await using _ = app;
+    const said = (path: string): string => document.paths[`/shared/${path}`]!['get']!.responses['429']!.description;
+    const opening = 'Too many requests: a rate limit rejects the request. Under';
+    expect(said('ride')).toBe(`${opening} 'shared' the request has the class 'rides', which may fill 1 of the limit.`);
+    expect(said('estimate')).toBe(
+      `${opening} 'shared' the request has the class 'estimates', which may fill 0.5 of the limit.`,
+    );
+    expect(said('either')).toBe(
+      `${opening} 'shared' the class of the request says what it may fill of the limit: 'rides' 1, 'estimates' 0.5.`,
+    );
+  });
+
   async function documented(shape: Shape): Promise<{ app: HttpApp; document: Document }> {
     const { controllers, options = {}, configure, imports = [], openapi = '3.0.0', ignoreGlobalPrefix = false } = shape;
     const limits = RateLimitModule.forRoot({ store: new StillStore(), identity: FROM_HEADERS, ...options });

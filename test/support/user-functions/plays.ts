@@ -225,6 +225,14 @@ export const PLAYS: Readonly<Record<UserFunctionName, Play>> = {
     works: '200 429 Tokyo',
     fails: '200 429 UTC',
   },
+  priority: {
+    right: () => 'first',
+    run: (priority, platform) =>
+      statuses(platform, 3, { defaults: [limitOf(2, { priorities: { first: 1, second: 0.5 }, priority })] }),
+    works: '200 200 429',
+    fails: '200 429 429',
+    nonsense: '500 500 500',
+  },
   countIf: { right: () => false, run: refundPlay('countIf'), works: '200 refunded', fails: '200 charged' },
   settle: { right: () => 0, run: refundPlay('settle'), works: '200 refunded', fails: '200 charged' },
   resolve: {

@@ -38,6 +38,13 @@ export const USER_FUNCTIONS = {
   cost: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request costs 1', nonsense: ERROR },
   skipIf: { of: 'a policy', request: 0, promise: 'yes', fails: COUNTED },
   timeZone: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request counts in UTC' },
+  priority: {
+    of: 'a policy',
+    request: 0,
+    promise: 'yes',
+    fails: 'the request has the last class of `priorities`',
+    nonsense: 'undefined and null: the first class; else a logged 500, and nothing is charged',
+  },
   countIf: { of: 'a policy', promise: 'yes', fails: STAYS },
   settle: { of: 'a policy', promise: 'yes', fails: STAYS },
   resolve: {

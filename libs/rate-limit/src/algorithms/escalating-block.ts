@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { isWhole } from './algorithm.js';
 import type { AnyBlockAlgorithm, Block, BlockLevel } from './block.js';
 import type { Footprint } from './capabilities/footprint.js';
@@ -21,10 +20,10 @@ export interface EscalatingBlockLevel extends BlockLevel {
 }
 
 const OPEN: EscalatingBlockLevel = { left: 0, count: 0, step: 0, memory: 0 };
+/** The characters of a digest in keys: 64 bits to the base of 36. */
+const DIGEST_LENGTH = 13;
 /** Its state has two numbers more than that of a block. */
 const FOOTPRINT: Footprint<Block> = { bytesPerCost: 0, sizeOf: () => 96 };
-/** Characters of the digest in keys: 96 bits. */
-const DIGEST_LENGTH = 16;
 
 /**
  * Counts the rejections of a policy, and blocks an identity after `after` of them, longer each time it comes back: the twin of
@@ -54,7 +53,7 @@ export class EscalatingBlockAlgorithm implements AnyBlockAlgorithm {
   ) {
     const longest = durations.at(-1)!;
     this.longest = longest;
-    this.rate = `${after}@${createHash('sha256').update(durations.join()).digest('base64url').slice(0, DIGEST_LENGTH)}`;
+    this.rate = `${after}@${digestOf(durations.join())}`;
     this.wire = {
       program: 'escalating-block',
       numbers: [after, ...durations],
@@ -148,4 +147,16 @@ export class EscalatingBlockAlgorithm implements AnyBlockAlgorithm {
 /** Only a clock that stepped back makes the time until an instant longer than `longest`. */
 function rebased(left: number, longest: number, maxSkew: number): number {
   return left > longest + maxSkew ? longest : left;
+}
+
+/**
+ * 64 bits of a text, which an application writes itself: no client chooses it. By hand, because a browser loads this file, too, and
+ * has no `node:crypto`. Source: FNV-1a, Fowler, Noll and Vo (RFC 9923).
+ */
+function digestOf(text: string): string {
+  let hash = 0xcbf29ce484222325n;
+  for (let i = 0; i < text.length; i++) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n);
+  }
+  return hash.toString(36).padStart(DIGEST_LENGTH, '0');
 }

@@ -48,16 +48,18 @@ const COUNT = { type: 'integer', minimum: 0 };
  *
  * @param policies the names of the policies that may reject it
  * @param schema of its body
+ * @param classes sentences that say what the class of a request may fill of a policy's limit
  */
 export function rejectionResponse(
   status: RejectionStatus,
   policies: readonly string[],
   { headers, problem }: AnswerSettings,
   schema: Schema,
+  classes: readonly string[] = [],
 ): ResponseObject {
   const { description } = REJECTIONS[status];
   return {
-    description,
+    description: status === 429 && classes.length > 0 ? `${description}. ${classes.join(' ')}` : description,
     headers: {
       ...(status === 429 ? decisionHeaders(headers, policies) : {}),
       ...(status === 401 || status === 403 ? {} : RETRY_AFTER),

@@ -142,7 +142,7 @@ export interface CommonPolicyOptions<Context = never> {
   /**
    * Classes of requests, the most important one first, and the part of the limit that each may fill: above 0, at most 1, not
    * rising, the first one 1. 1 to 16 classes; default none. A request of a class passes only while it leaves the rest of the limit free
-   * for the classes above it. A part is rounded down to whole units. Not with `prefetch` or `shards`.
+   * for the classes above it. A part is rounded down to whole units. Not with `prefetch`, `shards` or `blockFor`.
    *
    * Source: the reserve for critical requests in Stripe, "Scaling your API with rate limiters" (2017).
    *

@@ -118,6 +118,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** Whether a request has no address because its client has gone. */
   readonly hasGone = goneClients(this.connections);
   private readonly unknownContexts = new Set<string>();
+  private readonly saidPriorities = new Set<unknown>();
 
   private constructor(
     readonly options: CheckedOptions,
@@ -388,9 +389,18 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const { name, algorithm, priority, priorityOf, headroom } = policy;
     if (priority === undefined) return;
     const { limit } = algorithm;
-    const text = priorityOf === undefined ? shown(priority) : `its function says, by default ${shown(priority)}`;
+    if (priorityOf === undefined) {
+      const part = `${limit - headroom} of ${limit}`;
+      this.logger.log(
+        `${where}: policy '${name}' counts requests in the class ${shown(priority)}, which may fill ${part}`,
+      );
+      return;
+    }
+    // Once for all routes that name the policy.
+    if (this.saidPriorities.has(priorityOf)) return;
+    this.saidPriorities.add(priorityOf);
     this.logger.log(
-      `${where}: policy '${name}' counts requests in the class ${text}, which may fill ${limit - headroom} of ${limit}`,
+      `${where}: policy '${name}' counts requests in the class that its function says, by default ${shown(priority)}`,
     );
   }
 

@@ -36,7 +36,11 @@ interface Operation {
 }
 
 /** The rejections of an operation, each with the names of the policies that may reject. */
-type Rejections = Map<RejectionStatus, Set<string>>;
+interface Rejections {
+  readonly policies: Map<RejectionStatus, Set<string>>;
+  /** What the priorities of these policies leave to the operation. */
+  readonly classes: Set<string>;
+}
 
 /**
  * Adds the answers of the rate limit to an OpenAPI document: the 429 with its body and headers on exactly the operations that
@@ -62,10 +66,11 @@ export function documentRateLimits<Document extends OpenApiDocument>(
   const rejections = rejectionsByOperation(document, app, runtime);
   const schemas = new Schemas(document, settings);
   for (const [key, operation] of operationsOf(document)) {
-    for (const [status, policies] of rejections.get(key) ?? []) {
+    const { policies: all = [], classes = [] } = rejections.get(key) ?? {};
+    for (const [status, policies] of all) {
       const known = operation.responses?.[status];
       if (known?.$ref !== undefined) continue;
-      const ours = rejectionResponse(status, [...policies], settings, schemas.of(status));
+      const ours = rejectionResponse(status, [...policies], settings, schemas.of(status), [...classes]);
       const both = { ...ours, ...known, headers: { ...ours.headers, ...known?.headers } };
       operation.responses = { ...operation.responses, [status]: both };
     }
@@ -122,11 +127,11 @@ function rejectionsByOperation(
     const isListed = runtime.options.blockList !== undefined && (isLimitable || runtime.middleware !== undefined);
     for (const key of keysOf(handler, withPrefix)) {
       let rejections = found.get(key);
-      if (rejections === undefined) found.set(key, (rejections = new Map()));
+      if (rejections === undefined) found.set(key, (rejections = { policies: new Map(), classes: new Set() }));
       // Limited or not.
-      if (isListed) rejections.set(403, new Set());
+      if (isListed) rejections.policies.set(403, new Set());
       if (isLimitable && runtime.shedding?.canShed(handler.controller, handler.handler, guarded) === true) {
-        rejections.set(503, new Set());
+        rejections.policies.set(503, new Set());
       }
       for (const route of [runtime.middleware, guarded]) {
         if (route !== undefined) addRejections(rejections, route, runtime.options);
@@ -153,10 +158,10 @@ interface Defaults {
   readonly onMissingIdentity: OnMissingIdentity;
 }
 
-function addRejections(rejections: Rejections, { staticPolicies }: Route, defaults: Defaults): void {
+function addRejections({ policies: all, classes }: Rejections, { staticPolicies }: Route, defaults: Defaults): void {
   const add = (status: RejectionStatus, names: readonly string[]): void => {
-    const known = rejections.get(status);
-    if (known === undefined) rejections.set(status, new Set(names));
+    const known = all.get(status);
+    if (known === undefined) all.set(status, new Set(names));
     else for (const name of names) known.add(name);
   };
   const policies: readonly Partial<BoundPolicy>[] = staticPolicies?.filter(({ shadow }) => !shadow) ?? [{}];
@@ -170,9 +175,21 @@ function addRejections(rejections: Rejections, { staticPolicies }: Route, defaul
     ({ onMissingIdentity, by }) =>
       (onMissingIdentity ?? defaults.onMissingIdentity) === 'refuse' && !ALWAYS_FOUND.includes(by),
   );
+  for (const policy of policies) if (policy.priorities !== undefined) classes.add(classOf(policy));
   add(429, names(policies));
   if (unavailable.length > 0) add(503, names(unavailable));
   if (unidentified.length > 0) add(401, names(unidentified));
+}
+
+/** What the class of an operation's requests may fill of a policy's limit. */
+function classOf({ name, priorities, priority, priorityOf }: Partial<BoundPolicy>): string {
+  const parts = [...(priorities ?? [])];
+  if (priorityOf === undefined) {
+    const part = parts.find(([one]) => one === priority)?.[1];
+    return `Under '${name}' the request has the class '${priority}', which may fill ${part} of the limit.`;
+  }
+  const each = parts.map(([one, part]) => `'${one}' ${part}`).join(', ');
+  return `Under '${name}' the class of the request says what it may fill of the limit: ${each}.`;
 }
 
 /** Every request has an address. */

@@ -63,6 +63,7 @@ describe('priorities', () => {
       "cost 6 never fits the part of the class 'background', which is 5 of 10",
     ],
     ['shards', { by: 'global', shards: 2 }, 'priorities do not go with shards'],
+    ['a block', { blockFor: '10m' }, 'priorities do not go with blockFor: rejections of a lower class'],
     ['a plan whose part is below one unit', { plans: { tiny: { limit: 1 } } }, 'here, plans.tiny'],
   ])('refuse %s', (_, more, message) => {
     expect(() => parse(more)).toThrow(message);

@@ -113,7 +113,9 @@ export function unknownClass(name: unknown, policy: string, priorities: Prioriti
  */
 export function readPriority<Context>(
   given: { readonly priorities: unknown; readonly priority: unknown },
-  policy: Pick<ParsedPolicy<Context>, 'algorithm' | 'cost' | 'prefetch' | 'shards'> & { readonly name: string },
+  policy: Pick<ParsedPolicy<Context>, 'algorithm' | 'cost' | 'prefetch' | 'shards' | 'block'> & {
+    readonly name: string;
+  },
   fail: (problem: string) => never,
 ): PolicyPriority<Context> {
   const { algorithm, name, cost } = policy;
@@ -128,6 +130,11 @@ export function readPriority<Context>(
   }
   if (policy.shards > 1) {
     fail(`priorities do not go with shards: a class that fills its part of one shard says nothing of the others`);
+  }
+  if (policy.block !== undefined) {
+    fail(
+      `priorities do not go with blockFor: rejections of a lower class, which gives way, would block the higher ones`,
+    );
   }
   const priorities: Priorities = new Map(Object.entries(given.priorities as Readonly<Record<string, number>>));
   for (const [one, part] of priorities) {

@@ -3,6 +3,7 @@ import { shown } from '../../util/config-error.js';
 import { BLOCKS } from './blocks.js';
 import { CONCURRENT_REQUESTS } from './concurrency.js';
 import { EVERY_ALGORITHM } from './every-algorithm.js';
+import { HEADROOM } from './headroom.js';
 import { type Law, type Laws, lawsOf } from './laws.js';
 import { LEASES } from './leases.js';
 import { REFUNDS } from './refunds.js';
@@ -53,6 +54,7 @@ const SUITE: Readonly<Record<string, Laws>> = {
   settlements: SETTLEMENTS,
   leases: LEASES,
   blocks: BLOCKS,
+  headroom: HEADROOM,
 };
 
 /**

@@ -2,6 +2,7 @@ import type { Algorithm } from '../../algorithms/algorithm.js';
 import type { AnyBlockAlgorithm } from '../../algorithms/block.js';
 import { type ChargeReceipt, receiptsOf } from '../../stores/receipt.js';
 import type { Charge, ChargeVerdict, Clock, RateLimitStore, Verdict } from '../../stores/store.js';
+import { traitsOf } from '../../stores/traits.js';
 import { ORIGIN } from './instants.js';
 import { expectFields } from './same.js';
 
@@ -19,8 +20,8 @@ export interface StoreSettings {
 /** Opens a new, empty store. */
 export type OpenStore = (settings: StoreSettings) => RateLimitStore | Promise<RateLimitStore>;
 
-/** A charge of a case: an algorithm, a cost, and a key; default `'key'`. */
-export type Asked = readonly [algorithm: Algorithm, cost: number, key?: string];
+/** A charge of a case: an algorithm, a cost, a key (default `'key'`), and a headroom (default 0). */
+export type Asked = readonly [algorithm: Algorithm, cost: number, key?: string, headroom?: number];
 
 /** The module's default prefix: the server under test may allow only these keys. */
 const KEY_PREFIX = 'rl:';
@@ -51,6 +52,11 @@ export class Timeline {
 
   async reset(...keys: string[]): Promise<void> {
     await this.store.reset(keys.map((key) => KEY_PREFIX + key));
+  }
+
+  /** Whether the store leaves the headroom of charges free: it may not know it. */
+  get leavesHeadroom(): boolean {
+    return traitsOf(this.store).headroom;
   }
 
   /** Whether the store refunds: it may leave the method out. */
@@ -114,6 +120,7 @@ export class Timeline {
   }
 }
 
-function chargeOf([algorithm, cost, key = 'key']: Asked): Charge {
-  return { key: KEY_PREFIX + key, algorithm, cost };
+function chargeOf([algorithm, cost, key = 'key', headroom]: Asked): Charge {
+  const charge = { key: KEY_PREFIX + key, algorithm, cost };
+  return headroom === undefined ? charge : { ...charge, headroom };
 }

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Policy } from 'nestjs-floodgate';
+import { perSecond } from '../../libs/textbook/arithmetic.js';
+import { costByWindow, mostWithin, worstExcess } from '../../libs/textbook/bounds.js';
+import type { Textbook } from '../../libs/textbook/textbook.js';
+import { algorithmOf } from '../support/algorithm-of.js';
+import { Processes } from '../support/processes/processes.js';
+import { RedisServer } from '../support/redis-server.js';
+import { textbookOf } from '../support/textbook-of.js';
+import { parse, type Seen } from './support/history.js';
+import type { procedures } from './workers/limiter.js';
+
+const CLASSES = { rides: 1, searches: 0.8, estimates: 0.5 };
+type Class = keyof typeof CLASSES;
+const NAMES = Object.keys(CLASSES) as Class[];
+
+/** What the processes send: few rides all the time, more searches for half of it, and estimates as fast as they can. */
+const SENDERS: readonly {
+  readonly priority: Class;
+  readonly inFlight: number;
+  readonly forMs: number;
+  readonly pauseMs?: number;
+}[] = [
+  { priority: 'rides', inFlight: 1, pauseMs: 10, forMs: 2000 },
+  { priority: 'rides', inFlight: 1, pauseMs: 10, forMs: 2000 },
+  { priority: 'searches', inFlight: 2, forMs: 1000 },
+  { priority: 'searches', inFlight: 4, forMs: 1000 },
+  { priority: 'estimates', inFlight: 1, forMs: 2000 },
+  { priority: 'estimates', inFlight: 2, forMs: 2000 },
+  { priority: 'estimates', inFlight: 4, forMs: 2000 },
+  { priority: 'estimates', inFlight: 8, forMs: 2000 },
+];
+
+/** A decision on a request of a class. */
+interface Decided extends Seen {
+  readonly priority: Class;
+  /** What the class leaves free. */
+  readonly headroom: number;
+}
+
+let server: RedisServer;
+let processes: Processes<typeof procedures>;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), SENDERS.length);
+  await processes.all('connect', () => server.url);
+}, 60_000);
+
+afterAll(async () => {
+  await processes?.stop();
+  await server?.stop();
+});
+
+/** What the class may fill of a limit. */
+function partOf(priority: Class, limit: number): number {
+  return Math.floor(limit * CLASSES[priority]);
+}
+
+async function history(policy: Policy): Promise<Decided[]> {
+  const { limit } = algorithmOf(policy);
+  const numbers = await processes.all('hammer', (i) => ({ policy, ...SENDERS[i]! }));
+  return numbers
+    .flatMap((one, i) => {
+      const { priority } = SENDERS[i]!;
+      const headroom = limit - partOf(priority, limit);
+      return parse(one).map((seen) => ({ ...seen, priority, headroom }));
+    })
+    .toSorted(byTurn);
+}
+
+/** At one microsecond the level only rises: what was admitted there came before what was rejected, the most left first. */
+function byTurn(a: Decided, b: Decided): number {
+  const left = (one: Decided): number => one.remaining + one.headroom;
+  return a.at - b.at || Number(b.allowed) - Number(a.allowed) || left(b) - left(a) || a.delay - b.delay;
+}
+
+function firstUnlike(decided: readonly Decided[], textbook: Textbook): unknown {
+  for (const [index, { at, allowed, delay, headroom, priority }] of decided.entries()) {
+    const expected = textbook.ask(at, 1, headroom);
+    if (expected.allowed !== allowed || expected.delay !== delay)
+      return { index, priority, at, allowed, delay, expected };
+  }
+  return undefined;
+}
+
+/** The admissions of a class and of all lower ones. */
+function upTo(priority: Class, decided: readonly Decided[]): Decided[] {
+  const lower = new Set(NAMES.slice(NAMES.indexOf(priority)));
+  return decided.filter((one) => one.allowed && lower.has(one.priority));
+}
+
+const POLICIES: readonly (readonly [
+  promise: string,
+  policy: Policy,
+  isWithin: (admissions: readonly Decided[], part: number) => void,
+])[] = [
+  [
+    'part of capacity + refill x t of a token bucket',
+    { algorithm: 'token-bucket', capacity: 600, refill: 600 },
+    (admissions, part) => expect(worstExcess(admissions, part, perSecond(600n))).toBeLessThanOrEqual(0),
+  ],
+  [
+    'part of the places of a leaky bucket, and drain x t',
+    { algorithm: 'leaky-bucket', capacity: 600, drain: 600 },
+    (admissions, part) => expect(worstExcess(admissions, part + 1, perSecond(600n))).toBeLessThanOrEqual(0),
+  ],
+  [
+    'part in every window of a fixed window',
+    { algorithm: 'fixed-window', limit: 200, window: 250 },
+    (admissions, part) => expect(Math.max(...costByWindow(admissions, 250_000).values())).toBeLessThanOrEqual(part),
+  ],
+  [
+    'part in every window-long interval of a log',
+    { algorithm: 'sliding-window-log', limit: 200, window: 300 },
+    (admissions, part) => expect(mostWithin(admissions, 300_000)).toBeLessThanOrEqual(part),
+  ],
+  [
+    'part in every window of a sliding window counter, and twice less 1 in any interval',
+    { algorithm: 'sliding-window-counter', limit: 200, window: 250 },
+    (admissions, part) => {
+      expect(Math.max(...costByWindow(admissions, 250_000).values())).toBeLessThanOrEqual(part);
+      expect(mostWithin(admissions, 250_000)).toBeLessThanOrEqual(2 * part - 1);
+    },
+  ],
+];
+
+describe('processes of three classes on one key admit of each class and all lower ones at most', () => {
+  it.each(POLICIES)(
+    'their %s',
+    async (_, numbers, isWithin) => {
+      const policy = { ...numbers, name: numbers.algorithm, priorities: CLASSES } as Policy;
+      const algorithm = algorithmOf(policy);
+      const decided = await history(policy);
+
+      // Exact: nothing passes that the textbook rejects, and nothing is rejected that it lets pass.
+      expect(firstUnlike(decided, textbookOf(algorithm))).toBeUndefined();
+      for (const priority of NAMES) isWithin(upTo(priority, decided), partOf(priority, algorithm.limit));
+
+      // The processes competed: the lower classes gave way, and no ride did.
+      for (const priority of ['searches', 'estimates']) {
+        const own = decided.filter((one) => one.priority === priority);
+        expect(own.some(({ allowed }) => allowed)).toBe(true);
+        expect(own.some(({ allowed }) => !allowed)).toBe(true);
+      }
+      const rides = decided.filter(({ priority }) => priority === 'rides');
+      expect(rides.length).toBeGreaterThan(20);
+      expect(rides.filter(({ allowed }) => !allowed)).toEqual([]);
+    },
+    30_000,
+  );
+
+  it('their part of the places of a concurrency', async () => {
+    const policy: Policy = { name: 'places', algorithm: 'concurrency', limit: 10, lease: '10s', priorities: CLASSES };
+    const held = await processes.all('hold', (i) => ({ policy, ...SENDERS[i]! }));
+    // A lease is held for at least this time: it is released after its end was noted.
+    const ends = held.flatMap((numbers, i) => {
+      const { priority } = SENDERS[i]!;
+      return Array.from(numbers, (at, k) => ({ at, by: k % 2 === 0 ? 1 : -1, priority }));
+    });
+    const most = (priority: Class): number => {
+      const lower = new Set(NAMES.slice(NAMES.indexOf(priority)));
+      let [now, peak] = [0, 0];
+      for (const { by } of ends
+        .filter((one) => lower.has(one.priority))
+        .toSorted((a, b) => a.at - b.at || a.by - b.by)) {
+        now += by;
+        peak = Math.max(peak, now);
+      }
+      return peak;
+    };
+    for (const priority of NAMES) expect(most(priority)).toBeLessThanOrEqual(partOf(priority, 10));
+    // They competed for the places.
+    expect(most('estimates')).toBeGreaterThan(2);
+    expect(most('rides')).toBeGreaterThan(5);
+  }, 30_000);
+});
