@@ -47,7 +47,7 @@ export class ElseLayer implements Decider {
       if (full.length === 0) return before === undefined ? verdict : this.told(charges, asked, verdict, before);
       const soonest = withSoonest(before, full, asked, verdict);
       return andThen(allOf(full.map((i) => asked[i]!.instead!(asked[i]!))), (links) => {
-        const next = [...asked];
+        const next = asked.map((charge, i) => (hasCounted(charge, verdict.charges[i]!) ? uncounting(charge) : charge));
         for (const [n, i] of full.entries()) next[i] = links[n]!;
         return this.ask(charges, execution, next, soonest);
       });
@@ -65,18 +65,27 @@ export class ElseLayer implements Decider {
       if (charges[0]!.mode !== 'peek') {
         for (const i of before.keys()) this.monitor.ranOver(charges[i]!.policy.name, own[i]!.policy.name);
       }
-      return { ...verdict, asked: own };
+      return toldAs(verdict, verdict.charges, own);
     }
-    // The request passes as soon as one policy of each row takes it.
+    // The request passes as soon as one policy of each row takes it. Of equal ones the first is told: the client knows it best.
     const verdicts = [...verdict.charges];
     for (const [i, { charge, verdict: known, at }] of before) {
       const counted = later(known, Math.max(0, verdict.at - at));
-      if (verdicts[i]!.allowed || counted.retryAfter >= verdicts[i]!.retryAfter) continue;
+      if (verdicts[i]!.allowed || counted.retryAfter > verdicts[i]!.retryAfter) continue;
       verdicts[i] = counted;
       own[i] = charge;
     }
-    return { ...verdict, charges: verdicts, asked: own };
+    return toldAs(verdict, verdicts, own);
   }
+}
+
+/** The verdict with other charges. A store's verdict may have getters, which a spread leaves out. */
+function toldAs(
+  { allowed, at, source, overridden, unavailable }: LayerVerdict,
+  charges: readonly ChargeVerdict[],
+  asked: readonly PolicyCharge[],
+): LayerVerdict {
+  return { allowed, at, charges, source, asked, overridden, unavailable };
 }
 
 /** The places of the charges that the request does not fit, and that another policy can take. A block is no lack of room. */
@@ -88,6 +97,16 @@ function fullOnes(asked: readonly PolicyCharge[], { allowed, charges, source }: 
     if (!one.allowed && one.blockedFor === undefined && asked[i]!.instead !== undefined) full.push(i);
   }
   return full;
+}
+
+/** Whether a rejection of the charge was counted for its `blockFor`, and began no block. */
+function hasCounted({ block }: PolicyCharge, { allowed, blockedFor }: ChargeVerdict): boolean {
+  return block !== undefined && !allowed && blockedFor === undefined;
+}
+
+/** The charge without its block: the next question is of the same request, whose rejection counts once. */
+function uncounting(charge: PolicyCharge): PolicyCharge {
+  return { ...charge, block: undefined };
 }
 
 function withSoonest(

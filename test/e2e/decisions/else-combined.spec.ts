@@ -1,0 +1,249 @@
+import { Controller, Get, HttpException, type Type } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import {
+  type Policy,
+  RateLimit,
+  RateLimiter,
+  type RateLimitModuleOptions,
+  RateLimitOverrides,
+  type RateLimitRequest,
+} from 'nestjs-floodgate';
+import { until } from '../../support/faults/until.js';
+import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
+
+jest.setTimeout(30_000);
+
+const ADA = { kind: 'user', value: 'ada' };
+const WINDOW = { algorithm: 'fixed-window', window: '300d', by: 'user' } as const;
+const MONTHLY = { ...WINDOW, name: 'monthly', limit: 2, scope: 'app', else: 'credits' } as const satisfies Policy;
+const CREDITS = { ...WINDOW, limit: 3 } as const satisfies Policy;
+const LEASE = { algorithm: 'concurrency', lease: '30s', by: 'user', scope: 'app' } as const;
+
+const redis = useRedis();
+const STORES: Readonly<Record<string, () => RateLimitModuleOptions>> = {
+  memory: () => ({}),
+  Redis: () => ({ redis: redis.server.url }),
+};
+const KINDS = PLATFORMS.flatMap((platform) => Object.keys(STORES).map((store) => ({ platform, store })));
+
+function routesWith(...policies: [Policy, ...Policy[]]): Type {
+  @Controller()
+  class Routes {
+    @Get()
+    @RateLimit(...policies)
+    get(): void {}
+  }
+  return Routes;
+}
+
+describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, store }) => {
+  const served = (
+    routes: Type,
+    options: RateLimitModuleOptions = {},
+    policies: Record<string, Policy> = { credits: CREDITS },
+  ): Promise<HttpApp> =>
+    limited(platform, routes, { identity: FROM_HEADERS, deadline: '5s', ...STORES[store]!(), ...options, policies });
+
+  async function statuses(app: HttpApp, times: number, path = '/'): Promise<number[]> {
+    const all: number[] = [];
+    for (let i = 0; i < times; i++) all.push((await app.as('ada', path)).status);
+    return all;
+  }
+
+  async function leftOf(app: HttpApp, what: string | Policy): Promise<number> {
+    return (await app.app.get(RateLimiter).peek(what, ADA)).policies[0]!.remaining;
+  }
+
+  it('a policy with blockAfter: each request counts one rejection, however many questions it takes', async () => {
+    const guard: Policy = { ...WINDOW, name: 'guard', limit: 2, blockFor: '10m', blockAfter: 3 };
+    await using app = await served(routesWith(MONTHLY, guard));
+    expect(await statuses(app, 2)).toEqual([200, 200]);
+    // The month is full, so each of these is asked twice.
+    const blocks = async (): Promise<boolean> => {
+      const { body } = await app.as('ada', '/');
+      const { policies } = await app.app.get(RateLimiter).explain('GET /', ADA);
+      expect(body).toMatchObject({ policy: 'guard' });
+      return policies.some(({ block }) => block !== null);
+    };
+    expect([await blocks(), await blocks(), await blocks()]).toEqual([false, false, true]);
+    expect(await leftOf(app, 'credits')).toBe(3);
+  });
+
+  it('a shadow with blockAfter: what it would have rejected counts once', async () => {
+    const shadow: Policy = { ...WINDOW, name: 'tried', limit: 2, mode: 'shadow', blockFor: '10m', blockAfter: 4 };
+    await using app = await served(routesWith(MONTHLY, shadow));
+    expect(await statuses(app, 5)).toEqual([200, 200, 200, 200, 200]);
+    const { policies } = await app.app.get(RateLimiter).explain('GET /', ADA);
+    expect(policies.find(({ policy }) => policy === 'tried')).toMatchObject({ block: null });
+    expect(app.app.get(RateLimiter).stats().shadows).toMatchObject([{ requests: 5, allowed: 2, rejected: 3 }]);
+  });
+
+  it('a second policy of a row with blockFor: a request that neither takes begins the block, once', async () => {
+    const bucket = { algorithm: 'token-bucket', capacity: 3, refill: '1/m', by: 'user' } as const;
+    const credits: Policy = { ...bucket, blockFor: '10m', blockAfter: 2 };
+    await using app = await served(routesWith(MONTHLY), {}, { credits });
+    expect(await statuses(app, 6)).toEqual([200, 200, 200, 200, 200, 429]);
+    expect((await app.as('ada', '/')).body).toMatchObject({ policy: 'credits', retry_after: 600 });
+  });
+
+  it('a candidate: it is charged and counted once for each request', async () => {
+    await using app = await served(routesWith({ ...MONTHLY, candidate: { limit: 4 } }));
+    expect(await statuses(app, 6)).toEqual([200, 200, 200, 200, 200, 429]);
+    const { shadows, policies } = app.app.get(RateLimiter).stats();
+    expect(shadows).toMatchObject([{ policy: 'monthly.candidate', requests: 6, allowed: 4, rejected: 2 }]);
+    expect(policies.find(({ policy }) => policy === 'credits')).toMatchObject({ allowed: 3, rejected: 0 });
+  });
+
+  it('overrides of another policy: an exemption leaves the row in its place', async () => {
+    await using app = await served(routesWith({ ...WINDOW, name: 'other', limit: 1 }, MONTHLY));
+    const overrides = app.app.get(RateLimitOverrides);
+    await overrides.set({ policy: 'other', identity: ADA }, { exempt: true });
+    expect(await statuses(app, 6)).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(await leftOf(app, 'credits')).toBe(0);
+    await overrides.set({ policy: 'credits', identity: ADA }, { limit: 4 });
+    expect(await statuses(app, 2)).toEqual([200, 429]);
+    await overrides.set({ policy: 'monthly', identity: ADA }, { limit: 3 });
+    expect(await statuses(app, 2)).toEqual([200, 429]);
+    expect(app.app.get(RateLimiter).stats().runOver).toEqual([{ policy: 'monthly', to: 'credits', requests: 4 }]);
+  });
+
+  it('an override that blocks at the second policy: only requests that run over are rejected', async () => {
+    await using app = await served(routesWith(MONTHLY));
+    await app.app.get(RateLimitOverrides).set({ policy: 'credits', identity: ADA }, { blocked: true });
+    expect(await statuses(app, 4)).toEqual([200, 200, 429, 429]);
+  });
+
+  it('countIf and settle: the first policy says what the other one is refunded', async () => {
+    @Controller()
+    class Routes {
+      @Get('counted')
+      @RateLimit({ ...MONTHLY, name: 'counted', countIf: ({ status }) => status !== 418 })
+      counted(): void {}
+
+      @Get('refunded')
+      @RateLimit({ ...MONTHLY, name: 'counted', countIf: ({ status }) => status !== 418 })
+      refunded(): void {
+        throw new HttpException('no tea', 418);
+      }
+
+      @Get('settled')
+      @RateLimit({ ...MONTHLY, name: 'settled', cost: 2, settle: () => 1, else: 'budget' })
+      settled(): void {}
+    }
+    const policies = { credits: CREDITS, budget: { ...CREDITS, limit: 10 } };
+    await using app = await served(Routes, {}, policies);
+    expect(await statuses(app, 2, '/counted')).toEqual([200, 200]);
+    for (let i = 0; i < 5; i++) {
+      expect(await statuses(app, 1, '/refunded')).toEqual([418]);
+      await until('the credit is back', 5_000, async () => (await leftOf(app, 'credits')) === 3);
+    }
+    expect(await statuses(app, 4, '/counted')).toEqual([200, 200, 200, 429]);
+    for (let i = 1; i <= 3; i++) {
+      await app.as('ada', '/settled');
+      const wanted = i === 1 ? [1, 10] : [1, 10 - (i - 1)];
+      await until('the request is settled', 5_000, async () => {
+        return (await leftOf(app, { ...WINDOW, name: 'settled', limit: 2 })) === wanted[0] && (await leftOf(app, 'budget')) === wanted[1];
+      });
+    }
+  });
+
+  it('plans: each policy of the row has its own numbers of the plan', async () => {
+    const credits: Policy = { ...CREDITS, plans: { pro: { limit: 1 } } };
+    const planOf = ({ headers }: RateLimitRequest<{ headers: Record<string, unknown> }>): string | undefined =>
+      headers['x-user-id'] === 'ada' ? 'pro' : undefined;
+    await using app = await served(
+      routesWith({ ...MONTHLY, plans: { pro: { limit: 3 } } }),
+      { plan: { resolve: planOf } },
+      { credits },
+    );
+    expect(await statuses(app, 5)).toEqual([200, 200, 200, 200, 429]);
+  });
+
+  it('priorities: a class that has used its part runs over, and the higher class still has the rest', async () => {
+    const first: Policy = { ...MONTHLY, limit: 4, priorities: { rides: 1, estimates: 0.5 } };
+    @Controller()
+    class Routes {
+      @Get('ride')
+      @RateLimit(first)
+      ride(): void {}
+
+      @Get('estimate')
+      @RateLimit({ ...first, priority: 'estimates' })
+      estimate(): void {}
+    }
+    await using app = await served(Routes);
+    expect(await statuses(app, 3, '/estimate')).toEqual([200, 200, 200]);
+    expect(await leftOf(app, 'credits')).toBe(2);
+    expect(await statuses(app, 2, '/ride')).toEqual([200, 200]);
+    expect(await leftOf(app, 'credits')).toBe(2);
+    expect(await statuses(app, 3, '/ride')).toEqual([200, 200, 429]);
+  });
+
+  it('a time zone of its own for each policy of the row', async () => {
+    const window = { calendar: 'month', timeZone: () => 'Europe/Paris' } as const;
+    await using app = await served(routesWith({ ...MONTHLY, window }), {}, { credits: { ...CREDITS, window } });
+    expect(await statuses(app, 6)).toEqual([200, 200, 200, 200, 200, 429]);
+  });
+
+  it('a cost of its own: the request takes what each policy says', async () => {
+    await using app = await served(routesWith({ ...MONTHLY, cost: 2 }), {}, { credits: { ...CREDITS, cost: 3 } });
+    expect(await statuses(app, 3)).toEqual([200, 200, 429]);
+    await using same = await served(routesWith({ ...MONTHLY, name: 'same', cost: 2 }), {}, { credits: CREDITS });
+    await same.app.get(RateLimiter).reset('credits', ADA);
+    expect(await statuses(same, 3)).toEqual([200, 200, 429]);
+    expect(await leftOf(same, 'credits')).toBe(1);
+  });
+
+  it('a concurrency: a lease is freed in the policy that took it', async () => {
+    let running: (() => void)[] = [];
+    @Controller()
+    class Routes {
+      @Get()
+      @RateLimit({ ...LEASE, name: 'own', limit: 1, else: 'common' })
+      get(): Promise<void> {
+        return new Promise((resolve) => running.push(resolve));
+      }
+    }
+    await using app = await served(Routes, {}, { common: { ...LEASE, limit: 2, by: 'global' } });
+    const limiter = app.app.get(RateLimiter);
+    const left = async (): Promise<number[]> => [
+      (await limiter.peek({ ...LEASE, name: 'own', limit: 1 }, ADA)).policies[0]!.remaining,
+      (await limiter.peek('common')).policies[0]!.remaining,
+    ];
+    const held = Array.from({ length: 3 }, () => app.as('ada', '/'));
+    await until('three run', 5_000, () => running.length === 3);
+    expect(await left()).toEqual([0, 0]);
+    expect((await app.as('ada', '/')).status).toBe(429);
+    for (const end of running.splice(0)) end();
+    await Promise.all(held);
+    await until('all are free', 5_000, async () => (await left()).join() === '1,2');
+    running = [];
+
+    const [first, second, third, fourth] = [
+      await limiter.acquire({ ...LEASE, name: 'own', limit: 1, else: 'common' }, ADA),
+      await limiter.acquire({ ...LEASE, name: 'own', limit: 1, else: 'common' }, ADA),
+      await limiter.acquire({ ...LEASE, name: 'own', limit: 1, else: 'common' }, ADA),
+      await limiter.acquire({ ...LEASE, name: 'own', limit: 1, else: 'common' }, ADA),
+    ];
+    expect([first, second, third, fourth].map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
+    second!.release();
+    await until('one of the common ones is free', 5_000, async () => (await left()).join() === '0,1');
+    first!.release();
+    third!.release();
+    fourth!.release();
+    await until('all are free', 5_000, async () => (await left()).join() === '1,2');
+  });
+
+  it('a queue: a request that finds no waiting place runs over and does not wait', async () => {
+    const queue = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1, drain: '1/2s', by: 'user' } as const;
+    await using app = await served(routesWith({ ...queue, else: 'credits' }));
+    expect(await statuses(app, 1)).toEqual([200]);
+    const since = performance.now();
+    const waiting = app.as('ada', '/').then(({ status }) => [status, performance.now() - since > 1_000]);
+    await until('it waits', 5_000, () => app.app.get(RateLimiter).stats().policies.some((one) => one.policy === 'queue' && one.allowed === 2));
+    expect((await app.as('ada', '/')).headers['x-ratelimit-limit']).toBe('3');
+    expect(await waiting).toEqual([200, true]);
+    expect(await leftOf(app, 'credits')).toBe(2);
+  });
+});
