@@ -16,8 +16,9 @@ export interface OpenLimiter extends AsyncDisposable {
 export async function openLimiter(
   redis: RateLimitModuleOptions['redis'],
   clock: NonNullable<RateLimitModuleOptions['clock']> = 'redis',
+  policies: RateLimitModuleOptions['policies'] = {},
 ): Promise<OpenLimiter> {
-  const module = RateLimitModule.forRoot({ redis, clock, onStoreFailure: 'closed', denialCache: 0 });
+  const module = RateLimitModule.forRoot({ redis, clock, onStoreFailure: 'closed', denialCache: 0, policies });
   const context: INestApplicationContext = await NestFactory.createApplicationContext(module, {
     logger: ['error', 'fatal'],
   });

@@ -33,6 +33,22 @@ interface Counts {
   readonly answers: Float64Array;
 }
 
+/** Requests of some clients in turn, by one of the module's policies. */
+interface Spend {
+  readonly policy: string;
+  readonly clients: readonly string[];
+  readonly requests: number;
+  readonly inFlight: number;
+}
+
+/** Which policy took or rejected a request of a client, and when. */
+interface Spent {
+  readonly client: string;
+  readonly policy: string;
+  readonly allowed: boolean;
+  readonly atMs: number;
+}
+
 interface Scramble {
   readonly seed: number;
   readonly turns: number;
@@ -60,6 +76,25 @@ export const procedures = {
     const now = Date.now.bind(Date);
     Date.now = () => now() + aheadMs;
     ({ limiter } = await openLimiter(redis, 'app'));
+  },
+
+  async connectWith({ redis, policies }: { redis: string; policies: Record<string, Policy> }): Promise<void> {
+    ({ limiter } = await openLimiter(redis, 'redis', policies));
+  },
+
+  /** Sends a number of requests, many at once. */
+  async spend({ policy, clients, requests, inFlight }: Spend): Promise<Spent[]> {
+    const spent: Spent[] = [];
+    let next = 0;
+    await inParallel(inFlight, async () => {
+      while (next < requests) {
+        const client = clients[next++ % clients.length]!;
+        const decision = await limiter.consume(policy, { kind: 'tenant', value: client });
+        const [said] = decision.policies;
+        spent.push({ client, policy: said!.policy, allowed: decision.allowed, atMs: decision.decidedAtMs });
+      }
+    });
+    return spent;
   },
 
   /** Sends requests of one user as fast as it can. A failed decision rejects. */

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { Policy } from 'nestjs-floodgate';
+import { Processes } from '../support/processes/processes.js';
+import { RedisServer } from '../support/redis-server.js';
+import { useOneNode } from '../support/faults/by-node.js';
+import { openLimiter } from './support/open-limiter.js';
+import type { procedures } from './workers/limiter.js';
+
+const PROCESSES = 4;
+const byTenant = () => ({ kind: 'tenant', value: 'unused' });
+const WINDOW = { algorithm: 'fixed-window', window: '300d', by: byTenant } as const;
+/** Functions do not travel between processes: RateLimiter is told the identity. */
+const plain = ({ by, ...policy }: Policy): Policy => ({ ...policy, ...(by === 'global' && { by }) }) as Policy;
+
+let server: RedisServer;
+let redis: Redis;
+let processes: Processes<typeof procedures>;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  redis = new Redis(server.url);
+  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), PROCESSES);
+}, 60_000);
+
+beforeEach(async () => void (await redis.flushdb()));
+
+afterAll(async () => {
+  await processes?.stop();
+  await redis?.quit();
+  await server?.stop();
+});
+
+/** The requests of all processes together. */
+async function spend(policies: Record<string, Policy>, clients: readonly string[], requests: number) {
+  const given = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, plain(policy)]));
+  await processes.all('connectWith', () => ({ redis: server.url, policies: given }));
+  const all = await processes.all('spend', () => ({ policy: 'own', clients, requests, inFlight: 16 }));
+  return all.flat();
+}
+
+describe('processes whose quota runs over', () => {
+  it('admit exactly the quota and the credits, and take no credit while the quota has room', async () => {
+    const policies = { own: { ...WINDOW, limit: 150, else: 'credits' }, credits: { ...WINDOW, limit: 250 } } as const;
+    const spent = await spend(policies, ['acme', 'globex'], 300);
+    for (const client of ['acme', 'globex']) {
+      const admitted = spent.filter((one) => one.allowed && one.client === client);
+      const of = (policy: string): number[] => admitted.filter((one) => one.policy === policy).map(({ atMs }) => atMs);
+      expect([of('own').length, of('credits').length]).toEqual([150, 250]);
+      // One Redis decides all: nothing ran over before the last unit of the quota was taken.
+      expect(Math.min(...of('credits'))).toBeGreaterThanOrEqual(Math.max(...of('own')));
+    }
+  }, 30_000);
+
+  it('admit each tenant its own share, and all of them together the common surplus', async () => {
+    const clients = ['acme', 'globex', 'initech'];
+    const policies = {
+      own: { ...WINDOW, limit: 40, else: 'surplus' },
+      surplus: { ...WINDOW, limit: 100, by: 'global' },
+    } as const;
+    const spent = await spend(policies, clients, 300);
+    const admitted = spent.filter(({ allowed }) => allowed);
+    for (const client of clients) {
+      expect(admitted.filter((one) => one.client === client && one.policy === 'own')).toHaveLength(40);
+    }
+    expect(admitted.filter(({ policy }) => policy === 'surplus')).toHaveLength(100);
+  }, 30_000);
+
+  it('charge nothing else for a request that no policy of the row takes', async () => {
+    const policies = {
+      own: { ...WINDOW, limit: 30, else: 'second' },
+      second: { ...WINDOW, limit: 20, else: 'third' },
+      third: { ...WINDOW, limit: 10 },
+      beside: { ...WINDOW, limit: 50 },
+    } as const;
+    await using open = await openLimiter(server.url, 'redis', policies);
+    const acme = { kind: 'tenant', value: 'acme' };
+    const decisions = await Promise.all(Array.from({ length: 100 }, () => open.limiter.consume(['own', 'beside'], acme)));
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(50);
+    // A full policy is peeked at as a request meets it: by the next one of its row.
+    expect((await open.limiter.peek('own', acme)).policies).toMatchObject([
+      { policy: 'third', insteadOf: 'second', remaining: 10 },
+    ]);
+    expect((await open.limiter.peek('beside', acme)).policies).toMatchObject([{ policy: 'beside', remaining: 0 }]);
+  }, 30_000);
+});
+
+describe('on a Cluster', () => {
+  const node = useOneNode();
+
+  it('a share and a surplus of another slot, beside a third one: exact, and all or nothing', async () => {
+    const policies = {
+      own: { ...WINDOW, limit: 5, else: 'surplus' },
+      surplus: { ...WINDOW, limit: 12, by: 'global' },
+      total: { ...WINDOW, limit: 20, by: 'global' },
+    } as const;
+    await using open = await openLimiter(node.client, 'redis', policies);
+    const { limiter } = open;
+    const tenants = ['acme', 'globex', 'initech'].map((value) => ({ kind: 'tenant', value }));
+    const ask = (i: number) => limiter.consume(['own', 'total'], tenants[i % 3]!);
+    const decisions = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(i)));
+    // Requests of one turn may stand in each other's way for a moment, until the rejected one is refunded: the rest comes one by one.
+    for (let i = 0; i < 60; i++) decisions.push(await ask(i));
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(20);
+    const left = async (name: string, tenant = tenants[0]!) => (await limiter.peek(name, tenant)).policies[0]!.remaining;
+    const shares = await Promise.all(
+      tenants.map(async (tenant) => (await limiter.peek({ ...WINDOW, name: 'own', limit: 5 }, tenant)).policies[0]!.remaining),
+    );
+    expect(shares).toEqual([0, 0, 0]);
+    expect([await left('surplus'), await left('total')]).toEqual([12 - 5, 0]);
+  }, 30_000);
+});
