@@ -75,7 +75,9 @@ describe('processes whose quota runs over', () => {
     } as const;
     await using open = await openLimiter(server.url, 'redis', policies);
     const acme = { kind: 'tenant', value: 'acme' };
-    const decisions = await Promise.all(Array.from({ length: 100 }, () => open.limiter.consume(['own', 'beside'], acme)));
+    const decisions = await Promise.all(
+      Array.from({ length: 100 }, () => open.limiter.consume(['own', 'beside'], acme)),
+    );
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(50);
     // A full policy is peeked at as a request meets it: by the next one of its row.
     expect((await open.limiter.peek('own', acme)).policies).toMatchObject([
@@ -102,9 +104,12 @@ describe('on a Cluster', () => {
     // Requests of one turn may stand in each other's way for a moment, until the rejected one is refunded: the rest comes one by one.
     for (let i = 0; i < 60; i++) decisions.push(await ask(i));
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(20);
-    const left = async (name: string, tenant = tenants[0]!) => (await limiter.peek(name, tenant)).policies[0]!.remaining;
+    const left = async (name: string, tenant = tenants[0]!) =>
+      (await limiter.peek(name, tenant)).policies[0]!.remaining;
     const shares = await Promise.all(
-      tenants.map(async (tenant) => (await limiter.peek({ ...WINDOW, name: 'own', limit: 5 }, tenant)).policies[0]!.remaining),
+      tenants.map(
+        async (tenant) => (await limiter.peek({ ...WINDOW, name: 'own', limit: 5 }, tenant)).policies[0]!.remaining,
+      ),
     );
     expect(shares).toEqual([0, 0, 0]);
     expect([await left('surplus'), await left('total')]).toEqual([12 - 5, 0]);

@@ -171,9 +171,13 @@ async function expectTheOracles(history: History, options: RateLimitModuleOption
       const pair = `${names[r]![0]} to ${names[r]![one.policy]}`;
       ranOver.set(pair, (ranOver.get(pair) ?? 0) + 1);
     }
-    verdicts = [{ allowed, at: clock.now, charges: said.map((one) => ({ ...one, remaining: 0, resetAfter: 0, delay })) }];
+    verdicts = [
+      { allowed, at: clock.now, charges: said.map((one) => ({ ...one, remaining: 0, resetAfter: 0, delay })) },
+    ];
   }
-  const counted = limiter.stats().runOver.map(({ policy, to, requests: times }) => [`${policy} to ${to}`, times] as const);
+  const counted = limiter
+    .stats()
+    .runOver.map(({ policy, to, requests: times }) => [`${policy} to ${to}`, times] as const);
   expectSame(new Map(counted), ranOver);
 }
 

@@ -143,7 +143,10 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
       await app.as('ada', '/settled');
       const wanted = i === 1 ? [1, 10] : [1, 10 - (i - 1)];
       await until('the request is settled', 5_000, async () => {
-        return (await leftOf(app, { ...WINDOW, name: 'settled', limit: 2 })) === wanted[0] && (await leftOf(app, 'budget')) === wanted[1];
+        return (
+          (await leftOf(app, { ...WINDOW, name: 'settled', limit: 2 })) === wanted[0] &&
+          (await leftOf(app, 'budget')) === wanted[1]
+        );
       });
     }
   });
@@ -241,7 +244,12 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     expect(await statuses(app, 1)).toEqual([200]);
     const since = performance.now();
     const waiting = app.as('ada', '/').then(({ status }) => [status, performance.now() - since > 1_000]);
-    await until('it waits', 5_000, () => app.app.get(RateLimiter).stats().policies.some((one) => one.policy === 'queue' && one.allowed === 2));
+    await until('it waits', 5_000, () =>
+      app.app
+        .get(RateLimiter)
+        .stats()
+        .policies.some((one) => one.policy === 'queue' && one.allowed === 2),
+    );
     expect((await app.as('ada', '/')).headers['x-ratelimit-limit']).toBe('3');
     expect(await waiting).toEqual([200, true]);
     expect(await leftOf(app, 'credits')).toBe(2);

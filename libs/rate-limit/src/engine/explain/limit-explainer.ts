@@ -8,6 +8,7 @@ import type { OverrideLog, OverrideRecord } from '../../stores/override-log.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { LimiterUnavailableError } from '../errors.js';
 import type { ExplainedOverride, LimitExplanation, PolicyExplanation } from './explanation.js';
+import { asRow, behind, eachOnce, type Explained, runsOver } from './else-row.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
 import { checkExplainedPlan, checkExplainedPriority, explainedZone, tagOf, unknownName } from './explain-arguments.js';
 import type { Engine } from '../engine.js';
@@ -37,12 +38,6 @@ export type LimitReference = RouteReference | { readonly policy: string } | { re
 interface Referred {
   readonly handler: KnownHandler | undefined;
   readonly policies: readonly BoundPolicy[];
-}
-
-/** A policy's explanation, and the instant of its answer in milliseconds. */
-interface Explained {
-  readonly at: number;
-  readonly explained: PolicyExplanation;
 }
 
 /** The handlers of the application, as the framework knows them. */
@@ -161,7 +156,7 @@ export class LimitExplainer {
       found.push(...(await Promise.all(some)).flat());
     }
     const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
-    const all = found.map(({ explained }) => explained);
+    const all = (what === null ? eachOnce(found) : found).map(({ explained }) => explained);
     const shownOnes = what === null ? all.filter(({ counts }) => counts !== false) : all;
     const rejecting = shownOnes.filter(({ isRejected }) => isRejected);
     const passes = rejecting.flatMap(({ passesAt }) => passesAt ?? []);
@@ -248,7 +243,7 @@ export class LimitExplainer {
     return unique(policies.names().flatMap((name) => policies.places(name)));
   }
 
-  /** Explains a policy, and those that its `else` leads to. The request passes if one of them takes it. */
+  /** Explains a policy, and those that its `else` leads to, as far as a request comes. */
   private async explainRow(
     first: BoundPolicy,
     tag: string,
@@ -257,28 +252,21 @@ export class LimitExplainer {
     priority: string | undefined,
   ): Promise<readonly Explained[]> {
     const row: Explained[] = [];
-    let policy: BoundPolicy | undefined = first;
-    let before: BoundPolicy | null = null;
-    while (policy !== undefined) {
-      const { at, explained } = await this.explainOne(policy, tag, plan, zone, priority);
-      row.push({ at, explained: { ...explained, insteadOf: before?.name ?? null } });
-      // Nothing is asked behind a policy that takes the request. A block is no lack of room.
-      if (explained.outcome !== 'rejected') break;
-      [before, policy] = [policy, policy.else];
+    let before: Explained | undefined;
+    for (let policy: BoundPolicy | undefined = first; policy !== undefined; policy = policy.else) {
+      // A policy without a cost of its own takes that of the request.
+      const { cost } = before !== undefined && !policy.hasCost ? before.explained : { cost: constantCostOf(policy) };
+      before = behind(before, await this.explainOne(policy, tag, cost, plan, zone, priority));
+      row.push(before);
+      if (!runsOver(before)) break;
     }
-    const last = row.at(-1)!;
-    const soonest = row.map(({ explained }) => explained.passesAt ?? '~').toSorted()[0]!;
-    if (row.length === 1) return row;
-    return row.map(({ at, explained }) => {
-      if (!last.explained.isRejected && explained.isRejected)
-        return { at, explained: { ...explained, outcome: 'runs-over', isRejected: false } };
-      return { at, explained: { ...explained, passesAt: soonest === '~' ? null : soonest } };
-    });
+    return asRow(row);
   }
 
   private async explainOne(
     policy: BoundPolicy,
     tag: string,
+    cost: number,
     given: string | null | undefined,
     givenZone: string | undefined,
     priority: string | undefined,
@@ -290,7 +278,6 @@ export class LimitExplainer {
     const inZone = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
     const isClass = priority !== undefined && inZone.priorities?.has(priority) === true;
     const planned = isClass ? underPriority(inZone, priority) : inZone;
-    const cost = typeof policy.cost === 'number' ? Math.max(1, policy.cost) : 1;
     const counts = this.counts(policy, tag);
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
     const [answer, override] = await Promise.all([
@@ -301,6 +288,7 @@ export class LimitExplainer {
     const met = meets(answer, active);
     const block = explainedBlock(policy, met);
     return {
+      keyTail: policy.keyTail,
       at: met.atMs ?? 0,
       explained: {
         policy: policy.name,
@@ -409,6 +397,11 @@ function isNamed(given: unknown): given is { readonly policy: string } | { reado
 
 /** The kinds of requests without any other identity. */
 const ADDRESSES: readonly string[] = ['ip', 'unknown'];
+
+/** What is asked for: the policy's cost, or 1 where a function of the request says it. */
+function constantCostOf({ cost }: BoundPolicy): number {
+  return typeof cost === 'number' ? Math.max(1, cost) : 1;
+}
 
 function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefined): string | null {
   return plan !== undefined && plans.has(plan) ? plan : null;

@@ -102,6 +102,7 @@ const TABLE_POLICIES = array({
     onStoreFailure: STRING,
     priorities: { type: 'object', nullable: true, additionalProperties: { type: 'number' } },
     priority: { type: 'string', nullable: true },
+    else: text('The policy that takes a request which does not fit this one', { nullable: true }),
     prefetch: {
       type: 'object',
       nullable: true,
@@ -121,6 +122,7 @@ const TABLE_POLICIES = array({
     'onStoreFailure',
     'priorities',
     'priority',
+    'else',
     'prefetch',
     'mode',
     'blockForMs',
@@ -220,6 +222,7 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
           isRejected: BOOLEAN,
           numbers: NUMBERS,
           priority: { type: 'string', nullable: true },
+          insteadOf: text('The policy whose else leads to this one', { nullable: true }),
           block: {
             ...answer({ since: text('ISO 8601'), until: text('ISO 8601'), step: { type: 'integer' } }),
             nullable: true,
