@@ -1,0 +1,118 @@
+import type { Type } from '@nestjs/common';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { OverrideConflictError, RateLimiter } from 'nestjs-floodgate';
+import { until } from '../../support/faults/until.js';
+import { Recipe } from '../../support/recipe.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { atOnce, counts, type Kind, KINDS, type RecipeModule, tell, type Told } from './support/story.js';
+
+// docs/recipes.md, "A quota that runs over into credits" and "A share for each tenant, and a common surplus".
+
+jest.setTimeout(60_000);
+
+interface Searches extends RecipeModule {
+  readonly Billing: Type<{ buy(tenant: string, credits: number, invoice: string): Promise<void> }>;
+  /** Of a copy whose searches fail when the test says so. */
+  readonly index?: { isAway: boolean };
+}
+
+let searches: Recipe;
+let failing: Recipe;
+let shares: Recipe;
+let redis: RedisServer;
+
+beforeAll(() => {
+  searches = Recipe.of('docs/recipes.md', 'searches.module.ts');
+  failing = Recipe.of('docs/recipes.md', 'searches.module.ts', [
+    ["return ['a result'];", "if (index.isAway) throw new Error('the index is away');\n    return ['a result'];"],
+    ["@Controller('search')", "export const index = { isAway: false };\n\n@Controller('search')"],
+  ]);
+  shares = Recipe.of('docs/recipes.md', 'shares.module.ts');
+});
+
+afterAll(() => {
+  searches[Symbol.dispose]();
+  failing[Symbol.dispose]();
+  shares[Symbol.dispose]();
+});
+
+beforeEach(async () => {
+  redis = await RedisServer.start();
+});
+
+afterEach(() => redis.stop());
+
+/** Two instances on one Redis, or one in memory. */
+async function instances<T extends RecipeModule>(recipe: Recipe, { platform, store }: Kind): Promise<Told<T>[]> {
+  if (store === 'memory') return [await tell<T>(recipe, platform, '')];
+  return [await tell<T>(recipe, platform, redis.url), await tell<T>(recipe, platform, redis.url)];
+}
+
+async function send(apps: readonly Told<RecipeModule>[], tenant: string, times: number, path: string, method = 'GET') {
+  const ask = (i: number) => apps[i % apps.length]!.send(path, { method, headers: { 'X-Tenant-Id': tenant } });
+  return counts((await atOnce(times, ask)).map(({ status }) => status));
+}
+
+describe.each(KINDS)('over $platform with $store', (kind) => {
+  it('searches take the month, then the credits, and what is bought', async () => {
+    const apps = await instances<Searches>(searches, kind);
+    const [first] = apps as [Told<Searches>];
+    const ranOver = () => apps.flatMap(({ app }) => app.get(RateLimiter).stats().runOver);
+    const credits = () => ranOver().reduce((sum, { requests }) => sum + requests, 0);
+    // None of the searches is refunded, so no credit is taken before the month is used up.
+    expect(await send(apps, 'acme', 100, '/search')).toEqual({ 200: 100 });
+    expect(ranOver()).toEqual([]);
+    expect(await send(apps, 'acme', 20, '/search')).toEqual({ 200: 10, 429: 10 });
+    expect(credits()).toBe(10);
+    expect(await send(apps, 'globex', 130, '/search')).toEqual({ 200: 110, 429: 20 });
+
+    const billing = first.app.get(first.recipe.Billing);
+    await billing.buy('acme', 25, 'invoice 1');
+    await billing.buy('acme', 5, 'invoice 2');
+    const acme = { kind: 'tenant', value: 'acme' };
+    const knows = async ({ app }: Told<Searches>) =>
+      (await app.get(RateLimiter).peek('credits', acme)).policies[0]!.remaining === 30;
+    await until('all instances know', 5_000, async () => (await Promise.all(apps.map(knows))).every(Boolean));
+    expect(await send(apps, 'acme', 50, '/search')).toEqual({ 200: 30, 429: 20 });
+    expect(await send(apps, 'globex', 5, '/search')).toEqual({ 429: 5 });
+
+    // Two purchases at once: one of them has to try again, and none is lost.
+    const bought = await Promise.allSettled([1, 2].map(() => billing.buy('globex', 7, 'invoice 3')));
+    const failed = bought.filter((one) => one.status === 'rejected');
+    expect(failed.map(({ reason }) => (reason as Error).constructor)).toEqual([OverrideConflictError]);
+    await Promise.all(apps.map((app) => app.close()));
+  });
+
+  it('a search that fails is refunded where it was charged', async () => {
+    const apps = await instances<Searches>(failing, kind);
+    const [first] = apps as [Told<Searches>];
+    expect(await send(apps, 'acme', 100, '/search')).toEqual({ 200: 100 });
+    for (const { recipe } of apps) recipe.index!.isAway = true;
+    const left = async () =>
+      (await first.app.get(RateLimiter).peek('credits', { kind: 'tenant', value: 'acme' })).policies[0]!.remaining;
+    for (let i = 0; i < 3; i++) {
+      expect(await send(apps, 'acme', 8, '/search')).toEqual({ 500: 8 });
+      await until('the credits are back', 5_000, async () => (await left()) === 10);
+    }
+    for (const { recipe } of apps) recipe.index!.isAway = false;
+    expect(await send(apps, 'acme', 12, '/search')).toEqual({ 200: 10, 429: 2 });
+    await Promise.all(apps.map((app) => app.close()));
+  });
+
+  it('each tenant has its share, and all together the surplus, none above its ceiling', async () => {
+    const apps = await instances(shares, kind);
+    expect(await send(apps, 'acme', 90, '/exports', 'POST')).toEqual({ 201: 50, 429: 40 });
+    const [globex, initech] = await Promise.all([
+      send(apps, 'globex', 60, '/exports', 'POST'),
+      send(apps, 'initech', 60, '/exports', 'POST'),
+    ]);
+    // 30 of the surplus are left for both.
+    expect(globex![201]! + initech![201]!).toBe(20 + 20 + 30);
+    for (const tenant of [globex, initech]) {
+      expect(tenant![201]).toBeGreaterThanOrEqual(20);
+      expect(tenant![201]).toBeLessThanOrEqual(50);
+    }
+    expect(await send(apps, 'umbrella', 30, '/exports', 'POST')).toEqual({ 201: 20, 429: 10 });
+    await Promise.all(apps.map((app) => app.close()));
+  });
+});
