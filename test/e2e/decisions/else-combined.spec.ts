@@ -198,6 +198,22 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     expect(await leftOf(same, 'credits')).toBe(1);
   });
 
+  it('reservations that expire: where they were charged, and never for more than they have reserved', async () => {
+    const policies = { own: { ...MONTHLY, name: 'own', limit: 5, cost: 5 }, credits: { ...CREDITS, limit: 20, cost: 2 } };
+    await using app = await served(routesWith(MONTHLY), {}, policies);
+    const limiter = app.app.get(RateLimiter);
+    expect((await limiter.consume('own', ADA)).allowed).toBe(true);
+    const cancelled = await limiter.reserve('own', ADA, { expires: '300ms', atExpiry: 'cancel' });
+    expect(cancelled.decision.policies).toMatchObject([{ policy: 'credits', insteadOf: 'own', remaining: 18 }]);
+    await until('it has expired', 5_000, async () => (await leftOf(app, 'credits')) === 20);
+    await limiter.reserve('own', ADA, { expires: '300ms', atExpiry: 3 });
+    const partly = await limiter.reserve('own', ADA, { expires: '300ms', atExpiry: 1 });
+    expect(await leftOf(app, 'credits')).toBe(16);
+    await until('both have expired', 5_000, async () => (await leftOf(app, 'credits')) === 17);
+    expect(await partly.settle(0)).toMatchObject({ expired: true });
+    expect(await leftOf(app, 'credits')).toBe(17);
+  });
+
   it('a concurrency: a lease is freed in the policy that took it', async () => {
     let running: (() => void)[] = [];
     @Controller()

@@ -185,7 +185,7 @@ describe('the arguments of the limiter', () => {
       'daily',
       ADA,
       { costs: 3 },
-      "'costs' is not an option of RateLimiter.consume; the options are cost, plan and timeZone",
+      "'costs' is not an option of RateLimiter.consume; the options are cost, plan, timeZone and priority",
     ],
     [
       'an unknown option beside the cost',

@@ -159,7 +159,7 @@ describe('by code', () => {
       "policy 'api' has plans, and nothing says which plan the client has: give { plan: 'pro' }",
     );
     await expect(limiter.peek('api', user('ada'), { cost: 2 } as never)).rejects.toThrow(
-      "'cost' is not an option of RateLimiter.peek; the options are plan and timeZone",
+      "'cost' is not an option of RateLimiter.peek; the options are plan, timeZone and priority",
     );
     const both = await limiter.consume(['plain', 'api'], user('ada'), { plan: 'pro' });
     expect(both.policies.map(({ limit, plan }) => [limit, plan])).toEqual([

@@ -71,7 +71,8 @@ export class ExpiringReservations {
     const reserved = receipts.filter(({ charge }) => reserves(charge));
     // A rejection, and a free pass, have nothing to settle.
     if (reserved.length === 0) return new Reservation(decision, new ReservedCharges(reserved));
-    const finalCosts = reserved.map(({ proof }) => finalCost ?? proof.cost);
+    // A policy that the request has run over to may have reserved less, with a cost of its own.
+    const finalCosts = reserved.map(({ proof }) => Math.min(finalCost ?? proof.cost, proof.cost));
     const logged = finalCost === undefined ? undefined : this.logged(reserved, finalCost, after);
     const dueAtMs = queue.nowMs() + after / MICROSECONDS;
     return new Reservation(
