@@ -94,6 +94,8 @@ export const FLOORS = {
     redis: 1.02,
     memory: PRICE,
   }),
+  ...feature('elseUnused', 'else that no request needs / none', { node: 1.1, redis: 1.1, memory: 1.1 }),
+  ...feature('elseRunsOver', 'else that every request needs / none', { node: PRICE, redis: PRICE, memory: PRICE }),
   ...feature('secondPolicy', 'two policies / one', {
     node: 1.5,
     redis: 1.7,

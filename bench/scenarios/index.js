@@ -4,6 +4,7 @@ import { blockFor } from './features/block-for.js';
 import { blockForRefused } from './features/block-for-refused.js';
 import { concurrency } from './features/concurrency.js';
 import { countIf } from './features/count-if.js';
+import { orElse } from './features/else.js';
 import { overrides } from './features/overrides.js';
 import { plans } from './features/plans.js';
 import { priorities } from './features/priorities.js';
@@ -54,6 +55,7 @@ export const SCENARIOS = [
   overrides,
   shadow,
   priorities,
+  orElse,
   secondPolicy,
   blockFor,
   blockForRefused,

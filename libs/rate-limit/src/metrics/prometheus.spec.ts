@@ -66,6 +66,25 @@ it('sums the plans that were looked for, by where they came from', async () => {
   ]);
 });
 
+it('sums the requests that ran over, by both policies, and bounds the names', async () => {
+  const monitors = [new Monitor({}, console), new Monitor({}, console)];
+  const metrics = libraryMetrics(() => monitors.map(stats));
+  const ranOver = metrics.find(({ id }) => id === 'rate_limiter_run_over_total')!;
+  for (const monitor of monitors) monitor.ranOver('monthly', 'credits');
+  monitors[1]!.ranOver('monthly', 'loan');
+  const { values, type } = await ranOver.get();
+  expect(type).toBe('counter');
+  expect(values.map(({ labels, value }) => [labels.policy, labels.to, value])).toEqual([
+    ['monthly', 'credits', 2],
+    ['monthly', 'loan', 1],
+  ]);
+  for (let i = 0; i < 2_000; i++) monitors[0]!.ranOver(`of-${i}`, 'credits');
+  const { runOver } = monitors[0]!.stats();
+  expect(runOver.length).toBeLessThanOrEqual(1_001);
+  expect(runOver.at(-1)).toMatchObject({ policy: 'other', to: 'other' });
+  expect(runOver.reduce((sum, { requests }) => sum + requests, 0)).toBe(2_001);
+});
+
 it('sums the prefetched tokens over the limiters of a process, and the requests that they paid', async () => {
   const monitors = [new Monitor({}, console), new Monitor({}, console)];
   const metrics = libraryMetrics(() => monitors.map(stats));
