@@ -104,8 +104,8 @@ const EXPRESSIONS: readonly (readonly [where: string, expression: string])[] = [
   ...DASHBOARD.annotations.list.map(({ name, expr }): [string, string] => [`annotation ${name}`, asSent(expr)]),
 ];
 
-/** Those that have samples: no policy of the application is in shadow. test/metrics has the labels of the others. */
-const SAMPLED = EXPRESSIONS.filter(([, expression]) => !expression.includes('rate_limiter_shadow_'));
+/** Those that have samples: no policy of the application is in shadow or has an `else`. test/metrics has their labels. */
+const SAMPLED = EXPRESSIONS.filter(([, expression]) => !isUnused(expression));
 
 let redis: ManifestRedis;
 let service: Service;
@@ -348,7 +348,7 @@ describe('the dashboard', () => {
     )) {
       for (const metric of metricsOf(expression)) {
         const samples = (await query(metric)).map((sample) => sample.metric);
-        // A shadow has no samples here, and has the labels of its namesake.
+        // Shadows and run-over requests have no samples here: a shadow has the labels of its namesake.
         const labels = samples.find(({ job }) => job === 'ride-hailing') ??
           samples[0] ?? { policy: '', job: 'ride-hailing' };
         const selectors = [...expression.matchAll(new RegExp(`\\b${metric}(\\{[^}]*\\})?(?!\\w)`, 'g'))];
@@ -366,7 +366,7 @@ describe('the dashboard', () => {
     const chosen = { policy: '(rider|matching|exports)', pod: new URL(service.url).host.replaceAll('.', '\\\\.') };
     for (const { title, targets } of PANELS) {
       for (const { expr } of targets!) {
-        if (expr.includes('rate_limiter_shadow_')) continue;
+        if (isUnused(expr)) continue;
         for (const values of [{}, chosen]) {
           const expression = asSent(expr, values);
           await until(`data for ${title}: ${expression}`, SCRAPE_LIMIT_MS, async () => (await query(expression))[0]);
@@ -467,6 +467,11 @@ async function matchingRequests(): Promise<number> {
   const { text } = await request(service.url).get('/metrics');
   const labels = { policy: 'matching', algorithm: 'token-bucket' };
   return new Exposition(text).get('rate_limiter_requests_total', labels)!;
+}
+
+/** Whether an expression is about what the application does not use. */
+function isUnused(expression: string): boolean {
+  return /rate_limiter_(?:shadow_|run_over_)/.test(expression);
 }
 
 /** The names of the metrics in an expression: its words without strings, grouping labels and functions. */

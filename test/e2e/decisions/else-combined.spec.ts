@@ -198,8 +198,35 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     expect(await leftOf(same, 'credits')).toBe(1);
   });
 
+  it('a missing identity of the other policy: 401, whatever the fallback would let pass', async () => {
+    const credits: Policy = { ...CREDITS, onMissingIdentity: 'refuse' };
+    await using app = await served(routesWith({ ...MONTHLY, by: 'ip' }), {}, { credits });
+    const anonymous = async (times: number): Promise<number[]> => {
+      const all: number[] = [];
+      for (let i = 0; i < times; i++) all.push((await app.send('/')).status);
+      return all;
+    };
+    expect(await anonymous(5)).toEqual([200, 200, 401, 401, 401]);
+    expect(await statuses(app, 4)).toEqual([200, 200, 200, 429]);
+    expect(await anonymous(1)).toEqual([401]);
+    expect(app.app.get(RateLimiter).stats()).toMatchObject({ sources: { local: 0, open: 0, closed: 0 } });
+    expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it('a wrong cost of the other policy: a logged 500, and nothing is charged', async () => {
+    const cost = ({ query }: RateLimitRequest<{ query: { cost?: string } }>): number => Number(query.cost ?? 1);
+    await using app = await served(routesWith(MONTHLY), {}, { credits: { ...CREDITS, cost } });
+    expect(await statuses(app, 2)).toEqual([200, 200]);
+    expect(await statuses(app, 2, '/?cost=-1')).toEqual([500, 500]);
+    expect(await statuses(app, 2, '/?cost=3')).toEqual([200, 429]);
+    expect(app.app.get(RateLimiter).stats().sources).toMatchObject({ local: 0, open: 0, closed: 0 });
+  });
+
   it('reservations that expire: where they were charged, and never for more than they have reserved', async () => {
-    const policies = { own: { ...MONTHLY, name: 'own', limit: 5, cost: 5 }, credits: { ...CREDITS, limit: 20, cost: 2 } };
+    const policies = {
+      own: { ...MONTHLY, name: 'own', limit: 5, cost: 5 },
+      credits: { ...CREDITS, limit: 20, cost: 2 },
+    };
     await using app = await served(routesWith(MONTHLY), {}, policies);
     const limiter = app.app.get(RateLimiter);
     expect((await limiter.consume('own', ADA)).allowed).toBe(true);

@@ -14,7 +14,7 @@ import type { Decider } from './decider.js';
 import type { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
 import { Judgement, type Receipt } from './judgement.js';
-import { ElseLayer } from './layers/else.js';
+import { ElseLayer, hasElse, UnmadeCharge } from './layers/else.js';
 import { OverridesLayer } from './layers/overrides.js';
 import { ActiveOverrides } from './overrides/active-overrides.js';
 import type { ActiveOverride } from './overrides/override-table.js';
@@ -29,13 +29,15 @@ import type { LayeredStore } from './layered-store.js';
 const NO_LOGGER = { warn: (): void => undefined };
 
 /**
- * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store: what
- * its policies run over to, then overrides. If they fail, the fallback decides instead, under the same overrides.
+ * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store, overrides
+ * first. If it is rejected, they are asked for what its policies run over to. If they fail, the fallback decides instead, in the same
+ * way.
  */
 export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
   private readonly refunds: ChargeReceipt[] = [];
   private readonly chain: Decider;
+  private readonly orElse: ElseLayer;
   private readonly inLayers: KeptDecider = { decide: ({ charges }) => this.decision(charges) };
   /** Undefined if the store has no fast path. */
   private readonly plain: PlainPath | undefined;
@@ -49,7 +51,8 @@ export class Engine {
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
   ) {
     const { traits, open, chain } = store;
-    this.chain = new ElseLayer(new OverridesLayer(overrides, chain), monitor);
+    this.chain = new OverridesLayer(overrides, chain);
+    this.orElse = new ElseLayer(this.chain, monitor);
     this.plain =
       traits.plain &&
       new PlainPath(traits.plain, open, overrides, monitor, this.inLayers, (charges, error, since) =>
@@ -170,10 +173,30 @@ export class Engine {
     } catch (error) {
       return andThen(this.fallBack(charges, error, handler, since, execution), as);
     }
-    if (!isPromise(answer)) return as(this.judged(charges, answer, handler, since));
+    if (!isPromise(answer)) return this.concluded(charges, answer, as, handler, since, execution);
     return answer.then(
-      (verdict) => as(this.judged(charges, verdict, handler, since)),
+      (verdict) => this.concluded(charges, verdict, as, handler, since, execution),
       (error: unknown) => andThen(this.fallBack(charges, error, handler, since, execution), as),
+    );
+  }
+
+  /**
+   * Asks the policies that a rejected request runs over to. That is no layer of the chain: every request of a policy with an `else`
+   * would pay for its promise.
+   */
+  private concluded<T>(
+    charges: readonly PolicyCharge[],
+    verdict: LayerVerdict,
+    as: (judgement: Judgement) => T,
+    handler: HandlerContext | undefined,
+    since: number,
+    execution: Execution | undefined,
+  ): Answer<T> {
+    if (verdict.allowed || !hasElse(charges)) return as(this.judged(charges, verdict, handler, since));
+    return attempt<LayerVerdict, T>(
+      () => this.orElse.after(charges, verdict, execution),
+      (last) => as(this.judged(charges, last, handler, since)),
+      (error) => andThen(this.fallBack(charges, error, handler, since, execution), as),
     );
   }
 
@@ -215,12 +238,19 @@ export class Engine {
     since: number,
     execution: Execution | undefined,
   ): Answer<Judgement> {
+    if (error instanceof UnmadeCharge) throw error.cause;
     const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
     const fallback: Decider = { decide: (asked) => this.fallback.decide(asked, cause) };
     const local = new ElseLayer(new OverridesLayer(this.overrides, fallback), this.monitor);
-    return andThen(local.decide(charges), (verdict) => this.judged(charges, verdict, handler, since));
+    return attempt(
+      () => local.decide(charges),
+      (verdict) => this.judged(charges, verdict, handler, since),
+      (failed) => {
+        throw failed instanceof UnmadeCharge ? failed.cause : failed;
+      },
+    );
   }
 
   /** Refunds charges at the end of this turn: at most once, best effort, never beyond the limit. */

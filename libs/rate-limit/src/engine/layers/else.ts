@@ -1,10 +1,17 @@
 import type { Monitor } from '../../metrics/monitor.js';
 import type { ChargeVerdict } from '../../stores/store.js';
-import { allOf, type Answer, andThen } from '../../util/answer.js';
+import { allOf, type Answer, andThen, attempt } from '../../util/answer.js';
 import type { Decider } from '../decider.js';
 import type { Execution } from '../execution.js';
 import { later, type LayerVerdict } from '../layer-verdict.js';
 import type { PolicyCharge } from '../policy-charge.js';
+
+/** The charge of a next policy could not be made, such as without its identity. No other decider can help. */
+export class UnmadeCharge extends Error {
+  constructor(override readonly cause: unknown) {
+    super('The charge of a policy behind an else could not be made');
+  }
+}
 
 /** What a policy said that a request does not fit. */
 interface Rejection {
@@ -26,32 +33,46 @@ export class ElseLayer implements Decider {
   ) {}
 
   decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
-    for (let i = 0; i < charges.length; i++) {
-      if (charges[i]!.instead !== undefined) return this.ask(charges, execution, charges, undefined);
-    }
-    return this.inner.decide(charges, execution);
+    return andThen(this.inner.decide(charges, execution), (verdict) => this.after(charges, verdict, execution));
   }
 
   /**
-   * @param asked the charges to ask now
+   * Continues after the first question. Returns its verdict where nothing runs over.
+   *
+   * @throws {UnmadeCharge} when a charge cannot be made, and what the inner decider throws
+   */
+  after(charges: readonly PolicyCharge[], verdict: LayerVerdict, execution?: Execution): Answer<LayerVerdict> {
+    return this.next(charges, charges, verdict, undefined, execution);
+  }
+
+  /**
+   * @param asked the charges of the last question
+   * @param verdict its verdict
    * @param before the soonest rejection at each place where a row has gone on
    */
-  private ask(
+  private next(
     charges: readonly PolicyCharge[],
-    execution: Execution | undefined,
     asked: readonly PolicyCharge[],
+    verdict: LayerVerdict,
     before: ReadonlyMap<number, Rejection> | undefined,
+    execution: Execution | undefined,
   ): Answer<LayerVerdict> {
-    return andThen(this.inner.decide(asked, execution), (verdict) => {
-      const full = fullOnes(asked, verdict);
-      if (full.length === 0) return before === undefined ? verdict : this.told(charges, asked, verdict, before);
-      const soonest = withSoonest(before, full, asked, verdict);
-      return andThen(allOf(full.map((i) => asked[i]!.instead!(asked[i]!))), (links) => {
+    const full = fullOnes(asked, verdict);
+    if (full.length === 0) return before === undefined ? verdict : this.told(charges, asked, verdict, before);
+    const soonest = withSoonest(before, full, asked, verdict);
+    return attempt(
+      () => allOf(full.map((i) => asked[i]!.instead!(asked[i]!))),
+      (links) => {
         const next = asked.map((charge, i) => (hasCounted(charge, verdict.charges[i]!) ? uncounting(charge) : charge));
         for (const [n, i] of full.entries()) next[i] = links[n]!;
-        return this.ask(charges, execution, next, soonest);
-      });
-    });
+        return andThen(this.inner.decide(next, execution), (answer) =>
+          this.next(charges, next, answer, soonest, execution),
+        );
+      },
+      (error) => {
+        throw new UnmadeCharge(error);
+      },
+    );
   }
 
   private told(
@@ -77,6 +98,12 @@ export class ElseLayer implements Decider {
     }
     return toldAs(verdict, verdicts, own);
   }
+}
+
+/** Whether another policy may take the request of one of the charges. */
+export function hasElse(charges: readonly PolicyCharge[]): boolean {
+  for (let i = 0; i < charges.length; i++) if (charges[i]!.instead !== undefined) return true;
+  return false;
 }
 
 /** The verdict with other charges. A store's verdict may have getters, which a spread leaves out. */
