@@ -8,11 +8,7 @@ import { openLimiter } from './support/open-limiter.js';
 import type { procedures } from './workers/limiter.js';
 
 const PROCESSES = 4;
-const byTenant = () => ({ kind: 'tenant', value: 'unused' });
-const WINDOW = { algorithm: 'fixed-window', window: '300d', by: byTenant } as const;
-/** Functions do not travel between processes: RateLimiter is told the identity. */
-const plain = ({ by, ...policy }: Policy): Policy => ({ ...policy, ...(by === 'global' && { by }) }) as Policy;
-
+const WINDOW = { algorithm: 'fixed-window', window: '300d' } as const;
 let server: RedisServer;
 let redis: Redis;
 let processes: Processes<typeof procedures>;
@@ -33,8 +29,7 @@ afterAll(async () => {
 
 /** The requests of all processes together. */
 async function spend(policies: Record<string, Policy>, clients: readonly string[], requests: number) {
-  const given = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [name, plain(policy)]));
-  await processes.all('connectWith', () => ({ redis: server.url, policies: given }));
+  await processes.all('connectWith', () => ({ redis: server.url, policies }));
   const all = await processes.all('spend', () => ({ policy: 'own', clients, requests, inFlight: 16 }));
   return all.flat();
 }

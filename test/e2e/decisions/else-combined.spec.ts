@@ -273,11 +273,11 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
       await limiter.acquire({ ...LEASE, name: 'own', limit: 1, else: 'common' }, ADA),
     ];
     expect([first, second, third, fourth].map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
-    second!.release();
+    second.release();
     await until('one of the common ones is free', 5_000, async () => (await left()).join() === '0,1');
-    first!.release();
-    third!.release();
-    fourth!.release();
+    first.release();
+    third.release();
+    fourth.release();
     await until('all are free', 5_000, async () => (await left()).join() === '1,2');
   });
 

@@ -107,10 +107,10 @@ describe.each(KINDS)('over $platform with $store', (kind) => {
       send(apps, 'initech', 60, '/exports', 'POST'),
     ]);
     // 30 of the surplus are left for both.
-    expect(globex![201]! + initech![201]!).toBe(20 + 20 + 30);
+    expect(globex[201]! + initech[201]!).toBe(20 + 20 + 30);
     for (const tenant of [globex, initech]) {
-      expect(tenant![201]).toBeGreaterThanOrEqual(20);
-      expect(tenant![201]).toBeLessThanOrEqual(50);
+      expect(tenant[201]).toBeGreaterThanOrEqual(20);
+      expect(tenant[201]).toBeLessThanOrEqual(50);
     }
     expect(await send(apps, 'umbrella', 30, '/exports', 'POST')).toEqual({ 201: 20, 429: 10 });
     await Promise.all(apps.map((app) => app.close()));
