@@ -55,4 +55,11 @@ describe('a message over TCP', () => {
     for (let i = 0; i < 3; i++) expect(await app.client.send('search')).toMatchObject({ answer: 'found' });
     expect(await app.client.send('search')).toMatchObject({ error: { error: 'rate_limit_exceeded' } });
   });
+
+  it('frees the place of a concurrency behind an else when its handler has ended', async () => {
+    const slots = { algorithm: 'concurrency', limit: 1, lease: '1h' } as const;
+    const module = RateLimitModule.forRoot({ store: new StillStore(), policies: { credits: slots } });
+    await using app = await MessageApp.start({ imports: [module], controllers: [Messages] });
+    for (let i = 0; i < 5; i++) expect(await app.client.send('search')).toMatchObject({ answer: 'found' });
+  });
 });

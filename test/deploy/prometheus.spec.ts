@@ -465,8 +465,12 @@ function burst(): Promise<number[]> {
 
 async function matchingRequests(): Promise<number> {
   const { text } = await request(service.url).get('/metrics');
-  const labels = { policy: 'matching', algorithm: 'token-bucket' };
-  return new Exposition(text).get('rate_limiter_requests_total', labels)!;
+  const exposition = new Exposition(text);
+  const ofClass = (priority: string): number => {
+    const labels = { policy: 'matching', algorithm: 'token-bucket', priority };
+    return exposition.get('rate_limiter_requests_total', labels)!;
+  };
+  return ofClass('rides') + ofClass('estimates');
 }
 
 /** Whether an expression is about what the application does not use. */

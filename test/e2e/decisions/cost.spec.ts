@@ -119,6 +119,7 @@ describe.each(PLATFORMS)('over %s, a cost', (platform) => {
         skipIf: 0,
         timeZone: 0,
         priority: 0,
+        shed: 0,
         countIf: 0,
         settle: 0,
         problem: 0,

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get, HttpException, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import {
@@ -296,5 +297,45 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     expect((await app.as('ada', '/')).headers['x-ratelimit-limit']).toBe('3');
     expect(await waiting).toEqual([200, true]);
     expect(await leftOf(app, 'credits')).toBe(2);
+  });
+});
+
+describe('a row of policies', () => {
+  it('leaves no rejection unhandled where a charge fails at once beside one that fails later', async () => {
+    const full = { algorithm: 'fixed-window', limit: 1, window: '1h' } as const;
+    const policies = {
+      late: { ...full, by: () => Promise.reject(new Error('no')) },
+      missing: { ...full, by: 'user', onMissingIdentity: 'refuse' },
+    } satisfies Record<string, Policy>;
+    @Controller()
+    class Both {
+      @Get()
+      @RateLimit({ ...full, name: 'one', else: 'late' }, { ...full, name: 'two', else: 'missing' })
+      get(): void {}
+    }
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    try {
+      await using app = await limited('Express', Both, { policies });
+      expect((await app.send('/')).status).toBe(200);
+      expect((await app.send('/')).status).toBe(401);
+      await turn();
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+    expect(unhandled).toEqual([]);
+  });
+
+  it('lets a scheduled call run over', async () => {
+    const policies = {
+      one: { algorithm: 'fixed-window', limit: 1, window: '1h', by: 'global', else: 'two' },
+      two: { algorithm: 'fixed-window', limit: 1, window: '1h', by: 'global' },
+    } satisfies Record<string, Policy>;
+    await using app = await limited('Express', routesWith({ ...WINDOW, name: 'unused', limit: 1 }), { policies });
+    const limiter = app.app.get(RateLimiter);
+    for (const at of ['one', 'two']) expect(await limiter.schedule('one', () => at)).toBe(at);
+    await expect(limiter.schedule('one', () => 'three', { maxWaitMs: 0 })).rejects.toThrow();
+    await expect(limiter.reserve('one')).resolves.toMatchObject({ allowed: false });
   });
 });

@@ -140,6 +140,12 @@ describe('boot refuses an else', () => {
     ['of itself', { ...MONTHLY, else: 'monthly' }, { credits: CREDITS }, "else: 'monthly' is the policy itself"],
     ['of a shadow', MONTHLY, { credits: { ...CREDITS, mode: 'shadow' } }, "else: 'credits' is in shadow"],
     ['of a queue', MONTHLY, { credits: { algorithm: 'leaky-bucket', capacity: 2, drain: 1 } }, 'is a leaky-bucket'],
+    [
+      'of a policy with settle',
+      MONTHLY,
+      { credits: { ...CREDITS, settle: () => 1 } },
+      'has a settle, which has no effect',
+    ],
     ['of a policy with skipIf', MONTHLY, { credits: { ...CREDITS, skipIf: () => true } }, 'has a skipIf'],
     [
       'that leads back',

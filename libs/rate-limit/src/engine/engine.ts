@@ -155,7 +155,11 @@ export class Engine {
     } catch (error) {
       return fallBack(error);
     }
-    return isPromise(answer) ? answer.then(judged, fallBack) : judged(answer);
+    const concluded = (verdict: LayerVerdict): Answer<T> =>
+      verdict.allowed || !hasElse(charges)
+        ? judged(verdict)
+        : attempt(() => this.orElse.after(charges, verdict), judged, fallBack);
+    return isPromise(answer) ? answer.then(concluded, fallBack) : concluded(answer);
   }
 
   /** @param as converts the judgement: a separate `then` would cost one more promise */

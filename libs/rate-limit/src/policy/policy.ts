@@ -166,7 +166,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * The other policy counts by its own `by`, with its own `cost` if it has one, and across the application unless it has a
    * `scope`. `countIf` and `settle` of the first policy hold for both. Not with `blockFor` or `mode: 'shadow'`. The other policy
-   * may not be a leaky bucket, in shadow, or have a `skipIf`.
+   * may not be a leaky bucket, in shadow, or have a `skipIf`, `countIf`, `settle` or `candidate`.
    *
    * @example { name: 'monthly', algorithm: 'fixed-window', limit: 10_000, window: { calendar: 'month' }, by: 'user', else: 'credits' }
    */

@@ -205,7 +205,7 @@ export class RateLimiter {
     const expiry = options && readExpiry(options, RESERVE);
     const bound = this.policies.bind(policies, 'reserve');
     const kept = this.callCharges.keptOf('reserve', bound, identity, options);
-    if (kept === undefined) checkConsumable(bound, RESERVE);
+    if (kept === undefined) checkConsumable(withElse(bound), RESERVE);
     const charges = kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE);
     if (expiry === undefined) return this.engine.reserve(charges);
     checkExpiryCost(expiry, charges, RESERVE);
@@ -370,7 +370,7 @@ export class RateLimiter {
     const policies = this.explainer.peekable(target as LimitReference, given, where);
     if (policies.length === 0) return unlimited();
     const tag = tagOfTarget(given, policies, where);
-    const known = policies.some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
+    const known = withElse(policies).some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
     const { plan, timeZone = known, priority } = options ?? {};
     return this.engine.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone, priority }));
   }

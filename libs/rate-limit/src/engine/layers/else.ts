@@ -1,6 +1,7 @@
 import type { Monitor } from '../../metrics/monitor.js';
 import type { ChargeVerdict } from '../../stores/store.js';
 import { allOf, type Answer, andThen, attempt } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
 import type { Decider } from '../decider.js';
 import type { Execution } from '../execution.js';
 import { later, type LayerVerdict } from '../layer-verdict.js';
@@ -61,7 +62,7 @@ export class ElseLayer implements Decider {
     if (full.length === 0) return before === undefined ? verdict : this.told(charges, asked, verdict, before);
     const soonest = withSoonest(before, full, asked, verdict);
     return attempt(
-      () => allOf(full.map((i) => asked[i]!.instead!(asked[i]!))),
+      () => chargesInstead(full, asked),
       (links) => {
         const next = asked.map((charge, i) => (hasCounted(charge, verdict.charges[i]!) ? uncounting(charge) : charge));
         for (const [n, i] of full.entries()) next[i] = links[n]!;
@@ -98,6 +99,18 @@ export class ElseLayer implements Decider {
     }
     return toldAs(verdict, verdicts, own);
   }
+}
+
+/** The charges of the next policies. If one cannot be made at once, no rejection of another one stays unhandled. */
+function chargesInstead(full: readonly number[], asked: readonly PolicyCharge[]): Answer<readonly PolicyCharge[]> {
+  const made: Answer<PolicyCharge>[] = [];
+  try {
+    for (const i of full) made.push(asked[i]!.instead!(asked[i]!));
+  } catch (error) {
+    for (const one of made) if (isPromise(one)) one.then(undefined, () => undefined);
+    throw error;
+  }
+  return allOf(made);
 }
 
 /** Whether another policy may take the request of one of the charges. */

@@ -20,7 +20,8 @@ export function decisionOfPasses(passes: readonly Passed[]): Decision {
     const elapsed = last.decidedAt - judgement.decidedAt;
     const verdict = elapsed === 0 ? judged.verdict : later(judged.verdict, elapsed);
     // A step may have charged the difference to an earlier one: together they have charged the whole cost.
-    const whole = { ...judged.charge, cost: charge.cost };
+    const isOwn = judged.charge.insteadOf === undefined;
+    const whole = isOwn ? { ...judged.charge, cost: charge.cost } : judged.charge;
     (charge.shadow ? shadow : policies).push(policyDecision(whole, verdict, judgement.decision.decidedBy));
   }
   return {

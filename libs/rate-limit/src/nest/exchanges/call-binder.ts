@@ -1,3 +1,4 @@
+import { MAX_ROW } from '../../policy/else/else-policies.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { algorithmEntry } from '../../algorithms/algorithms.js';
@@ -46,12 +47,29 @@ function needsInterceptor(
   const policy = typeof source === 'string' ? policies[source] : source;
   if (isSettled(policy)) return true;
   // The end of an HTTP request is that of its response.
-  return context !== 'http' && algorithmEntry((policy as PolicyLike | undefined)?.algorithm)?.leases === true;
+  return context !== 'http' && rowOf(policy as PolicyLike | undefined, policies).some(isLease);
+}
+
+/** A policy and those that its `else` leads to. Boot rejects a row that leads back or is too long. */
+function rowOf(
+  first: PolicyLike | undefined,
+  policies: Readonly<Record<string, PolicySource>>,
+): readonly (PolicyLike | undefined)[] {
+  const row = [first];
+  for (let next = first?.else; typeof next === 'string' && row.length <= MAX_ROW; next = row.at(-1)?.else) {
+    row.push(policies[next] as PolicyLike | undefined);
+  }
+  return row;
+}
+
+function isLease(policy: PolicyLike | undefined): boolean {
+  return algorithmEntry(policy?.algorithm)?.leases === true;
 }
 
 /** A policy before it is checked. */
 interface PolicyLike {
   readonly algorithm?: unknown;
+  readonly else?: unknown;
   readonly countIf?: unknown;
   readonly settle?: unknown;
 }

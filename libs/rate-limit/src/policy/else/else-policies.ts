@@ -3,7 +3,7 @@ import { type BoundPolicy, canDelay } from '../bound-policy.js';
 import type { ParsedPolicy } from '../parse-policy.js';
 
 /** The most policies of a row: the first one, and what its `else` leads to. */
-const MAX_ROW = 4;
+export const MAX_ROW = 4;
 
 /**
  * Checks the policy that an `else` leads to.
@@ -13,7 +13,7 @@ const MAX_ROW = 4;
  * @throws {RateLimitConfigError} for a row that is too long or leads back, and for a policy that cannot stand behind an `else`
  */
 export function checkElse<Context>(policy: ParsedPolicy<Context>, row: readonly string[], where: string): void {
-  const { name, skipIf } = policy;
+  const { name, skipIf, countIf, settle, candidate } = policy;
   const fail = (problem: string): never => {
     throw new RateLimitConfigError(where, `else: ${shown(name)} ${problem}`, 'FG_INVALID_POLICY');
   };
@@ -21,6 +21,8 @@ export function checkElse<Context>(policy: ParsedPolicy<Context>, row: readonly 
   if (row.length >= MAX_ROW) fail(`makes a row of more than ${MAX_ROW} policies: ${[...row, name].join(' -> ')}`);
   if (policy.shadow) fail(`is in shadow, which rejects nobody: leave out its mode: 'shadow'`);
   if (canDelay(policy)) fail(`is a leaky-bucket, for whose slot a request would have to wait: use a token-bucket`);
+  const unused = countIf !== undefined ? 'countIf' : settle !== undefined ? 'settle' : candidate && 'candidate';
+  if (unused !== undefined) fail(`has a ${unused}, which has no effect behind an else: give it to the first policy`);
   if (skipIf !== undefined) fail('has a skipIf, which would let requests pass uncounted: give it to the first policy');
 }
 
