@@ -335,7 +335,7 @@ describe('a row of policies', () => {
     await using app = await limited('Express', routesWith({ ...WINDOW, name: 'unused', limit: 1 }), { policies });
     const limiter = app.app.get(RateLimiter);
     for (const at of ['one', 'two']) expect(await limiter.schedule('one', () => at)).toBe(at);
-    await expect(limiter.schedule('one', () => 'three', { maxWaitMs: 0 })).rejects.toThrow();
+    await expect(limiter.schedule('one', () => 'three', { maxWaitMs: 0 })).rejects.toThrow('maxWaitMs');
     await expect(limiter.reserve('one')).resolves.toMatchObject({ allowed: false });
   });
 });
