@@ -16,6 +16,7 @@ const RAISED = { policy: 'rider', identity: RIDER, change: { capacity: 5, refill
 /** The endpoints that docs/admin.md lists. */
 const ENDPOINTS = [
   ['get', 'table'],
+  ['get', 'top-rejected'],
   ['post', 'explain'],
   ['post', 'reset'],
   ['get', 'overrides'],

@@ -236,6 +236,8 @@ it('the library needs no more rights on a Cluster than docs/redis.md grants', as
   const denied = (await admin.call('ACL', 'LOG')) as string[][];
   // ioredis tries to name its connections, and goes on when the ACL forbids it.
   expect(denied.filter((entry) => !entry.includes('client|setname'))).toEqual([]);
-  expect(app.logs.of('warn')).toEqual([]);
+  // The application of the test before this one may still count its failures in a last warning.
+  const isOfLostRight = (line: string): boolean => !line.includes('connection to Redis is closed');
+  expect(app.logs.of('warn').filter(isOfLostRight)).toEqual([]);
   admin.disconnect();
 });

@@ -86,10 +86,17 @@ export class Gate {
     for (; i < this.waiting.length && taken.length < this.round; i++) {
       const call = this.waiting[i]!;
       if (call.isOver) this.gone--;
+      // A call that takes less could pass where the one before it, which asks with it, is rejected.
+      else if (taken.length > 0 && this.costOf(call) < this.costOf(taken.at(-1)!)) break;
       else taken.push(call);
     }
     this.waiting.splice(0, i);
     return taken;
+  }
+
+  /** What a call takes of the state that it waits for. */
+  private costOf({ charges }: ScheduledCall): number {
+    return charges.find(({ key }) => key === this.stateKey)?.cost ?? 0;
   }
 
   /**
