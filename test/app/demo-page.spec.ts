@@ -36,11 +36,11 @@ describe('docs/demo.md', () => {
       }),
     );
     const listed = TABLE.flatMap(({ routes: names, policies }) => names.map((name) => [name, policies.toSorted()]));
-    expect(listed.length).toBe(14);
+    expect(listed.length).toBe(15);
     expect(Object.fromEntries(real)).toMatchObject(Object.fromEntries(listed));
     const operated = real.filter(([name]) => name.includes(' /api/admin/limits/'));
     expect(DEMO).toMatch(/^\| all under `\/api\/admin\/limits` +\| wrong tokens: fixed window, 20 in 15 minutes/m);
-    expect(operated).toHaveLength(9);
+    expect(operated).toHaveLength(10);
     expect(operated.flatMap(([, policies]) => policies)).toEqual([]);
     const others = real.filter((one) => !operated.includes(one)).map(([name]) => name);
     const api = others.filter((name) => name.includes(' /api/'));

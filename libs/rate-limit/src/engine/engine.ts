@@ -242,7 +242,7 @@ export class Engine {
     since: number,
     execution: Execution | undefined,
   ): Answer<Judgement> {
-    if (error instanceof UnmadeCharge) throw error.cause;
+    if (UnmadeCharge.is(error)) throw error.cause;
     const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
@@ -252,7 +252,7 @@ export class Engine {
       () => local.decide(charges),
       (verdict) => this.judged(charges, verdict, handler, since),
       (failed) => {
-        throw failed instanceof UnmadeCharge ? failed.cause : failed;
+        throw UnmadeCharge.is(failed) ? failed.cause : failed;
       },
     );
   }

@@ -9,8 +9,15 @@ import type { PolicyCharge } from '../policy-charge.js';
 
 /** The charge of a next policy could not be made, such as without its identity. No other decider can help. */
 export class UnmadeCharge extends Error {
+  readonly #own = true;
+
   constructor(override readonly cause: unknown) {
     super('The charge of a policy behind an else could not be made');
+  }
+
+  /** Whether anything that was thrown is one. `instanceof` throws for a proxy that was revoked. */
+  static is(thrown: unknown): thrown is UnmadeCharge {
+    return typeof thrown === 'object' && thrown !== null && #own in thrown;
   }
 }
 
