@@ -242,7 +242,7 @@ export class Engine {
     since: number,
     execution: Execution | undefined,
   ): Answer<Judgement> {
-    if (UnmadeCharge.is(error)) throw error.cause;
+    if (UnmadeCharge.is(error)) throw error.reason;
     const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
@@ -252,7 +252,7 @@ export class Engine {
       () => local.decide(charges),
       (verdict) => this.judged(charges, verdict, handler, since),
       (failed) => {
-        throw UnmadeCharge.is(failed) ? failed.cause : failed;
+        throw UnmadeCharge.is(failed) ? failed.reason : failed;
       },
     );
   }

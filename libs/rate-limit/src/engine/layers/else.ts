@@ -9,15 +9,21 @@ import type { PolicyCharge } from '../policy-charge.js';
 
 /** The charge of a next policy could not be made, such as without its identity. No other decider can help. */
 export class UnmadeCharge extends Error {
-  readonly #own = true;
+  readonly #reason: unknown;
 
-  constructor(override readonly cause: unknown) {
+  constructor(reason: unknown) {
     super('The charge of a policy behind an else could not be made');
+    this.#reason = reason;
+  }
+
+  /** What the application's function, or the lookup of the identity, has thrown. */
+  get reason(): unknown {
+    return this.#reason;
   }
 
   /** Whether anything that was thrown is one. `instanceof` throws for a proxy that was revoked. */
   static is(thrown: unknown): thrown is UnmadeCharge {
-    return typeof thrown === 'object' && thrown !== null && #own in thrown;
+    return typeof thrown === 'object' && thrown !== null && #reason in thrown;
   }
 }
 
