@@ -2,6 +2,21 @@ import type { AlgorithmName } from '../algorithms/algorithm.js';
 import type { SheddingStats } from '../shedding/load-shedder.js';
 import type { DecisionSource } from './decision-event.js';
 
+/** The functions that an application gives to the module and to policies, as the metrics name them. */
+export type FunctionKind =
+  | 'policy'
+  | 'identity'
+  | 'cost'
+  | 'timeZone'
+  | 'priority'
+  | 'skipIf'
+  | 'countIf'
+  | 'settle'
+  | 'problem'
+  | 'plan'
+  | 'list'
+  | 'shed';
+
 /** A snapshot of the counters of a limiter in this process, since the limiter was made. */
 export interface RateLimitStats {
   /**
@@ -43,23 +58,7 @@ export interface RateLimitStats {
    * and `by` functions, cost and `priority` functions, `skipIf`, and the module's `problem`, `plan`, `allowList` and `blockList` (`list`), and
    * `check` of its `shed`. `priority` of `shed` counts with those of policies.
    */
-  readonly functionFailures: Readonly<
-    Record<
-      | 'policy'
-      | 'identity'
-      | 'cost'
-      | 'timeZone'
-      | 'priority'
-      | 'skipIf'
-      | 'countIf'
-      | 'settle'
-      | 'problem'
-      | 'plan'
-      | 'list'
-      | 'shed',
-      number
-    >
-  >;
+  readonly functionFailures: Readonly<Record<FunctionKind, number>>;
   /** Where the plans of clients came from: one for each policy with `plans` that a request or a call met. */
   readonly plans: PlanStats;
   /** Requests whose address is in `allowList` or `blockList`. They are in no other count. */

@@ -1,3 +1,4 @@
+import type { FunctionKind } from '../../metrics/stats.js';
 import { Deadlines } from '../../stores/deadlines.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
@@ -7,20 +8,7 @@ import { adopted, isPromise } from '../../util/is-promise.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
 import { alwaysReadable, readable, reasonOf } from '../../util/thrown.js';
 
-/** The functions that an application gives to policies, as the metrics name them. */
-export type FunctionKind =
-  | 'policy'
-  | 'identity'
-  | 'cost'
-  | 'timeZone'
-  | 'priority'
-  | 'skipIf'
-  | 'countIf'
-  | 'settle'
-  | 'problem'
-  | 'plan'
-  | 'list'
-  | 'shed';
+export type { FunctionKind } from '../../metrics/stats.js';
 
 /** Counts failures of functions. */
 export interface FunctionObserver {

@@ -16,13 +16,12 @@ export function underPriority<Context>(bound: BoundPolicy<Context>, priority: st
   if (known === undefined) UNDER.set(bound, (known = new Map()));
   let variant = known.get(priority) as BoundPolicy<Context> | undefined;
   if (variant === undefined) {
-    const { plans, algorithm, priorities } = bound;
+    const { algorithm, priorities } = bound;
     variant = {
       ...bound,
       priority,
       priorityOf: undefined,
       headroom: headroomIn(algorithm, priorities!.get(priority)!),
-      plans: plans && new Map([...plans].map(([plan, one]) => [plan, underPriority(one, priority)])),
     };
     known.set(priority, variant);
   }
