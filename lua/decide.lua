@@ -50,7 +50,7 @@ while at <= #charges do
   elseif count == 0 then
     for i = 1, places do settle(rowPolicies[i], rowKeys[i], lost) end
   elseif apart then
-    chargeIndependently(admitted, count)
+    chargeIndependently(count)
   elseif places == 1 then
     levels[k] = policy[1].charge(level, policy, admitted, admitted < count, reply, k)
     if admitted * policy[3] > 0 then writers[k] = policy end

@@ -8,6 +8,8 @@
 --          ask: what has to fit, from 1: the cost and the headroom; take: the cost that an allowed request is charged, 0 for a peek
 --          A reservation's policy ends with 1 where the algorithm has a refund marker: its reply is longer.
 --          algorithm 'shadow:token-bucket': the charge is made if the request is allowed and it fits, and rejects nobody
+--          algorithm 'instead:token-bucket': an alternative: the charge is made if the request fits none of those before it, back to
+--          the first one that is no alternative
 --          algorithm 'block', or 'escalating-block': the block of the charge before it, which counts that charge's rejections
 -- ARGV[4]  the charges, 4 bytes of 7 bits each: policy (+ 64 if the request has another charge), key, and the number of
 --          identical requests in a row (high, low; the same in all charges of a request). Without a number the row settles
@@ -59,7 +61,7 @@ local raws, unread
 --- @include "load.lua"
 --- @include "text.lua"
 
--- True if the batch has shadows or blocks, which may be charged a different number of times than the rest of their row.
+-- True if the batch has shadows, blocks or alternatives, which may be charged a different number of times than the rest of their row.
 local apart
 local built = {} -- the algorithms, by their names
 local function build(algorithm)
@@ -70,7 +72,7 @@ local function build(algorithm)
   if algorithm == 'escalating-block' then
     --- @include "escalating-block.lua"
   end
-  --- @include "shadow.lua"
+  --- @include "marked.lua"
 end
 
 local policies = cjson.decode(ARGV[3])

@@ -24,6 +24,8 @@ const redis = useRedis();
 /** What makes a policy of a history stand apart: by its place. */
 interface Apart {
   readonly shadow: boolean;
+  /** Whether its charges are alternatives to those before them. */
+  readonly alternative: boolean;
   /** Whether its charges are settled later: policies with `countIf` or `settle`. */
   readonly reserve: boolean;
   readonly block: { readonly after: number; readonly durations: readonly number[] } | undefined;
@@ -48,6 +50,7 @@ const blocks = fc.record({
 function apartHistories(name: AlgorithmName): fc.Arbitrary<ApartHistory> {
   const apart = fc.record({
     shadow: fc.boolean(),
+    alternative: fc.boolean(),
     reserve: fc.boolean(),
     block: fc.oneof(blocks, fc.constant(undefined)),
   });
@@ -73,11 +76,11 @@ const fail = (problem: string): never => {
   throw new Error(problem);
 };
 
-/** The history's pool, with shadows and blocks. */
+/** The history's pool, with shadows, alternatives and blocks. */
 function poolOf({ history, apart }: ApartHistory, prefix: string): Charge[][] {
   const counting = apart.map((one) => one.block && blockOf({}, one.block.durations, one.block.after, fail));
-  return chargesOf(history, prefix).map((charges) =>
-    charges.map((charge): Charge => {
+  return chargesOf(history, prefix).map((charges) => {
+    const made = charges.map((charge): Charge => {
       const place = Number(charge.key.split(':')[1]);
       const { shadow, reserve } = apart[place]!;
       const mode = reserve && algorithmReserves(charge) ? 'reserve' : 'take';
@@ -85,8 +88,18 @@ function poolOf({ history, apart }: ApartHistory, prefix: string): Charge[][] {
       const cost = takes(charge) ? 1 : 0;
       const counted = algorithm && { key: `${charge.key}!`, algorithm, cost, shadow };
       return { ...charge, mode, shadow, block: counted };
-    }),
-  );
+    });
+    // A shadow has no alternatives. Of alternatives the last one alone has a block.
+    const isAlternative = made.map(
+      ({ key, shadow }, i) =>
+        i > 0 && apart[Number(key.split(':')[1])]!.alternative && shadow !== true && made[i - 1]!.shadow !== true,
+    );
+    return made.map((charge, i) => ({
+      ...charge,
+      alternative: isAlternative[i]!,
+      block: isAlternative[i + 1] === true ? undefined : charge.block,
+    }));
+  });
 }
 
 /** Leases are released, and not settled. */
@@ -118,7 +131,20 @@ const plain = ({ key, algorithm, cost, headroom = 0 }: Charge, mode: 'take' | 'p
   mode,
 });
 
-/** Decides with plain charges only: those that reject together, and each shadow in a store of its own. */
+/** The charges of a request in groups: one charge and its alternatives. */
+function groupsOf(charges: readonly Charge[]): Charge[][] {
+  const groups: Charge[][] = [];
+  for (const charge of charges) {
+    if (charge.alternative === true) groups.at(-1)!.push(charge);
+    else groups.push([charge]);
+  }
+  return groups;
+}
+
+/**
+ * Decides with plain charges only: the first one of each group that the request fits, all of these together, and each shadow in a store
+ * of its own.
+ */
 class Oracle {
   private readonly blocks = new TextbookBlocks();
   private readonly enforcing: MemoryStore;
@@ -131,15 +157,28 @@ class Oracle {
 
   decide(charges: readonly Charge[]): Verdict {
     const at = this.clock();
-    const enforced = charges.filter(({ shadow }) => shadow !== true);
-    const shut = enforced.some((charge) => this.blocks.left(charge, at) > 0);
-    const asked = enforced.map((charge) => plain(charge, shut ? 'peek' : 'take'));
-    const answer = asked.length === 0 ? undefined : this.enforcing.consume(asked);
-    const allowed = !shut && (answer?.allowed ?? true);
-    let next = 0;
+    const groups = groupsOf(charges.filter(({ shadow }) => shadow !== true));
+    const peek = (charge: Charge): ChargeVerdict => this.enforcing.consume([plain(charge, 'peek')]).charges[0]!;
+    const isOpen = (charge: Charge): boolean => this.blocks.left(charge, at) === 0;
+    const taking = groups.map((group) => group.find((charge) => isOpen(charge) && peek(charge).allowed));
+    const allowed = taking.every((charge) => charge !== undefined);
+    const said = new Map<Charge, ChargeVerdict>();
+    for (const [i, group] of groups.entries()) {
+      const index = taking[i] === undefined ? group.length : group.indexOf(taking[i]);
+      for (const [j, charge] of group.entries()) {
+        const unneeded = { allowed: false, retryAfter: 0, delay: 0 };
+        said.set(charge, { ...peek(charge), ...(j > index && unneeded) });
+      }
+    }
+    if (allowed && taking.length > 0) {
+      const asked = taking.map((charge) => plain(charge));
+      for (const [i, verdict] of this.enforcing.consume(asked).charges.entries()) said.set(taking[i]!, verdict);
+    }
+    const isRejected = (charge: Charge): boolean =>
+      charge.shadow === true || taking[groups.findIndex((group) => group.includes(charge))] === undefined;
     const verdicts = charges.map((charge): ChargeVerdict => {
-      const own = charge.shadow === true ? this.shadow(charge, allowed, at) : answer!.charges[next++]!;
-      return this.withBlock(charge, own, at);
+      const own = said.get(charge) ?? this.shadow(charge, allowed, at);
+      return isRejected(charge) ? this.withBlock(charge, own, at) : own;
     });
     return { allowed, at, charges: verdicts };
   }
@@ -184,9 +223,11 @@ function compareWithOracle(given: ApartHistory): void {
     clock.move(turn.move, first, verdicts);
     verdicts = requestsOf(turn, pool).map((charges) => {
       const verdict = store.consume(charges);
+      const hasAllowed = (group: readonly Charge[]): boolean =>
+        group.some((charge) => verdict.charges[charges.indexOf(charge)]!.allowed);
       expectSame({ ...verdict, charges: verdict.charges.map(withoutReceipt) }, oracle.decide(charges));
       expectHolds(
-        verdict.allowed === verdict.charges.every((charge, i) => charge.allowed || charges[i]!.shadow),
+        verdict.allowed === groupsOf(charges).every((group) => group[0]!.shadow === true || hasAllowed(group)),
         () => verdict,
       );
       return verdict;
@@ -233,7 +274,7 @@ function compareWithCached(given: ApartHistory): void {
   }
 }
 
-describe('shadows and blocks', () => {
+describe('shadows, blocks and alternatives', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: memory, Redis by requests and Redis by turns give the same decisions, field by field',
     async (name) => {
@@ -256,7 +297,7 @@ describe('shadows and blocks', () => {
   );
 
   it.each(ALL_ALGORITHMS)(
-    '%s: decide as plain policies, an enforcing twin of each shadow, and counted rejections do',
+    '%s: decide as plain policies, the first alternative that fits, an enforcing twin of each shadow, and counted rejections do',
     (name) => {
       assert(property(forwardHistories(name), compareWithOracle), histories(SHARE));
     },

@@ -119,6 +119,18 @@ describe('RateLimiter with an else', () => {
     await overrides.set({ policy: 'monthly', identity: rider }, { blocked: true });
     expect(await limiter.consume('monthly', rider)).toMatchObject({ allowed: false, decidedBy: 'override' });
     await overrides.remove({ policy: 'monthly', identity: rider });
+    await overrides.set({ policy: 'credits', identity: rider }, { capacity: 3 });
+    await limiter.consume('monthly', rider, { cost: 3 });
+    expect((await limiter.consume('monthly', rider)).policies).toMatchObject([
+      { policy: 'credits', limit: 3, insteadOf: 'monthly', override: {} },
+    ]);
+    await overrides.set({ policy: 'credits', identity: rider }, { blocked: true });
+    const blocked = await limiter.consume('monthly', rider);
+    expect(blocked).toMatchObject({
+      allowed: false,
+      decidedBy: 'store',
+      policies: [{ policy: 'monthly', remaining: 0 }],
+    });
     await overrides.set({ policy: 'credits', identity: rider }, { exempt: true });
     for (let i = 0; i < 9; i++) expect(await limiter.consume('monthly', rider)).toMatchObject({ allowed: true });
   });

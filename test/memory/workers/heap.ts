@@ -141,6 +141,7 @@ const procedures = {
           headroom: 0,
           mode: 'take',
           shadow: false,
+          alternative: false,
           identity: key,
           policyKey: ':x',
           policy,

@@ -7,7 +7,7 @@ import type { ChargeMode } from '../stores/charge.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
-import { type Answer, andThen, attempt } from '../util/answer.js';
+import { type Answer, attempt } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import type { KeptDecider } from './calls/kept-clients.js';
 import type { Decider } from './decider.js';
@@ -52,11 +52,17 @@ export class Engine {
   ) {
     const { traits, open, chain } = store;
     this.chain = new OverridesLayer(overrides, chain);
-    this.orElse = new ElseLayer(this.chain, monitor);
+    this.orElse = new ElseLayer({
+      inner: this.chain,
+      monitor,
+      overrides,
+      decidesAlternatives: traits.decidesAlternatives,
+      deadlines: store.deadlines,
+    });
     this.plain =
       traits.plain &&
       new PlainPath(traits.plain, open, overrides, monitor, this.inLayers, (charges, error, since) =>
-        andThen(this.fallBack(charges, error, undefined, since, undefined), decisionAlone),
+        this.fallBack(charges, error, decisionAlone, undefined, since, undefined, rethrow),
       );
   }
 
@@ -137,37 +143,19 @@ export class Engine {
     next: (judgement: Judgement) => Answer<T>,
     failed: (error: unknown) => Answer<T>,
   ): Answer<T> {
-    const since = this.monitor.begin();
-    const judged = (verdict: LayerVerdict): Answer<T> => {
-      let judgement: Judgement;
-      try {
-        judgement = this.judged(charges, verdict, undefined, since);
-      } catch (error) {
-        return failed(error);
-      }
-      return next(judgement);
-    };
-    const fallBack = (cause: unknown): Answer<T> =>
-      attempt<Judgement, T>(() => this.fallBack(charges, cause, undefined, since, undefined), next, failed);
-    let answer: Answer<LayerVerdict>;
-    try {
-      answer = this.chain.decide(charges);
-    } catch (error) {
-      return fallBack(error);
-    }
-    const concluded = (verdict: LayerVerdict): Answer<T> =>
-      verdict.allowed || !hasElse(charges)
-        ? judged(verdict)
-        : attempt(() => this.orElse.after(charges, verdict), judged, fallBack);
-    return isPromise(answer) ? answer.then(concluded, fallBack) : concluded(answer);
+    return this.judge(charges, next, undefined, undefined, failed);
   }
 
-  /** @param as converts the judgement: a separate `then` would cost one more promise */
+  /**
+   * @param as continues with the judgement: a separate `then` would cost one more promise
+   * @param failed continues where nothing decides; default: it throws
+   */
   private judge<T>(
     charges: readonly PolicyCharge[],
-    as: (judgement: Judgement) => T,
+    as: (judgement: Judgement) => Answer<T>,
     handler: HandlerContext | undefined,
     execution: Execution | undefined,
+    failed: (error: unknown) => Answer<T> = rethrow,
   ): Answer<T> {
     const since = this.monitor.begin();
     let answer: Answer<LayerVerdict>;
@@ -175,12 +163,13 @@ export class Engine {
     try {
       answer = this.chain.decide(charges, execution);
     } catch (error) {
-      return andThen(this.fallBack(charges, error, handler, since, execution), as);
+      return this.fallBack(charges, error, as, handler, since, execution, failed);
     }
-    if (!isPromise(answer)) return this.concluded(charges, answer, as, handler, since, execution);
+    if (!isPromise(answer)) return this.concluded(charges, answer, as, handler, since, execution, failed, undefined);
+    const askedAt = hasElse(charges) ? performance.now() : undefined;
     return answer.then(
-      (verdict) => this.concluded(charges, verdict, as, handler, since, execution),
-      (error: unknown) => andThen(this.fallBack(charges, error, handler, since, execution), as),
+      (verdict) => this.concluded(charges, verdict, as, handler, since, execution, failed, askedAt),
+      (error: unknown) => this.fallBack(charges, error, as, handler, since, execution, failed),
     );
   }
 
@@ -191,17 +180,36 @@ export class Engine {
   private concluded<T>(
     charges: readonly PolicyCharge[],
     verdict: LayerVerdict,
-    as: (judgement: Judgement) => T,
+    as: (judgement: Judgement) => Answer<T>,
     handler: HandlerContext | undefined,
     since: number,
     execution: Execution | undefined,
+    failed: (error: unknown) => Answer<T>,
+    askedAt: number | undefined,
   ): Answer<T> {
-    if (verdict.allowed || !hasElse(charges)) return as(this.judged(charges, verdict, handler, since));
+    if (verdict.allowed || !hasElse(charges)) return this.told(charges, verdict, as, handler, since, failed);
     return attempt<LayerVerdict, T>(
-      () => this.orElse.after(charges, verdict, execution),
-      (last) => as(this.judged(charges, last, handler, since)),
-      (error) => andThen(this.fallBack(charges, error, handler, since, execution), as),
+      () => this.orElse.after(charges, verdict, execution, askedAt),
+      (last) => this.told(charges, last, as, handler, since, failed),
+      (error) => this.fallBack(charges, error, as, handler, since, execution, failed),
     );
+  }
+
+  private told<T>(
+    charges: readonly PolicyCharge[],
+    verdict: LayerVerdict,
+    as: (judgement: Judgement) => Answer<T>,
+    handler: HandlerContext | undefined,
+    since: number,
+    failed: (error: unknown) => Answer<T>,
+  ): Answer<T> {
+    let judgement: Judgement;
+    try {
+      judgement = this.judged(charges, verdict, handler, since);
+    } catch (error) {
+      return failed(error);
+    }
+    return as(judgement);
   }
 
   /**
@@ -235,25 +243,33 @@ export class Engine {
     return judgement;
   }
 
-  private fallBack(
+  private fallBack<T>(
     charges: readonly PolicyCharge[],
     error: unknown,
+    as: (judgement: Judgement) => Answer<T>,
     handler: HandlerContext | undefined,
     since: number,
     execution: Execution | undefined,
-  ): Answer<Judgement> {
-    if (UnmadeCharge.is(error)) throw error.reason;
+    failed: (error: unknown) => Answer<T>,
+  ): Answer<T> {
+    if (UnmadeCharge.is(error)) return failed(error.reason);
     const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
     const fallback: Decider = { decide: (asked) => this.fallback.decide(asked, cause) };
-    const local = new ElseLayer(new OverridesLayer(this.overrides, fallback), this.monitor);
-    return attempt(
+    const { overrides, monitor } = this;
+    const local = new ElseLayer({
+      inner: new OverridesLayer(overrides, fallback),
+      monitor,
+      overrides,
+      // Each policy of a row says by itself who decides without the store. In the process nothing happens between two questions.
+      decidesAlternatives: () => false,
+      deadlines: { ms: Infinity },
+    });
+    return attempt<LayerVerdict, T>(
       () => local.decide(charges),
-      (verdict) => this.judged(charges, verdict, handler, since),
-      (failed) => {
-        throw UnmadeCharge.is(failed) ? failed.reason : failed;
-      },
+      (verdict) => this.told(charges, verdict, as, handler, since, failed),
+      (thrown) => failed(UnmadeCharge.is(thrown) ? thrown.reason : thrown),
     );
   }
 
@@ -306,6 +322,9 @@ const itself = (judgement: Judgement): Judgement => judgement;
 const reservationOf = ({ decision, receipts }: Judgement): Reservation =>
   new Reservation(decision, new ReservedCharges(receipts));
 const decisionAlone = ({ decision }: Judgement): Decision => decision;
+const rethrow = (error: unknown): never => {
+  throw error;
+};
 
 /** The mode of a policy's charges: `'reserve'` if the policy is settled after the response. */
 function modeOf(policy: BoundPolicy): ChargeMode {

@@ -48,10 +48,11 @@ export class LayeredStore implements ChargeKeeper {
   /** The prefetched tokens of this process; undefined if the store does not support prefetching. */
   readonly prefetch: PrefetchLayer | undefined;
   readonly thresholds: Thresholds | undefined;
+  /** How long the store may take to decide. */
+  readonly deadlines: Deadlines;
   /** The charges that this process has made in the store and has not settled. */
   readonly open = new OpenCharges((keys) => this.denials?.forget(keys));
   private readonly store: RateLimitStore;
-  private readonly deadlines: Deadlines;
   private readonly denials: DenialCache | undefined;
   private readonly innermost: StoreDecider;
   private readonly failures: RationedWarning;

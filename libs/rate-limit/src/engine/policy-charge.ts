@@ -21,6 +21,7 @@ export interface PolicyCharge extends Charge {
   /** The override that was found then; undefined without one. */
   foundOverride?: ActiveOverride | undefined;
   readonly shadow: boolean;
+  readonly alternative: boolean;
   /** Makes the charge of the policy that takes a request which does not fit this one. */
   instead?: ((head: PolicyCharge) => Answer<PolicyCharge>) | undefined;
   /** The policy that the request did not fit, for which this charge was made. */
@@ -61,6 +62,7 @@ export function chargeOf(
     overridesSeen: 0,
     foundOverride: undefined,
     shadow: policy.shadow,
+    alternative: false,
     block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
     entry: UNKNOWN_ENTRY,
     openKey: UNKNOWN_ENTRY,
@@ -77,6 +79,13 @@ export function chargeOf(
 export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharge {
   const insteadOf = head.policy.name;
   return head.mode === 'peek' ? { ...peekOf(charge), insteadOf } : { ...charge, mode: head.mode, insteadOf };
+}
+
+/** A charge under the numbers of an override, in the place that `given` has in its request. */
+export function inItsPlace(own: PolicyCharge, given: PolicyCharge): PolicyCharge {
+  const { insteadOf, alternative, block } = given;
+  if (insteadOf === undefined && !alternative && (block !== undefined || own.block === undefined)) return own;
+  return { ...own, insteadOf, alternative, block: block && own.block };
 }
 
 function blockOf(

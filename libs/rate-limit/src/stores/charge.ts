@@ -34,6 +34,11 @@ export interface Charge {
   readonly shadow?: boolean;
   /** Whether a rejection has to tell its `shortfall`. A charge of mode `'reserve'` always asks for it. Default false. */
   readonly shortfall?: boolean;
+  /**
+   * @internal Whether the charge is an alternative: it is made if the request fits none of those before it, back to the first one that
+   * is no alternative. One of them has to fit. A store is only asked so if its trait `decidesAlternatives` says that it can.
+   */
+  readonly alternative?: boolean;
   /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */
   readonly block?: BlockCharge | undefined;
   /** @internal In a charge that is reused: where an in-process store keeps its state. */
@@ -124,11 +129,12 @@ export function waitOf(charge: Pick<Charge, 'algorithm' | 'cost' | 'headroom'>, 
 
 /** Whether two charges ask and take the same, so that one policy of a call describes both. */
 export function asksAlike(
-  one: Pick<Charge, 'algorithm' | 'cost' | 'headroom' | 'mode' | 'shortfall' | 'shadow'>,
-  other: Pick<Charge, 'algorithm' | 'cost' | 'headroom' | 'mode' | 'shortfall' | 'shadow'>,
+  one: Pick<Charge, 'algorithm' | 'cost' | 'headroom' | 'mode' | 'shortfall' | 'shadow' | 'alternative'>,
+  other: Pick<Charge, 'algorithm' | 'cost' | 'headroom' | 'mode' | 'shortfall' | 'shadow' | 'alternative'>,
 ): boolean {
   if (one.algorithm !== other.algorithm || one.cost !== other.cost) return false;
   if ((one.headroom ?? 0) !== (other.headroom ?? 0) || one.shadow !== other.shadow) return false;
+  if ((one.alternative ?? false) !== (other.alternative ?? false)) return false;
   return takes(one) === takes(other) && tellsShortfall(one) === tellsShortfall(other);
 }
 

@@ -21,13 +21,18 @@ export interface FoundBlock {
   level: BlockLevel;
 }
 
-/** Decides a request: allowed if every charge fits its level. An allowed request is charged to the levels. */
+/**
+ * Decides a request: allowed if every charge fits its level, or one of the alternatives behind it does. An allowed request is charged
+ * to the levels.
+ */
 export function judge(found: readonly Found[], at: number): Verdict {
-  let allowed = true;
-  for (let i = 0; allowed && i < found.length; i++) {
+  let allowed = true; // whether the request fits each charge so far, or an alternative
+  for (let i = 0; i < found.length; i++) {
     const { charge, level, block } = found[i]!;
     if (charge.shadow === true) continue;
-    allowed = fits(charge, level) && (block === undefined || isOpen(block));
+    if (charge.alternative === true) allowed ||= isFitting(charge, level, block);
+    else if (allowed) allowed = isFitting(charge, level, block);
+    else break;
   }
   return verdictOf(found, allowed, at);
 }
@@ -44,8 +49,27 @@ export function copyOf({ charge, level, block, refundMarker }: Found): Found {
 
 function verdictOf(found: readonly Found[], allowed: boolean, at: number): Verdict {
   const charges = [judgeOne(found[0]!, allowed, at)];
-  for (let i = 1; i < found.length; i++) charges.push(judgeOne(found[i]!, allowed, at));
+  for (let i = 1; i < found.length; i++) {
+    const one = found[i]!;
+    const isNeeded = one.charge.alternative !== true || !isTaken(found, charges, i);
+    charges.push(isNeeded ? judgeOne(one, allowed, at) : judgeUnneeded(one));
+  }
   return { allowed, at, charges };
+}
+
+/** Whether the request fits a charge whose alternative stands at `index`, or another alternative before that. */
+function isTaken(found: readonly Found[], charges: readonly ChargeVerdict[], index: number): boolean {
+  for (let i = index - 1; i >= 0; i--) {
+    if (charges[i]!.allowed) return true;
+    if (found[i]!.charge.alternative !== true) return false;
+  }
+  return false;
+}
+
+/** The verdict on an alternative of a charge that the request fits: it is not made, and rejects nothing. */
+function judgeUnneeded({ charge, level }: Found): ChargeVerdict {
+  const remaining = remainingOf(charge, level);
+  return { allowed: false, remaining, resetAfter: charge.algorithm.resetAfter(level), retryAfter: 0, delay: 0 };
 }
 
 function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
@@ -114,6 +138,10 @@ function judgeBlocked(found: Found, block: FoundBlock, fitting: boolean, at: num
   return shortfall === undefined
     ? { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor }
     : { allowed: false, remaining, resetAfter, retryAfter, delay: 0, blockedFor, shortfall };
+}
+
+function isFitting(charge: Charge, level: unknown, block: FoundBlock | undefined): boolean {
+  return fits(charge, level) && (block === undefined || isOpen(block));
 }
 
 function isOpen({ charge, level }: FoundBlock): boolean {

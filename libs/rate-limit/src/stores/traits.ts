@@ -1,3 +1,4 @@
+import type { Charge } from './charge.js';
 import type { OverrideLog } from './override-log.js';
 import type { ReportBoard } from './report-board.js';
 import type { ReservationLog } from './reservation-log.js';
@@ -26,6 +27,8 @@ export interface StoreTraits {
   readonly keepsDeadline: boolean;
   /** Whether it notes its rejections in the denial cache by itself. */
   readonly notesDenials: boolean;
+  /** Whether it decides a request with `alternative` charges in one step, if these are its charges. */
+  readonly decidesAlternatives: (charges: readonly Charge[]) => boolean;
   /** The server behind it, for messages. */
   readonly server?: string | undefined;
   /** Decides single plain charges faster; undefined: nothing is gained. */
@@ -64,6 +67,7 @@ export function traitsOf(store: RateLimitStore): StoreTraits {
     isLocal: false,
     keepsDeadline: false,
     notesDenials: false,
+    decidesAlternatives: () => false,
     ...store.traits,
   };
 }

@@ -1,4 +1,4 @@
-import { sameCharges, takes } from '../../stores/charge.js';
+import { sameCharges } from '../../stores/charge.js';
 import type { Denials, KnownDenial } from '../../stores/denials.js';
 import type { Charge, Verdict } from '../../stores/store.js';
 import { flatten } from '../../util/flat-text.js';
@@ -125,7 +125,7 @@ export class DenialCache implements Denials {
     // When a block ends, a policy that rejects for longer counts rejections again.
     const ends = rejecting.map(({ retryAfter, blockedFor = Infinity }) => Math.min(retryAfter, blockedFor) / 1000);
     const certainMs = Math.min(this.maxMs, ...ends) * DRIFT;
-    const key = under ?? charges[verdict.charges.findIndex(({ allowed }) => !allowed)]!.key;
+    const key = under ?? charges[keeperOf(charges, verdict)]!.key;
     for (const charge of charges) flatten(charge.key);
     this.denials.set(key, {
       charges,
@@ -138,13 +138,22 @@ export class DenialCache implements Denials {
 }
 
 /**
- * Whether a block may count the next rejection, so that the store has to see it. Once all blocks are closed, no rejection
- * counts.
+ * The index of the charge under which a rejection is kept: the first one that rejected. Of alternatives it is the last one, because the
+ * same request without alternatives is kept under the first one.
+ */
+function keeperOf(charges: readonly Charge[], verdict: Verdict): number {
+  let index = verdict.charges.findIndex(({ allowed }) => !allowed);
+  while (charges[index + 1]?.alternative === true) index++;
+  return index;
+}
+
+/**
+ * Whether a block may count the next rejection, so that the store has to see it. A peek is not counted, but it tells of the block that
+ * another request may begin. Once all blocks are closed, no rejection counts.
  */
 function mayCount(charges: readonly Charge[], verdict: Verdict): boolean {
   for (let i = 0; i < charges.length; i++) {
-    const charge = charges[i]!;
-    if (charge.block !== undefined && takes(charge) && verdict.charges[i]!.blockedFor === undefined) return true;
+    if (charges[i]!.block !== undefined && verdict.charges[i]!.blockedFor === undefined) return true;
   }
   return false;
 }

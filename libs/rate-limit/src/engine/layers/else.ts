@@ -1,11 +1,14 @@
 import type { Monitor } from '../../metrics/monitor.js';
-import type { ChargeVerdict } from '../../stores/store.js';
-import { allOf, type Answer, andThen, attempt } from '../../util/answer.js';
+import { type Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
+import { afterLoopTime } from '../../stores/loop-timer.js';
+import { type Answer, allOf, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import type { Decider } from '../decider.js';
 import type { Execution } from '../execution.js';
-import { later, type LayerVerdict } from '../layer-verdict.js';
+import type { LayerVerdict } from '../layer-verdict.js';
+import type { ActiveOverrides } from '../overrides/active-overrides.js';
 import type { PolicyCharge } from '../policy-charge.js';
+import { ElseRow } from './else-row.js';
 
 /** The charge of a next policy could not be made, such as without its identity. No other decider can help. */
 export class UnmadeCharge extends Error {
@@ -27,153 +30,114 @@ export class UnmadeCharge extends Error {
   }
 }
 
-/** What a policy said that a request does not fit. */
-interface Rejection {
-  readonly charge: PolicyCharge;
-  readonly verdict: ChargeVerdict;
-  /** Microseconds of the store's clock. */
-  readonly at: number;
+/** What the layer asks, and what it needs to know. */
+export interface ElseSettings {
+  /** Decides the requests. */
+  readonly inner: Decider;
+  readonly monitor: Pick<Monitor, 'ranOver'>;
+  readonly overrides: Pick<ActiveOverrides, 'exemptsOrBlocks'>;
+  /** Whether `inner` decides a request with alternatives in one step. */
+  readonly decidesAlternatives: (charges: readonly PolicyCharge[]) => boolean;
+  /** How long all questions of a request may take together. */
+  readonly deadlines: Pick<Deadlines, 'ms'>;
 }
 
 /**
- * Asks the policies that `else` names. A request that does not fit a policy is asked again, with the charge of the next policy of
- * the row in its place. Each question is a whole request, so it charges all or nothing. A request that fits its first policies
- * costs nothing more.
+ * Asks the policies that `else` names. A request that does not fit its first policies has charged none of them. It is asked again, as
+ * one request with alternatives: the store takes the first policy of each row that the request fits, all or nothing, in one step. A
+ * request that fits its first policies costs nothing more.
+ *
+ * A store that does not decide alternatives in one step, or whose keys lie in several slots of a Cluster, is asked about one policy
+ * of a row after the other.
  */
 export class ElseLayer implements Decider {
-  constructor(
-    private readonly inner: Decider,
-    private readonly monitor: Pick<Monitor, 'ranOver'>,
-  ) {}
+  constructor(private readonly settings: ElseSettings) {}
 
   decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
-    return andThen(this.inner.decide(charges, execution), (verdict) => this.after(charges, verdict, execution));
+    return andThen(this.settings.inner.decide(charges, execution), (verdict) =>
+      hasElse(charges) ? this.after(charges, verdict, execution) : verdict,
+    );
   }
 
   /**
    * Continues after the first question. Returns its verdict where nothing runs over.
    *
+   * @param askedAt when the request was asked, in milliseconds of the monotonic clock; undefined for a decider without a deadline
    * @throws {UnmadeCharge} when a charge cannot be made, and what the inner decider throws
    */
-  after(charges: readonly PolicyCharge[], verdict: LayerVerdict, execution?: Execution): Answer<LayerVerdict> {
-    return this.next(charges, charges, verdict, undefined, execution);
-  }
-
-  /**
-   * @param asked the charges of the last question
-   * @param verdict its verdict
-   * @param before the soonest rejection at each place where a row has gone on
-   */
-  private next(
+  after(
     charges: readonly PolicyCharge[],
-    asked: readonly PolicyCharge[],
     verdict: LayerVerdict,
-    before: ReadonlyMap<number, Rejection> | undefined,
-    execution: Execution | undefined,
+    execution?: Execution,
+    askedAt?: number,
   ): Answer<LayerVerdict> {
-    const full = fullOnes(asked, verdict);
-    if (full.length === 0) return before === undefined ? verdict : this.told(charges, asked, verdict, before);
-    const soonest = withSoonest(before, full, asked, verdict);
-    return attempt(
-      () => chargesInstead(full, asked),
-      (links) => {
-        const next = asked.map((charge, i) => (hasCounted(charge, verdict.charges[i]!) ? uncounting(charge) : charge));
-        for (const [n, i] of full.entries()) next[i] = links[n]!;
-        return andThen(this.inner.decide(next, execution), (answer) =>
-          this.next(charges, next, answer, soonest, execution),
-        );
-      },
-      (error) => {
-        throw new UnmadeCharge(error);
-      },
-    );
+    const rows = charges.map((charge) => new ElseRow(charge));
+    return this.next(rows, verdict, execution, askedAt) ?? verdict;
   }
 
-  private told(
-    charges: readonly PolicyCharge[],
-    asked: readonly PolicyCharge[],
+  /** Returns undefined if the request runs over nowhere. */
+  private next(
+    rows: readonly ElseRow[],
     verdict: LayerVerdict,
-    before: ReadonlyMap<number, Rejection>,
-  ): LayerVerdict {
-    const own = [...(verdict.asked ?? asked)];
-    if (verdict.allowed) {
-      if (charges[0]!.mode !== 'peek') {
-        for (const i of before.keys()) this.monitor.ranOver(charges[i]!.policy.name, own[i]!.policy.name);
-      }
-      return toldAs(verdict, verdict.charges, own);
-    }
-    // The request passes as soon as one policy of each row takes it. Of equal ones the first is told: the client knows it best.
-    const verdicts = [...verdict.charges];
-    for (const [i, { charge, verdict: known, at }] of before) {
-      const counted = later(known, Math.max(0, verdict.at - at));
-      if (verdicts[i]!.allowed || counted.retryAfter > verdicts[i]!.retryAfter) continue;
-      verdicts[i] = counted;
-      own[i] = charge;
-    }
-    return toldAs(verdict, verdicts, own);
+    execution: Execution | undefined,
+    askedAt: number | undefined,
+  ): Answer<LayerVerdict> | undefined {
+    let at = 0;
+    for (const row of rows) at += row.hear(verdict, at);
+    const { allowed, source } = verdict;
+    if (allowed || source === 'override' || source === 'closed') return this.told(rows, verdict);
+    const full = rows.filter((row) => row.isFull);
+    if (full.length === 0) return this.told(rows, verdict);
+    return andThen(allOf(full.map((row) => row.complete())), () => {
+      const { inner, overrides, decidesAlternatives } = this.settings;
+      for (const row of full) row.endAtBlock(overrides);
+      const unmade = full.find((row) => row.failure !== undefined && !row.hasNext);
+      if (unmade !== undefined) throw new UnmadeCharge(unmade.failure!.reason);
+      const going = full.filter((row) => row.hasNext);
+      if (going.length === 0) return this.told(rows, verdict) ?? verdict;
+      const together = decidesAlternatives(rows.flatMap((row) => (row.isFull ? row.made : row.asked)));
+      for (const row of rows) row.uncount();
+      for (const row of going) row.goOn(together, overrides);
+      const asked = rows.flatMap((row) => row.asked);
+      const answer = this.withinRest(askedAt, () => inner.decide(asked, execution));
+      return andThen(answer, (said) => this.next(rows, said, execution, askedAt) ?? said);
+    });
   }
-}
 
-/** The charges of the next policies. If one cannot be made at once, no rejection of another one stays unhandled. */
-function chargesInstead(full: readonly number[], asked: readonly PolicyCharge[]): Answer<readonly PolicyCharge[]> {
-  const made: Answer<PolicyCharge>[] = [];
-  try {
-    for (const i of full) made.push(asked[i]!.instead!(asked[i]!));
-  } catch (error) {
-    for (const one of made) if (isPromise(one)) one.then(undefined, () => undefined);
-    throw error;
+  /** Asks within what is left of the deadline: the questions of a request share one. */
+  private withinRest(askedAt: number | undefined, ask: () => Answer<LayerVerdict>): Answer<LayerVerdict> {
+    if (askedAt === undefined) return ask();
+    const { ms } = this.settings.deadlines;
+    const missed = (): StoreDeadlineError => new StoreDeadlineError(`the store gave no answer within ${ms} ms`);
+    const leftMs = ms - (performance.now() - askedAt);
+    if (leftMs <= 0) throw missed();
+    const answer = ask();
+    if (!isPromise(answer)) return answer;
+    return new Promise((resolve, reject) => {
+      const cancel = afterLoopTime(leftMs, () => reject(missed()));
+      void answer.finally(cancel).then(resolve, reject);
+    });
   }
-  return allOf(made);
+
+  /** The verdict on the request as it was made: one for each policy of it. Undefined if no row has gone on. */
+  private told(rows: readonly ElseRow[], verdict: LayerVerdict): LayerVerdict | undefined {
+    if (!rows.some((row) => row.hasGoneOn)) return undefined;
+    if (verdict.allowed) {
+      for (const { first, charge } of rows) {
+        if (first.mode !== 'peek' && charge.policy.name !== first.policy.name) {
+          this.settings.monitor.ranOver(first.policy.name, charge.policy.name);
+        }
+      }
+    }
+    // A store's verdict may have getters, which a spread leaves out.
+    const { allowed, at, source, overridden, unavailable } = verdict;
+    const charges = rows.map((row) => row.verdict);
+    return { allowed, at, charges, source, asked: rows.map(({ charge }) => charge), overridden, unavailable };
+  }
 }
 
 /** Whether another policy may take the request of one of the charges. */
 export function hasElse(charges: readonly PolicyCharge[]): boolean {
   for (let i = 0; i < charges.length; i++) if (charges[i]!.instead !== undefined) return true;
   return false;
-}
-
-/** The verdict with other charges. A store's verdict may have getters, which a spread leaves out. */
-function toldAs(
-  { allowed, at, source, overridden, unavailable }: LayerVerdict,
-  charges: readonly ChargeVerdict[],
-  asked: readonly PolicyCharge[],
-): LayerVerdict {
-  return { allowed, at, charges, source, asked, overridden, unavailable };
-}
-
-/** The places of the charges that the request does not fit, and that another policy can take. A block is no lack of room. */
-function fullOnes(asked: readonly PolicyCharge[], { allowed, charges, source }: LayerVerdict): readonly number[] {
-  if (allowed || source === 'override' || source === 'closed') return [];
-  const full: number[] = [];
-  for (let i = 0; i < asked.length; i++) {
-    const one = charges[i]!;
-    if (!one.allowed && one.blockedFor === undefined && asked[i]!.instead !== undefined) full.push(i);
-  }
-  return full;
-}
-
-/** Whether a rejection of the charge was counted for its `blockFor`, and began no block. */
-function hasCounted({ block }: PolicyCharge, { allowed, blockedFor }: ChargeVerdict): boolean {
-  return block !== undefined && !allowed && blockedFor === undefined;
-}
-
-/** The charge without its block: the next question is of the same request, whose rejection counts once. */
-function uncounting(charge: PolicyCharge): PolicyCharge {
-  return { ...charge, block: undefined };
-}
-
-function withSoonest(
-  before: ReadonlyMap<number, Rejection> | undefined,
-  full: readonly number[],
-  asked: readonly PolicyCharge[],
-  verdict: LayerVerdict,
-): ReadonlyMap<number, Rejection> {
-  const soonest = new Map(before);
-  for (const i of full) {
-    const own: Rejection = { charge: (verdict.asked ?? asked)[i]!, verdict: verdict.charges[i]!, at: verdict.at };
-    const known = soonest.get(i);
-    const isSooner = known === undefined || known.at + known.verdict.retryAfter > own.at + own.verdict.retryAfter;
-    if (isSooner) soonest.set(i, own);
-  }
-  return soonest;
 }

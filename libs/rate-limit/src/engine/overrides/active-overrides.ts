@@ -6,7 +6,7 @@ import { flatten } from '../../util/flat-text.js';
 import type { Logger } from '../../util/logger.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { ChargeVerdict } from '../../stores/store.js';
-import { chargeOf, type PolicyCharge } from '../policy-charge.js';
+import { chargeOf, inItsPlace, type PolicyCharge } from '../policy-charge.js';
 import type { OverriddenCounts } from '../layer-verdict.js';
 import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
 
@@ -114,6 +114,12 @@ export class ActiveOverrides {
     return override.kind === 'numbers' ? this.own(charge, override) : undefined;
   }
 
+  /** Whether an override exempts the client of a charge, or blocks it; undefined if it does neither. */
+  exemptsOrBlocks(charge: PolicyCharge): 'exempt' | 'blocked' | undefined {
+    const override = this.size === 0 ? undefined : this.findFor(charge);
+    return override === undefined || override.kind === 'numbers' ? undefined : override.kind;
+  }
+
   /** Finds the override of a charge, and remembers it with the charge. */
   private findFor(charge: PolicyCharge): ActiveOverride | undefined {
     if (charge.overridesSeen === this.edition) {
@@ -158,7 +164,7 @@ export class ActiveOverrides {
       else if (override.kind === 'exempt') exempt += counted;
       else if (override.kind === 'numbers') {
         changed += counted;
-        const own = this.own(charge, override);
+        const own = inItsPlace(this.own(charge, override), charge);
         asked.push(own);
         all.push(own);
         continue;

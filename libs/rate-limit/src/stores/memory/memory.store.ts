@@ -107,7 +107,7 @@ export class MemoryStore implements RateLimitStore, PlainStore {
   get traits(): Partial<StoreTraits> {
     const local = { isLocal: true, overflowed: () => this.overflowed, clear: () => this.clear() };
     return this.consume === MemoryStore.prototype.consume
-      ? { ...local, answersAtOnce: true, keepsDeadline: true, plain: this }
+      ? { ...local, answersAtOnce: true, keepsDeadline: true, decidesAlternatives: () => true, plain: this }
       : local;
   }
 

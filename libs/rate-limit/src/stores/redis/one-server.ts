@@ -24,6 +24,10 @@ export class OneServer implements Topology {
     return this.lane;
   }
 
+  decidesAlternatives(): boolean {
+    return true;
+  }
+
   watch(): undefined {
     return undefined;
   }

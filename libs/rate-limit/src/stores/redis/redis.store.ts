@@ -120,6 +120,7 @@ export class RedisStore implements RateLimitStore {
       answersAtOnce: false,
       keepsDeadline: deadlines !== undefined,
       notesDenials: denials !== undefined,
+      decidesAlternatives: (charges) => this.topology.decidesAlternatives(charges),
       server: 'Redis',
       overrideLog: (keyOf) => new RedisOverrideLog(this, keyOf),
       reportBoard: (keyOf) => new RedisReportBoard(this.client, keyOf),

@@ -29,6 +29,8 @@ export interface Topology extends Routing {
   laneOfKey(key: string): Lane;
   /** The lane of a charge; undefined while the store may choose another one. */
   laneOfCharge(charge: Charge): Lane | undefined;
+  /** Whether one program decides a request of these charges: it needs all their keys. */
+  decidesAlternatives(charges: readonly Charge[]): boolean;
   /** Watches each node by itself, on a client that belongs to the store; undefined for one server. */
   watch(probe: Probe, deadlineMs: number, listeners: HealthListeners): Nodes | undefined;
   queue(settings: QueueSettings): StoreQueue;

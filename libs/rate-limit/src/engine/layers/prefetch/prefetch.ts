@@ -356,11 +356,12 @@ function settling(prefetch: GrantedPrefetch, want: number, settled: PrefetchedTo
   return prefetch.charge(want, { at, granted, used: granted - left });
 }
 
-/** Whether prefetches can pay any of the charges. The store alone decides a request that is settled later. */
+/** Whether prefetches can pay any of the charges. The store alone decides a request that is settled later, or has alternatives. */
 function mayPrefetch(charges: readonly PolicyCharge[]): boolean {
   let any = false;
   for (let i = 0; i < charges.length; i++) {
-    const { mode, policy } = charges[i]!;
+    const { mode, policy, alternative } = charges[i]!;
+    if (alternative) return false;
     if (policy.prefetch === undefined) continue;
     if (mode !== 'take') return false;
     any = true;

@@ -60,6 +60,7 @@ export class PendingSettlement {
 class SettledKey implements Charge {
   readonly cost = 1;
   readonly shadow = false;
+  readonly alternative = false;
 
   constructor(
     readonly key: string,

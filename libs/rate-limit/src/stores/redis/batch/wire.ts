@@ -88,8 +88,8 @@ function countsOf(rows: readonly Row[]): string {
 export function policyText(charge: Charge | BlockCharge, now: number | undefined): string {
   const { wire } = charge.algorithm;
   const take = takes(charge) ? charge.cost : 0;
-  const shadow = charge.shadow === true ? 'shadow:' : '';
+  const mark = charge.shadow === true ? 'shadow:' : (charge as Charge).alternative === true ? 'instead:' : '';
   const reserve = refundMarkerLength(charge) > 0 ? ',1' : '';
   const numbers = wireOf(wire, now).join();
-  return `["${shadow}${wire.program}",${askOf(charge)},${take},${numbers}${reserve}]`;
+  return `["${mark}${wire.program}",${askOf(charge)},${take},${numbers}${reserve}]`;
 }

@@ -1,4 +1,4 @@
-import type { Charge } from '../../charge.js';
+import { type Charge, isSharded } from '../../charge.js';
 import type { Logger } from '../../../util/logger.js';
 import { Batcher } from '../batch/batcher.js';
 import type { Script, ScriptSettings } from '../batch/script.js';
@@ -45,6 +45,10 @@ export class Cluster extends ClusterRouting implements Topology {
     owned?.client.onState((state) => {
       if (state === 'ready') lanes.probeAll();
     });
+  }
+
+  decidesAlternatives(charges: readonly Charge[]): boolean {
+    return !charges.some(isSharded) && !this.hasSeveralSlots(charges);
   }
 
   watch(probe: Probe, deadlineMs: number, listeners: HealthListeners): Nodes | undefined {
