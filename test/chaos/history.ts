@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { DecisionEvent } from 'nestjs-floodgate';
 import { type Span, union } from './clock.js';
 import type { Line } from './pod/recorder.js';
-import { type Class, type PolicyName, type RouteName, ROUTES } from './policies.js';
+import { type Class, type PolicyName, type RouteName, ROUTES, withElse } from './policies.js';
 
 /** A call of the limiter and its decision. An HTTP request makes two calls: in the middleware and on its route. */
 export interface Decided {
@@ -97,7 +97,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
           durationMs,
           delayMs,
           before: before === 1,
-          policies: before === 1 ? ['gate'] : request.policies,
+          policies: before === 1 ? ['gate'] : withElse(request.policies, remaining),
           remaining,
           limits,
         };

@@ -102,6 +102,20 @@ export const POLICIES = {
     by: 'global',
     textbook: (share) => new TextbookCounter(40 / share, 2 * SECOND),
   },
+  // What does not fit the quota runs over into the credits.
+  quota: {
+    policy: {
+      algorithm: 'fixed-window',
+      limit: 16,
+      window: '2s',
+      onStoreFailure: 'local',
+      else: 'credits',
+      ...counts('global'),
+    },
+    by: 'global',
+    textbook: (share) => new TextbookFixedWindow(16 / share, 2 * SECOND),
+  },
+  credits: tokens('global', 'local', 16, 4),
   rider: tokens('user', 'local', 8, 4),
   address: tokens('address', 'closed', 8, 2),
   // The module's middleware.
@@ -157,7 +171,18 @@ export const ROUTES = {
 export type RouteName = keyof typeof ROUTES;
 
 /** The policies of direct calls, which use one or two of them with the ledger. */
-export const DIRECT: readonly PolicyName[] = ['tokens', 'window', 'log', 'long-log', 'counter', 'rider'];
+export const DIRECT: readonly PolicyName[] = ['tokens', 'window', 'log', 'long-log', 'counter', 'quota', 'rider'];
+
+/** The policies that a request was charged to: the one that its first policy has run over to stands in its place. */
+export function withElse(
+  policies: readonly PolicyName[],
+  decided: Readonly<Record<string, unknown>>,
+): readonly PolicyName[] {
+  return policies.map((name) => {
+    const next = policyOf(name).policy.else;
+    return next !== undefined && next in decided ? (next as PolicyName) : name;
+  });
+}
 
 /** Users that all pods serve. Other users send one request. */
 export const RIDERS: readonly string[] = ['ada', 'bea', 'cem', 'dan', 'eve'];

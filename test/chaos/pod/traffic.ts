@@ -8,6 +8,7 @@ import { asking, type Recorder } from './recorder.js';
 const PAUSE_MS = 130;
 const TOGETHER = 4;
 const MAX_COST = 2;
+const RESERVED = '3s';
 
 /** Calls the limiter without HTTP, as a queue consumer does. */
 export class DirectTraffic {
@@ -48,7 +49,9 @@ export class DirectTraffic {
     const identity = once ? { kind: 'api-key', value: id } : { kind: 'user', value: RIDERS[random(RIDERS.length)]! };
     if (once) policies.push('once');
     const priority: Class | undefined = policies.some(hasClasses) && random(2) === 0 ? 'second' : undefined;
-    void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost, priority });
+    // A key that belongs to one request is written once: by no settlement.
+    const reserves = !once && random(3) === 0;
+    void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost, priority, reserves });
   }
 }
 
@@ -58,19 +61,35 @@ interface Question {
   readonly identity: Identity;
   readonly cost: number;
   readonly priority: Class | undefined;
+  /** Whether it is a reservation that expires. */
+  readonly reserves: boolean;
 }
 
 async function ask(limiter: RateLimiter, recorder: Recorder, question: Question): Promise<void> {
-  const { id, policies, identity, cost, priority } = question;
+  const { id, policies, identity, cost, priority, reserves } = question;
   const asked = { id, what: policies.join(), user: String(identity.value), address: '', cost, priority };
   recorder.asked(asked);
   const since = now();
+  const options = { cost, ...(priority && { priority }) };
   try {
-    await asking.run(asked, () => limiter.consume(policies, identity, { cost, ...(priority && { priority }) }));
+    await asking.run(asked, () =>
+      reserves ? reserve(limiter, policies, identity, options) : limiter.consume(policies, identity, options),
+    );
   } catch (error) {
     if (!(error instanceof LimiterUnavailableError)) recorder.wrong(`consume failed: ${String(error)}`);
   }
   recorder.add(['answered', now(), id, since, 0]);
+}
+
+/** Reserves, and settles every other reservation at its whole cost. The others expire, some of them after their process. */
+async function reserve(
+  limiter: RateLimiter,
+  policies: readonly PolicyName[],
+  identity: Identity,
+  options: { readonly cost: number; readonly priority?: Class },
+): Promise<void> {
+  const reservation = await limiter.reserve(policies, identity, { ...options, expires: RESERVED });
+  if (reservation.allowed && options.cost === 1) await reservation.settle(options.cost);
 }
 
 /** Peeks. A peek that charges would show in the ledger. */
