@@ -13,8 +13,8 @@ export type {
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
-export { RateLimiter, type HandlerClass, type LimitTarget, type ResetState } from './engine/calls/rate-limiter.js';
-export type { LimitReference, RouteReference } from './engine/explain/limit-explainer.js';
+export { RateLimiter, type LimitTarget, type ResetState } from './engine/calls/rate-limiter.js';
+export type { HandlerClass, LimitReference, RouteReference } from './engine/explain/limit-references.js';
 export type {
   ExplainedLevel,
   ExplainedOutcome,

@@ -18,7 +18,8 @@ import {
 } from './call-arguments.js';
 import { CallCharges, type CallOptions, type MaybeNone, tagOfCall } from './call-charges.js';
 import type { LimitExplanation } from '../explain/explanation.js';
-import { type LimitExplainer, isReference, type LimitReference } from '../explain/limit-explainer.js';
+import type { LimitExplainer } from '../explain/limit-explainer.js';
+import { isReference, type LimitReference } from '../explain/limit-references.js';
 import { checkOrder, tagOf } from '../explain/explain-arguments.js';
 import { Lease } from '../settling/lease.js';
 import type { Leases } from '../settling/leases.js';
@@ -50,12 +51,6 @@ const HUNDRED_YEARS_MS = 3_155_760_000_000;
 /** The options of the methods that look. */
 const LOOK_OPTIONS = ['plan', 'timeZone', 'priority'] as const;
 const RESERVE_OPTIONS = [...CHARGE_OPTIONS, 'expires', 'atExpiry'];
-
-/** A handler's class. */
-export interface HandlerClass {
-  readonly name: string;
-  readonly prototype: object;
-}
 
 /** What `RateLimiter.peek` and `reset` look at: policies as in `consume`, or one policy or route by reference. */
 export type LimitTarget = LimiterPolicy | readonly LimiterPolicy[] | LimitReference;
@@ -467,12 +462,21 @@ export class RateLimiter {
   }
 
   private checkOrder(method: string, target: unknown, identity: unknown): void {
-    checkOrder(method, target, identity, (text) => this.explainer.isPolicy(text) || this.explainer.isRoute(text));
+    checkOrder(
+      method,
+      target,
+      identity,
+      (text) => this.explainer.references.isPolicy(text) || this.explainer.references.isRoute(text),
+    );
   }
 
   /** Whether a text names a route, and no policy. */
   private isRouteName(text: string): boolean {
-    return !this.policies.wasPeeked(text) && !this.explainer.isPolicy(text) && this.explainer.isRoute(text);
+    return (
+      !this.policies.wasPeeked(text) &&
+      !this.explainer.references.isPolicy(text) &&
+      this.explainer.references.isRoute(text)
+    );
   }
 
   private resettable(target: LimitTarget, isOneClient: boolean, where: string): readonly BoundPolicy[] {

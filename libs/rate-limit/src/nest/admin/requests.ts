@@ -1,4 +1,4 @@
-import type { LimitReference } from '../../engine/explain/limit-explainer.js';
+import type { LimitReference } from '../../engine/explain/limit-references.js';
 import { tagOf } from '../../engine/explain/explain-arguments.js';
 import type {
   OverrideChange,

@@ -1,7 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import type { HandlerDirectory } from '../../engine/explain/limit-explainer.js';
-import type { HandlerClass } from '../../engine/calls/rate-limiter.js';
+import type { HandlerClass, HandlerDirectory } from '../../engine/explain/limit-references.js';
 import type { KnownHandler } from '../../engine/explain/limit-table.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
 import type { Contexts } from '../contexts/contexts.js';
