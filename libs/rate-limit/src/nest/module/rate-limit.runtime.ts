@@ -8,7 +8,7 @@ import {
 import { DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
 import { ClockOffset } from '../../http/clock-offset.js';
 import { Connections, takesUpgrades } from '../../http/connections.js';
-import { type HeaderSettings, saysUnits } from '../../http/headers.js';
+import type { HeaderSettings } from '../../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../../http/trust-proxy.js';
 import { Fallback } from '../../engine/fallback.js';
 import { LimitExplainer } from '../../engine/explain/limit-explainer.js';
@@ -31,14 +31,11 @@ import { Scheduler } from '../../engine/scheduling/scheduler.js';
 import { UserFunctions } from '../../engine/functions/user-functions.js';
 import { WaitingRoom } from '../../engine/requests/waiting-room.js';
 import { Monitor } from '../../metrics/monitor.js';
-import type { BoundPolicy } from '../types.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
-import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { ReportBoard } from '../../stores/report-board.js';
 import { processTimer } from '../../stores/timer.js';
 import type { Clock, RateLimitStore } from '../../stores/store.js';
-import { lackOf, type StoreTraits } from '../../stores/traits.js';
-import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import type { StoreTraits } from '../../stores/traits.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { AddressLists } from '../guard/address-lists.js';
@@ -47,7 +44,8 @@ import { Contexts } from '../contexts/contexts.js';
 import { untoldDecisions } from '../decisions/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
 import { Operations } from '../contexts/operations.js';
-import { type Copy, HOW_TO_MEND, textOf, THIS_COPY } from './copies.js';
+import { THIS_COPY } from './copies.js';
+import { expectAlone, RUNTIME, runtimesOf } from './single-runtime.js';
 import { DecisionHeaders } from '../guard/decision-headers.js';
 import { requestOf } from '../guard/http-context.js';
 import { goneClients, identityChain } from '../guard/identities.js';
@@ -58,8 +56,7 @@ import type { CheckedOptions } from '../options/check-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { shedSettings } from '../options/shed-settings.js';
 import { ShedRequests } from '../guard/shed-requests.js';
-import { checkPlans } from '../boot/plan-checks.js';
-import { idleThresholds } from '../boot/threshold-checks.js';
+import { PolicyChecks } from '../boot/policy-checks.js';
 import { shedWarnings } from '../boot/shed-warnings.js';
 import { serverOf, trustProxyOf } from '../boot/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
@@ -67,10 +64,6 @@ import { type Route, RoutePolicies } from '../routes/route-policies.js';
 import { replacedDefaults, unguardedHandlers, sourcesOf } from '../routes/route-sources.js';
 import type { IdentityChain } from '../types.js';
 import { RateLimitLogger } from './logger.js';
-import { checkMiddlewareCosts } from '../boot/middleware-costs.js';
-
-/** Marks the runtimes of any copy of the package. */
-const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
 
 /**
  * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at
@@ -109,7 +102,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   readonly headers: HeaderSettings;
   /** Sees every limited request. */
   readonly forwarded: ForwardedWatch;
-  private readonly policies: NamedPolicies<ExecutionContext>;
+  private readonly policyChecks: PolicyChecks;
   private readonly overrideWatch: OverrideWatch;
   private readonly expiring: ExpiringReservations;
   private readonly fallback: Fallback;
@@ -118,7 +111,6 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** Whether a request has no address because its client has gone. */
   readonly hasGone = goneClients(this.connections);
   private readonly unknownContexts = new Set<string>();
-  private readonly saidPriorities = new Set<unknown>();
 
   private constructor(
     readonly options: CheckedOptions,
@@ -139,7 +131,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       offset: new ClockOffset(),
     };
     this.addressLists = AddressLists.of(options, this.functions, monitor, this.hasGone);
-    this.policies = new NamedPolicies(options.policies);
+    const policies = new NamedPolicies<ExecutionContext>(options.policies);
     const late = new LateIdentities(
       () => this.identities,
       (policy) => monitor.identityMissing(policy),
@@ -153,7 +145,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
     this.contexts = new Contexts(options.contexts);
     this.routes = new RoutePolicies(
-      this.policies,
+      policies,
       defaults,
       keyPrefix,
       this.identities,
@@ -170,20 +162,22 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const thresholds = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
     const layered = new LayeredStore({ ...opened, thresholds }, logger);
     this.traits = layered.traits;
+    const { routes, middleware, traits } = this;
+    this.policyChecks = new PolicyChecks({ options, policies, middleware, routes, traits, monitor }, logger);
     const fallback = (this.fallback = new Fallback({ ...options, thresholds }, logger));
     const active = new ActiveOverrides(logger, opened.overrides.processMs);
     this.engine = new Engine(keyPrefix, layered, fallback, monitor, active);
     this.unobserved = new Engine(keyPrefix, layered, fallback, new Monitor({}, logger), active);
     this.leases = new Leases(logger, opened.store.timer);
     this.pending = new PendingCharges(this.leases, this.functions);
-    const named = new CallPolicies(this.policies, keyPrefix, logger, layered.traits.prefetch);
-    const known = new KnownPolicies(this.policies, named, this.routes);
+    const named = new CallPolicies(policies, keyPrefix, logger, layered.traits.prefetch);
+    const known = new KnownPolicies(policies, named, this.routes);
     const explainer = new LimitExplainer({
       engine: this.unobserved,
       places: new KnownHandlers(discovery, scanner, isGuarded, this.contexts, this.routes, this.middleware, defaults),
       policies: known,
       routes: this.routes,
-      named: this.policies,
+      named: policies,
       plans: this.plans,
       timeZones: this.policyFunctions.timeZones,
       overrides: opened.overrides,
@@ -263,7 +257,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   async onModuleInit(): Promise<void> {
     expectAlone(runtimesOf(this.discovery));
     const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
-    await this.checkPolicies(handlers);
+    this.policyChecks.check(handlers);
+    for (const { adapter } of handlers) await this.contexts.prepare(adapter);
     const untold = untoldDecisions(handlers, this.routes, this.middleware !== undefined);
     for (const warning of [...warningsOfHandlers(handlers, this.discovery, this.scanner), ...untold]) {
       this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
@@ -324,39 +319,6 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
   }
 
-  private async checkPolicies(handlers: readonly LimitableHandler[]): Promise<void> {
-    const known: ParsedPolicy<ExecutionContext>[] = [...this.policies, ...(this.middleware?.unconditional ?? [])];
-    for (const policy of this.policies) {
-      this.expectSupport(policy, 'RateLimitModule, policies');
-      for (const warning of policy.warnings) {
-        this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
-      }
-      this.sayPriority(policy, 'RateLimitModule, policies');
-      this.monitor.policies.expect(policy);
-      if (policy.candidate !== undefined) this.monitor.policies.expect(policy.candidate);
-    }
-    for (const policy of this.middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
-    for (const policy of this.middleware?.staticPolicies ?? []) {
-      this.expectSupport(policy, 'RateLimitModule, middleware');
-      this.warnOfUnit(policy, 'RateLimitModule, middleware');
-    }
-    for (const { type, handler, name, adapter } of handlers) {
-      const route = this.routes.of(type, handler);
-      known.push(...(route?.unconditional ?? []));
-      // A handler of another context, or of a GraphQL operation, does not share what the middleware has charged.
-      if (adapter.type === 'http') checkMiddlewareCosts(this.middleware, route, name);
-      for (const policy of route?.fixed ?? []) this.expect(policy, name);
-      for (const policy of route?.staticPolicies ?? []) {
-        this.expectSupport(policy, name);
-        this.warnOfUnit(policy, name);
-      }
-      await this.contexts.prepare(adapter);
-    }
-    if (this.options.plan !== undefined) checkPlans(this.options.plan, this.policies, this.routes);
-    const idle = idleThresholds(known, this.options.onThreshold !== undefined, this.routes.hasChoosers);
-    if (idle !== undefined) this.logger.warn(withHelp(idle, 'FG_OPTION_WITHOUT_EFFECT'));
-  }
-
   private startShedding(handlers: readonly LimitableHandler[]): void {
     const { shedding } = this;
     if (shedding === undefined) return;
@@ -375,105 +337,4 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       `Identities are taken from the headers ${[...headers].join(', ')}: a gateway must set or remove each of them, or clients invent identities`,
     );
   }
-
-  /** Registers a policy in the metrics, so that its counters begin at zero and not at its first request. */
-  private expect(policy: BoundPolicy, where: string): void {
-    this.monitor.policies.expect(policy);
-    this.sayPriority(policy, where);
-    if (asksForKind(policy)) this.monitor.expectIdentities(policy.name);
-    this.warnOfPlaces(policy, where);
-  }
-
-  /** Says which class requests have, because a policy that names none has the first one. */
-  private sayPriority(policy: ParsedPolicy<ExecutionContext>, where: string): void {
-    const { name, algorithm, priority, priorityOf, headroom } = policy;
-    if (priority === undefined) return;
-    const { limit } = algorithm;
-    if (priorityOf === undefined) {
-      const part = `${limit - headroom} of ${limit}`;
-      this.logger.log(
-        `${where}: policy '${name}' counts requests in the class ${shown(priority)}, which may fill ${part}`,
-      );
-      return;
-    }
-    // Once for all routes that name the policy.
-    if (this.saidPriorities.has(priorityOf)) return;
-    this.saidPriorities.add(priorityOf);
-    this.logger.log(
-      `${where}: policy '${name}' counts requests in the class that its function says, by default ${shown(priority)}`,
-    );
-  }
-
-  /** Checks that the store knows the policy's options: an application's store may not know all. */
-  private expectSupport(policy: ParsedPolicy<ExecutionContext>, where: string): void {
-    const lack = lackOf(this.traits, policy) ?? (policy.candidate && lackOf(this.traits, policy.candidate));
-    if (lack !== undefined)
-      throw new RateLimitConfigError(`${where}, policy '${policy.name}'`, lack, 'FG_INVALID_POLICY');
-    if (policy.prefetch !== undefined && !this.traits.prefetch) this.expectPrefetch(policy, where);
-  }
-
-  /**
-   * Checks that a policy's `prefetch` has an effect: in the process, or with a store that does not support it, it would save
-   * nothing.
-   */
-  private expectPrefetch({ name }: ParsedPolicy<ExecutionContext>, where: string): void {
-    const { whyNoPrefetch: why } = this.traits;
-    if (why !== undefined) throw new RateLimitConfigError(`${where}, policy '${name}'`, why, 'FG_INVALID_POLICY');
-    this.logger.warn(
-      withHelp(
-        `${where}: prefetch of policy '${name}' has no effect with this store, which decides each request: it needs Redis, or a store ` +
-          `whose supports include 'prefetch'`,
-        'FG_OPTION_WITHOUT_EFFECT',
-      ),
-    );
-  }
-
-  private warnOfUnit({ name, quotaUnit, algorithm, shadow }: BoundPolicy, where: string): void {
-    const { headers } = this.options;
-    // A concurrency has its unit by default.
-    if (shadow || quotaUnit === 'requests' || algorithm.lease !== undefined || saysUnits(headers)) return;
-    this.logger.warn(
-      withHelp(
-        `${where}: quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
-        'FG_OPTION_WITHOUT_EFFECT',
-      ),
-    );
-  }
-
-  /** Warns if a queue is longer than the requests that may wait in a process: 503s begin before the queue is full. */
-  private warnOfPlaces({ name, algorithm, by, cost, shadow }: BoundPolicy, where: string): void {
-    const option = by === 'global' ? 'maxWaiting' : 'maxWaitingPerClient';
-    const places = Math.floor(algorithm.limit / (Number(cost) || 1));
-    if (shadow || !algorithm.delays || !(places > this.options[option])) return;
-    this.logger.warn(
-      withHelp(
-        `${where}: of the ${places} requests that fit the queue of policy '${name}', ${this.options[option]} at most ` +
-          `can wait in one process: ${option} is ${this.options[option]}`,
-        'FG_QUEUE_TOO_LONG',
-      ),
-    );
-  }
-}
-
-/** Whether requests may lack the identity that the policy asks for. */
-function asksForKind({ by }: BoundPolicy): boolean {
-  return by === 'user' || by === 'api-key' || typeof by === 'function';
-}
-
-/** The copies of the package that the application's runtimes are of. */
-function runtimesOf(discovery: DiscoveryService): Copy[] {
-  return discovery.getProviders().flatMap(({ instance }) => (instance as { [RUNTIME]?: Copy } | null)?.[RUNTIME] ?? []);
-}
-
-/** Two modules would charge each request twice. */
-function expectAlone(runtimes: readonly Copy[]): void {
-  if (runtimes.length <= 1) return;
-  const copies = [...new Set(runtimes.map(textOf))];
-  throw new RateLimitConfigError(
-    'RateLimitModule',
-    copies.length === 1
-      ? 'is imported twice with options: import it once, in the root module'
-      : `is imported twice, from several copies of nestjs-floodgate: ${copies.join('; ')}. ${HOW_TO_MEND}`,
-    'FG_MODULE_IMPORT',
-  );
 }
