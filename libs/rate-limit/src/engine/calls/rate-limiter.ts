@@ -394,7 +394,7 @@ export class RateLimiter {
     const policies = this.resettable(target, !isNone(identity), where);
     const tag = tagOfTarget(identity, policies, where);
     const states = await resetStates(this.engine, policies, tag);
-    this.scheduler.queue.freedSoon(this.callCharges.states(policies, tag).flatMap(({ keys }) => keys));
+    this.scheduler.queue.gates.freedSoon(this.callCharges.states(policies, tag).flatMap(({ keys }) => keys));
     return states;
   }
 

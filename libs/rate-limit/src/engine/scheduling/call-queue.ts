@@ -1,5 +1,4 @@
 import { neverFits as isBeyondLimit } from '../../stores/charge.js';
-import type { Timer } from '../../stores/timer.js';
 import { attempt } from '../../util/answer.js';
 import type { Engine } from '../engine.js';
 import { CallQueueFullError, CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../errors.js';
@@ -7,24 +6,17 @@ import type { Judgement } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { ReservedCharges } from '../settling/reserved-charges.js';
 import { type Blocker, blockerOf, napOf, neverFits, type Rejection } from './blocker.js';
-import { Gate, gateKeyOf, type StateOfCalls } from './gate.js';
+import type { Gate } from './gate.js';
+import { type GateSettings, Gates } from './gates.js';
 import { ScheduledCall, type Waits } from './scheduled-call.js';
 
-/** The longest time without a question: an operator may have changed the limit meanwhile. */
-const LONGEST_NAP_MS = 30_000;
-/** The most headrooms to wake the calls of: a class of priority has one, and overrides may add others. */
-const MAX_HEADROOMS = 100;
 /** `retryAfterMs` of the error of a call that is blocked without an end. */
 const BLOCKED_RETRY_MS = 60_000;
 
 /** The settings of a queue. */
-export interface CallQueueSettings {
-  readonly maxQueued: number;
+export interface CallQueueSettings extends GateSettings {
   /** The most milliseconds that a decision takes. A call that would wait less needs a timer from the start. */
   readonly deadlineMs: number;
-  readonly timer: Timer;
-  /** Milliseconds of the clock that the timer follows. */
-  readonly nowMs: () => number;
 }
 
 /**
@@ -33,18 +25,18 @@ export interface CallQueueSettings {
  * that come later for the same policy and identity queue behind it without asking.
  */
 export class CallQueue {
-  private readonly gates = new Map<string, Gate>();
+  readonly gates: Gates;
   /** The calls that wait, and the gate of each; undefined while it waits for its departure slot, or for the store. */
   private readonly calls = new Map<ScheduledCall, Gate | undefined>();
-  /** The headrooms of the calls that have waited: one for each class of priority. */
-  private readonly headrooms = new Set<number>();
   private order = 0;
   private closed = false;
 
   constructor(
     private readonly engine: Pick<Engine, 'decide' | 'refund' | 'overriddenCharge'>,
     private readonly settings: CallQueueSettings,
-  ) {}
+  ) {
+    this.gates = new Gates(settings, (gate) => this.pump(gate));
+  }
 
   /** How many calls wait. */
   get size(): number {
@@ -58,7 +50,7 @@ export class CallQueue {
    */
   gateBefore(charges: readonly PolicyCharge[]): Gate | undefined {
     if (this.closed) throw new LimiterClosedError();
-    return this.gates.size === 0 ? undefined : this.gateAmong(charges);
+    return this.gates.before(charges);
   }
 
   /** The number of a call: calls are served in this order. */
@@ -134,53 +126,11 @@ export class CallQueue {
     this.askAt(undefined, call);
   }
 
-  /**
-   * Stops the calls of a policy for an identity.
-   *
-   * @param key of its state
-   */
-  pause(key: string, ms: number): void {
-    if (this.closed) return;
-    // Further pauses are still shared with the other processes, and hold here by their override.
-    if (this.gates.size >= 2 * this.settings.maxQueued && !this.gates.has(key)) return;
-    const gate = this.gateOf({ key });
-    const until = this.settings.nowMs() + ms;
-    if (until <= gate.pausedUntil) return;
-    gate.pausedUntil = until;
-    if (gate.asking === 0 && until > gate.opensAt) this.sleep(gate, ms, true);
-  }
-
-  /** Milliseconds for which a key is still paused in this process. */
-  pausedFor(key: string): number {
-    return Math.max(0, (this.gates.get(key)?.pausedUntil ?? 0) - this.settings.nowMs());
-  }
-
-  /** Asks again soon: something under this key was released, refunded or reset. */
-  freed(key: string): void {
-    this.wake(this.gates.get(key));
-    for (const headroom of this.headrooms) this.wake(this.gates.get(gateKeyOf({ key, headroom })));
-  }
-
-  private wake(gate: Gate | undefined): void {
-    if (gate === undefined || gate.asking > 0 || gate.size === 0 || this.pausedFor(gate.stateKey) > 0) return;
-    gate.hope();
-    this.open(gate);
-  }
-
-  /** Asks again once refunds and releases of this turn of the event loop are on their way. */
-  freedSoon(keys: readonly string[]): void {
-    if (this.gates.size === 0) return;
-    setImmediate(() => {
-      for (const key of keys) this.freed(key);
-    });
-  }
-
   /** Rejects the calls that wait, and all that come later. */
   close(): void {
     this.closed = true;
     for (const call of this.calls.keys()) call.leave(new LimiterClosedError());
-    for (const gate of this.gates.values()) gate.cancelTimer?.();
-    this.gates.clear();
+    this.gates.close();
   }
 
   private expectFits(charge: PolicyCharge): void {
@@ -190,35 +140,15 @@ export class CallQueue {
     if (own === undefined || charge.cost > own.algorithm.maxCost) throw neverFits(charge, own ?? charge);
   }
 
-  private gateAmong(charges: readonly PolicyCharge[]): Gate | undefined {
-    for (const charge of charges) {
-      if (charge.shadow) continue;
-      const gate = this.gates.get(gateKeyOf(charge));
-      if (gate !== undefined) return gate;
-      // A pause stops the calls of all priorities.
-      if (this.pausedFor(charge.key) > 0) return this.gates.get(charge.key);
-    }
-    return undefined;
-  }
-
-  private gateOf(charge: StateOfCalls): Gate {
-    const key = gateKeyOf(charge);
-    let gate = this.gates.get(key);
-    if (gate === undefined) this.gates.set(key, (gate = new Gate(key, charge.key)));
-    const { headroom = 0 } = charge;
-    if (headroom > 0 && this.headrooms.size < MAX_HEADROOMS) this.headrooms.add(headroom);
-    return gate;
-  }
-
   private readonly ended = (call: ScheduledCall): void => {
     const gate = this.calls.get(call);
     this.calls.delete(call);
     if (call.departing !== undefined) this.refund(call.departing);
     if (gate === undefined) return;
     const next = gate.forget(call);
-    if (gate.size === 0) this.dropIdle(gate);
+    if (gate.size === 0) this.gates.dropIdle(gate);
     // The gate sleeps for as long as the first call has to wait. The next one may fit earlier.
-    else if (next !== undefined && costs(next) < costs(call)) this.wake(gate);
+    else if (next !== undefined && costs(next) < costs(call)) this.gates.wake(gate);
   };
 
   /** Lets the next calls of a gate ask, unless it sleeps or others ask. */
@@ -228,7 +158,7 @@ export class CallQueue {
     while (gate.asking === 0 && gate.cancelTimer === undefined && !this.closed) {
       const asking = gate.take();
       if (asking.length === 0) {
-        this.dropIdle(gate);
+        this.gates.dropIdle(gate);
         break;
       }
       gate.wasRejected = false;
@@ -295,7 +225,7 @@ export class CallQueue {
     if ((isCertain && ms >= this.leftOf(call) && call.waits.maxWaitMs !== Infinity) || call.waits.maxWaitMs === 0) {
       return call.leave(this.late(call, ms === Infinity ? BLOCKED_RETRY_MS : ms));
     }
-    return this.waitAt(this.gateOf(charge), call, asked, napOf(blocker, rejection.decision.decidedBy), isCertain);
+    return this.waitAt(this.gates.of(charge), call, asked, napOf(blocker, rejection.decision.decidedBy), isCertain);
   }
 
   /** Lets a call wait that the limiter could not decide on. */
@@ -303,7 +233,7 @@ export class CallQueue {
     const { retryAfterMs } = error;
     call.cause = error;
     if (call.waits.maxWaitMs === 0) return call.leave(error);
-    return this.waitAt(asked ?? this.gateOf(call.charges[0]!), call, asked, retryAfterMs, false);
+    return this.waitAt(asked ?? this.gates.of(call.charges[0]!), call, asked, retryAfterMs, false);
   }
 
   private waitAt(gate: Gate, call: ScheduledCall, asked: Gate | undefined, ms: number, isCertain: boolean): void {
@@ -312,43 +242,16 @@ export class CallQueue {
     if (gate === asked) gate.wasRejected = true;
     this.calls.set(call, gate);
     gate.add(call);
-    if (says) this.sleep(gate, isCertain ? ms : gate.estimate(ms), isCertain);
+    if (says) this.gates.sleep(gate, isCertain ? ms : gate.estimate(ms), isCertain);
   }
 
   private endRound(gate: Gate | undefined): void {
     if (gate === undefined || --gate.asking > 0) return;
     if (gate.wasRejected) gate.shrink();
     else gate.grow(gate.room);
-    const pauseMs = this.pausedFor(gate.stateKey);
-    if (pauseMs > 0 && gate.cancelTimer === undefined) this.sleep(gate, pauseMs, true);
+    const pauseMs = this.gates.pausedFor(gate.stateKey);
+    if (pauseMs > 0 && gate.cancelTimer === undefined) this.gates.sleep(gate, pauseMs, true);
     if (!gate.isPumping) this.pump(gate);
-  }
-
-  /** @param isCertain whether nothing opens the gate earlier, as far as is known */
-  private sleep(gate: Gate, ms: number, isCertain: boolean): void {
-    const { nowMs, timer } = this.settings;
-    gate.cancelTimer?.();
-    gate.opensAt = nowMs() + ms;
-    gate.isCertain = isCertain;
-    gate.cancelTimer = timer(Math.min(ms, LONGEST_NAP_MS), () => this.open(gate));
-  }
-
-  /** Wakes a gate. */
-  private open(gate: Gate): void {
-    gate.cancelTimer?.();
-    gate.cancelTimer = undefined;
-    gate.isCertain = false;
-    const pauseMs = this.pausedFor(gate.stateKey);
-    if (pauseMs > 0) this.sleep(gate, pauseMs, true);
-    else this.pump(gate);
-  }
-
-  /** Forgets a gate that nothing waits at. A pause stays. */
-  private dropIdle(gate: Gate): void {
-    if (gate.size > 0 || gate.asking > 0 || this.pausedFor(gate.stateKey) > 0) return;
-    gate.cancelTimer?.();
-    gate.cancelTimer = undefined;
-    this.gates.delete(gate.key);
   }
 
   private leftOf({ waits: { deadline } }: ScheduledCall): number {
@@ -367,7 +270,7 @@ export class CallQueue {
     const taken = receipts.filter((receipt) => !reserved.receipts.includes(receipt));
     if (taken[0]?.keeper.by === 'store') this.engine.refund(taken);
     else taken[0]?.keeper.refund(taken.map(({ proof }) => proof));
-    this.freedSoon(receipts.map(({ charge }) => charge.key));
+    this.gates.freedSoon(receipts.map(({ charge }) => charge.key));
   }
 }
 

@@ -7,7 +7,7 @@ import { reasonOf } from '../../util/thrown.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Engine } from '../engine.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import type { CallQueue } from './call-queue.js';
+import type { Gates } from './gates.js';
 
 /** The shortest override: other processes obey one within a second. */
 const SHORTEST_MS = 1000;
@@ -41,7 +41,7 @@ export class Pauses {
   private readonly failures: RationedWarning;
 
   constructor(
-    private readonly queue: Pick<CallQueue, 'pause'>,
+    private readonly gates: Pick<Gates, 'pause'>,
     private readonly engine: Pick<Engine, 'overrideOf'>,
     private readonly overrides: Pick<RateLimitOverrides, 'set' | 'get'>,
     private readonly active: OverridesInForce,
@@ -57,7 +57,7 @@ export class Pauses {
    */
   async pause(states: readonly PausedState[], ms: number, reason: string): Promise<boolean> {
     const paused = states.filter(({ charge }) => !charge.shadow); // a shadow stops nothing
-    for (const { keys } of paused) for (const key of keys) this.queue.pause(key, ms);
+    for (const { keys } of paused) for (const key of keys) this.gates.pause(key, ms);
     const shared = await Promise.all(paused.map(({ charge }) => this.share(charge, ms, reason)));
     return shared.every(Boolean);
   }

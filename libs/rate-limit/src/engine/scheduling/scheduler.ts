@@ -161,7 +161,7 @@ export class Scheduler {
     const since = performance.now();
     const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
       for (const lease of leases) lease.release();
-      this.queue.freedSoon(leases.map(({ index }) => receipts.find((one) => one.index === index)!.charge.key));
+      this.queue.gates.freedSoon(leases.map(({ index }) => receipts.find((one) => one.index === index)!.charge.key));
       const durationMs = performance.now() - since;
       this.settle(receipts, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
     };
@@ -199,7 +199,7 @@ export class Scheduler {
         return undefined;
       }
       return andThen(reserved.settleEach(finals), () => {
-        this.queue.freedSoon(reserved.receipts.map(({ charge }) => charge.key));
+        this.queue.gates.freedSoon(reserved.receipts.map(({ charge }) => charge.key));
       });
     });
   }

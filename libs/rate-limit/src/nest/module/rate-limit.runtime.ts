@@ -220,7 +220,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.expiring,
       this.shedding?.shedder,
       new Scheduler(this.engine, this.calls, this.leases, this.functions),
-      new Pauses(this.calls, this.engine, this.overrides, active, logger),
+      new Pauses(this.calls.gates, this.engine, this.overrides, active, logger),
     );
   }
 
