@@ -1,0 +1,130 @@
+import { describe, expect, it } from '@jest/globals';
+import { ADA, BOB, open, pass, turns } from './support/scheduled-calls.js';
+
+describe('RateLimiter.schedule', () => {
+  it('runs a call with room at once, and passes on what it returns or throws', async () => {
+    await using opened = await open();
+    const { limiter, store } = opened;
+    expect(await limiter.schedule('partner', () => 7)).toBe(7);
+    await expect(limiter.schedule('partner', null, async () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(store.questions).toBe(2);
+    // The call that failed may have reached the partner: its charge stays.
+    expect((await limiter.peek('partner')).policies[0]!.remaining).toBe(0);
+    const room = limiter.schedule('user', ADA, () => 'ran');
+    expect(store.questions).toBe(3);
+    expect(await room).toBe('ran');
+    expect(await limiter.schedule('user', ADA, () => 'again')).toBe('again');
+  });
+
+  it('runs the calls of a policy in their order, each as soon as it fits', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    const calls = ['a', 'b', 'c', 'd', 'e'].map(async (name) => call('partner', name));
+    await pass(clock, 3_000);
+    await Promise.all(calls);
+    expect(ran).toEqual(['a@0', 'b@0', 'c@1', 'd@2', 'e@3']);
+  });
+
+  it('lets calls of one user wait without those of another one', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    for (const name of ['a', 'b', 'c', 'd']) void call('user', name, {}, ADA);
+    void call('user', 'e', {}, BOB);
+    await pass(clock, 2_000);
+    expect(ran).toEqual(['a@0', 'b@0', 'e@0', 'c@1', 'd@2']);
+  });
+
+  it('asks the store as the first of those that wait, and not as a herd', async () => {
+    await using opened = await open();
+    const { clock, call, ran, store } = opened;
+    for (let i = 0; i < 3; i++) void call('partner', `first ${i}`);
+    await turns();
+    expect(store.questions).toBe(3);
+    for (let i = 0; i < 500; i++) void call('partner', `${i}`, { maxWaitMs: Infinity });
+    await turns();
+    expect(store.questions).toBe(3); // those behind a call that waits ask nothing
+    await pass(clock, 20_000);
+    expect(ran).toHaveLength(2 + 20);
+    // Each second one call passes, and the next one learns that it has to wait.
+    expect(store.questions).toBeLessThanOrEqual(3 + 2 * 20 + 2);
+  });
+
+  it('takes what a new window has in a few rounds, and asks no more than twice for each call', async () => {
+    await using opened = await open();
+    const { clock, call, ran, store } = opened;
+    for (let i = 0; i < 350; i++) void call('window', `${i}`, { maxWaitMs: 300_000 });
+    await turns();
+    expect(ran).toHaveLength(100);
+    await pass(clock, 60_000, 10_000);
+    expect(ran).toHaveLength(200);
+    await pass(clock, 120_000, 10_000);
+    expect(ran.map((one) => one.split('@')[0])).toEqual(Array.from({ length: 350 }, (_, i) => `${i}`));
+    expect(ran.map((one) => Number(one.split('@')[1]) / 60)).toEqual(
+      Array.from({ length: 350 }, (_, i) => Math.floor(i / 100)),
+    );
+    expect(store.questions).toBeLessThan(2 * 350);
+  });
+
+  it('does not let a cheap call overtake a dear one that waits', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    void call('partner', 'a');
+    void call('partner', 'dear', { cost: 2 });
+    void call('partner', 'cheap');
+    await pass(clock, 3_000);
+    expect(ran).toEqual(['a@0', 'dear@1', 'cheap@2']);
+  });
+
+  it('tells a cost that never fits at once, also behind others', async () => {
+    await using opened = await open();
+    const { call, store } = opened;
+    for (let i = 0; i < 4; i++) void call('partner', `${i}`);
+    const asked = store.questions;
+    await expect(call('partner', 'x', { cost: 3 })).rejects.toThrow(RangeError);
+    await expect(call('partner', 'x', { cost: 3 })).rejects.toThrow("cost 3 never fits policy 'partner', which lets 2");
+    expect(store.questions).toBe(asked);
+  });
+
+  it('does not hold up calls of a higher priority behind those of a lower one', async () => {
+    await using opened = await open();
+    const { clock, call, limiter, ran } = opened;
+    await limiter.consume('classed', null, { cost: 3, priority: 'high' });
+    void call('classed', 'low 1', { priority: 'low' });
+    void call('classed', 'low 2', { priority: 'low' });
+    void call('classed', 'high', { priority: 'high' });
+    await turns();
+    expect(ran).toEqual(['high@0']);
+    await pass(clock, 5_000);
+    expect(ran).toEqual(['high@0', 'low 1@3', 'low 2@4']);
+    await limiter.pause('classed', null, { ms: 2_000 });
+    void call('classed', 'low 3', { priority: 'low' });
+    void call('classed', 'high 2', { priority: 'high' });
+    await pass(clock, 1_900);
+    expect(ran).toHaveLength(3);
+    await pass(clock, 2_000);
+    expect(ran).toHaveLength(5);
+  });
+
+  it('moves a call to the policy that lets it wait for longest, and keeps the order there', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    const both = ['user', 'partner'];
+    void call(both, 'ada 1', {}, ADA);
+    void call(both, 'ada 2', {}, ADA);
+    void call(both, 'ada 3', {}, ADA); // waits under both
+    void call(both, 'bob 1', {}, BOB); // waits for the partner
+    void call('partner', 'other');
+    await pass(clock, 4_000);
+    expect(ran.toSorted()).toEqual(['ada 1@0', 'ada 2@0', 'ada 3@1', 'bob 1@2', 'other@3']);
+  });
+});
+
+describe('a call under a leaky bucket', () => {
+  it('waits for its own slot', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) void call('even', name);
+    await pass(clock, 5_000);
+    expect(ran).toEqual(['a@0', 'b@1', 'c@2', 'd@3', 'e@4', 'f@5']);
+  });
+});

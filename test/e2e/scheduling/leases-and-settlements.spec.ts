@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { until } from '../../support/faults/until.js';
+import { start } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
+import { open, pass, POLICIES, turns } from './support/scheduled-calls.js';
+
+describe('a call that holds a lease, or is settled', () => {
+  it('frees the concurrency when it ends, also by an error, and the next one runs at once', async () => {
+    await using opened = await open();
+    const { limiter, store, clock } = opened;
+    const ends: ((error?: Error) => void)[] = [];
+    const held = (): Promise<void> =>
+      new Promise((resolve, reject) => ends.push((error) => (error === undefined ? resolve() : reject(error))));
+    const calls = Array.from({ length: 4 }, async () => limiter.schedule('slots', held));
+    for (const one of calls) one.catch(() => undefined);
+    await turns();
+    expect(ends).toHaveLength(2);
+    ends[0]!(new Error('broken'));
+    await expect(calls[0]).rejects.toThrow('broken');
+    await turns();
+    expect(ends).toHaveLength(3); // without any time
+    ends[1]!();
+    await turns();
+    expect(ends).toHaveLength(4);
+    ends[2]!();
+    ends[3]!();
+    await Promise.all(calls.slice(1));
+    expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(2);
+    expect(store.questions).toBeLessThan(12);
+    await pass(clock, 60_000, 10_000);
+    expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(2);
+  });
+
+  it('settles the cost of its result', async () => {
+    await using opened = await open();
+    const { limiter } = opened;
+    const left = async (): Promise<number> => (await limiter.peek('tokens')).policies[0]!.remaining;
+    const cost = ({ usage }: { usage: number }): number => usage;
+    const seen: number[] = [];
+    const work = async (): Promise<{ usage: number }> => {
+      seen.push(await left());
+      return { usage: 30 };
+    };
+    expect(await limiter.schedule('tokens', work, { cost, estimate: 400 })).toEqual({ usage: 30 });
+    await turns();
+    expect([...seen, await left()]).toEqual([600, 970]);
+    // The estimate stays where the call, or its cost, fails.
+    const fails = async (): Promise<{ usage: number }> => Promise.reject(new Error('no'));
+    await expect(limiter.schedule('tokens', fails, { cost, estimate: 70 })).rejects.toThrow('no');
+    const wrong = (): number => {
+      throw new Error('wrong');
+    };
+    expect(await limiter.schedule('tokens', () => 'kept', { cost: wrong, estimate: 100 })).toBe('kept');
+    await turns();
+    expect(await left()).toBe(800);
+  });
+
+  it("settles by the policy's own settle", async () => {
+    await using opened = await open();
+    const { limiter } = opened;
+    expect(await limiter.schedule('priced', () => 40)).toBe(40);
+    await expect(limiter.schedule('priced', async () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    await turns();
+    expect((await limiter.peek('priced')).policies[0]!.remaining).toBe(960);
+  });
+
+  it('holds one lease beside the tokens that it costs', async () => {
+    await using opened = await open();
+    const { limiter } = opened;
+    const seen = await limiter.schedule(
+      ['slots', 'tokens'],
+      async () => (await limiter.peek(['slots', 'tokens'])).policies.map(({ remaining }) => remaining),
+      { cost: () => 10, estimate: 500 },
+    );
+    await turns();
+    const after = (await limiter.peek(['slots', 'tokens'])).policies.map(({ remaining }) => remaining);
+    expect([seen, after]).toEqual([
+      [1, 500],
+      [2, 990],
+    ]);
+  });
+});
+
+describe('in Redis', () => {
+  const redis = useRedis();
+
+  it('a lease that is released reaches the next call at once, and an aborted call is refunded', async () => {
+    const options: RateLimitModuleOptions = { redis: redis.server.url, policies: POLICIES, deadline: '2s' };
+    await using app = await start('Express', { imports: [RateLimitModule.forRoot(options)] });
+    const limiter = app.app.get(RateLimiter);
+    const since = performance.now();
+    let [running, most] = [0, 0];
+    const work = async (): Promise<void> => {
+      most = Math.max(most, ++running);
+      await turns();
+      running--;
+    };
+    await Promise.all(Array.from({ length: 60 }, async () => limiter.schedule('slots', work)));
+    expect(most).toBe(2);
+    // Without a wake-up each pair would wait for 25 ms or more.
+    expect(performance.now() - since).toBeLessThan(2_000);
+    expect(limiter.stats().requests).toBeLessThan(60 * 4);
+
+    const abort = new AbortController();
+    const gone = limiter.schedule('partner', () => 1, { signal: abort.signal });
+    abort.abort();
+    await expect(gone).rejects.toThrow('aborted');
+    await until('it is refunded', 2_000, async () => (await limiter.peek('partner')).policies[0]!.remaining === 2);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it } from '@jest/globals';
+import { CallQueueFullError, CallWaitError, LimiterClosedError, LimiterUnavailableError } from 'nestjs-floodgate';
+import { open, pass, turns } from './support/scheduled-calls.js';
+
+describe('a call that leaves the queue', () => {
+  it('rejects with the reason of its signal, is not charged, and lets the others on', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    const abort = new AbortController();
+    for (const name of ['a', 'b']) void call('partner', name);
+    const gone = call('partner', 'gone', { signal: abort.signal });
+    const last = call('partner', 'last');
+    await turns();
+    const reason = new Error('changed my mind');
+    abort.abort(reason);
+    await expect(gone).rejects.toBe(reason);
+    await pass(clock, 1_000);
+    await last;
+    expect(ran).toEqual(['a@0', 'b@0', 'last@1']);
+    await expect(call('partner', 'late', { signal: abort.signal })).rejects.toBe(reason);
+  });
+
+  it('is refunded when the store answers after it has left', async () => {
+    await using opened = await open();
+    const { call, limiter, ran, store } = opened;
+    const abort = new AbortController();
+    store.hold();
+    const calls = [call('partner', 'gone', { signal: abort.signal }), call('tokens', 'late', { maxWaitMs: 20 })];
+    await turns();
+    abort.abort();
+    await expect(calls[0]).rejects.toThrow('aborted');
+    store.release();
+    await turns();
+    expect(ran).toEqual(['late@0']);
+    expect((await limiter.peek('partner')).policies[0]!.remaining).toBe(2);
+  });
+
+  it('lets the next one on at once where that one needs less', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    const abort = new AbortController();
+    void call('partner', 'a');
+    void call('partner', 'dear', { cost: 2, signal: abort.signal });
+    void call('partner', 'cheap');
+    await turns();
+    abort.abort();
+    await turns();
+    expect(ran).toEqual(['a@0', 'cheap@0']);
+    await pass(clock, 100);
+  });
+
+  it('rejects at once where its time is certain not to suffice, and says when to come again', async () => {
+    await using opened = await open();
+    const { clock, call } = opened;
+    for (const name of ['a', 'b']) void call('partner', name);
+    const error = await call('partner', 'c', { maxWaitMs: 1_000 }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CallWaitError);
+    expect(error).toBeInstanceOf(LimiterUnavailableError); // a 503 in a route
+    expect(error).toMatchObject({ code: 'FG_CALL_WAIT', retryAfterMs: 1_000 });
+    const waits = call('partner', 'd', { maxWaitMs: 1_001 });
+    // It is the second one that waits, which nobody can know.
+    const late = call('partner', 'e', { maxWaitMs: 1_500 });
+    const none = call('partner', 'f', { maxWaitMs: 0 });
+    await expect(none).rejects.toThrow(CallWaitError);
+    await pass(clock, 1_500);
+    expect(await waits).toBe('d');
+    await expect(late).rejects.toThrow("no turn under 'partner' within maxWaitMs, which is 1500");
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('rejects when the application shuts down, and leaves no timer', async () => {
+    await using opened = await open();
+    const { clock, call, close, limiter, runtime } = opened;
+    const calls = Array.from({ length: 5 }, async (_, i) => call('partner', `${i}`));
+    const slots = Array.from({ length: 3 }, async (_, i) => call('even', `${i}`));
+    await turns();
+    expect(runtime.calls.size).toBe(5);
+    await close();
+    for (const waiting of [...calls.slice(2), ...slots.slice(1)])
+      await expect(waiting).rejects.toThrow(LimiterClosedError);
+    expect([runtime.calls.size, clock.waiting]).toEqual([0, 0]);
+    await expect(limiter.schedule('partner', () => 1)).rejects.toThrow(LimiterClosedError);
+  });
+
+  it('does not get in where maxQueuedCalls wait', async () => {
+    await using opened = await open({ maxQueuedCalls: 3 });
+    const { call, runtime, store, clock } = opened;
+    for (let i = 0; i < 5; i++) void call('partner', `${i}`);
+    const asked = store.questions;
+    const error = await call('partner', 'x').catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CallQueueFullError);
+    expect(String(error)).toContain('3 calls wait for their turn, which is maxQueuedCalls');
+    expect([store.questions, runtime.calls.size]).toEqual([asked, 3]);
+    await pass(clock, 1_000);
+    void call('partner', 'y', { maxWaitMs: 5_000 });
+    expect(runtime.calls.size).toBe(3);
+  });
+
+  it('frees its slot of a leaky bucket, and is refunded where its slot comes too late', async () => {
+    await using opened = await open();
+    const { clock, call, ran } = opened;
+    const abort = new AbortController();
+    void call('even', 'a');
+    void call('even', 'gone', { signal: abort.signal }).catch(() => undefined);
+    await turns();
+    abort.abort();
+    await turns();
+    void call('even', 'b');
+    await expect(call('even', 'late', { maxWaitMs: 1_500 })).rejects.toMatchObject({ retryAfterMs: 500 });
+    await turns();
+    void call('even', 'c');
+    await pass(clock, 2_000);
+    expect(ran).toEqual(['a@0', 'b@1', 'c@2']);
+  });
+});

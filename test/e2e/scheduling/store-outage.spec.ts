@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { CallWaitError, LimiterUnavailableError } from 'nestjs-floodgate';
+import { open, pass, turns } from './support/scheduled-calls.js';
+
+describe('without the store', () => {
+  it("goes on with the process's share", async () => {
+    await using opened = await open({ localShare: 2 });
+    const { call, store, ran } = opened;
+    store.fails = true;
+    void call('window', 'a');
+    for (let i = 0; i < 60; i++) void call('window', `${i}`);
+    await turns();
+    expect(ran).toHaveLength(50);
+  });
+
+  it("waits no longer than maxWaitMs where the policy says 'closed', and names the failure", async () => {
+    await using opened = await open({ onStoreFailure: 'closed' });
+    const { clock, call, store, ran } = opened;
+    store.fails = true;
+    const lost = call('window', 'lost', { maxWaitMs: 2_000 });
+    const kept = call('window', 'kept', { maxWaitMs: 60_000 });
+    await expect(call('window', 'now', { maxWaitMs: 0 })).rejects.toThrow(LimiterUnavailableError);
+    await pass(clock, 2_000);
+    const error = await lost.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CallWaitError);
+    expect((error as Error).cause).toBeInstanceOf(LimiterUnavailableError);
+    store.fails = false;
+    await pass(clock, 2_000);
+    expect(await kept).toBe('kept');
+    expect(ran).toHaveLength(1);
+  });
+});
