@@ -13,7 +13,9 @@ export type {
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
-export { RateLimiter, type LimitTarget, type ResetState } from './engine/calls/rate-limiter.js';
+export { RateLimiter } from './engine/calls/rate-limiter.js';
+export type { LimitTarget } from './engine/calls/limit-looks.js';
+export type { ResetState } from './engine/calls/reset-states.js';
 export type { HandlerClass, LimitReference, RouteReference } from './engine/explain/limit-references.js';
 export type {
   ExplainedLevel,

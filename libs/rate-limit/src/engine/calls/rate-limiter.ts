@@ -1,65 +1,32 @@
 import type { Identity } from '../../identity/identity.js';
 import type { RateLimitStats } from '../../metrics/stats.js';
-import type { Monitor } from '../../metrics/monitor.js';
-import type { LoadShedder } from '../../shedding/load-shedder.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
-import { withElse } from '../../policy/else/else-policies.js';
-import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
+import { withElse } from '../../policy/else/else-policies.js';
 import { type Answer, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
-import {
-  CHARGE_OPTIONS,
-  checkConsumable,
-  checkOptions,
-  hasZoneOfRequest,
-  isConcurrency,
-  names,
-} from './call-arguments.js';
-import { CallCharges, type CallOptions, type MaybeNone, tagOfCall } from './call-charges.js';
-import type { LimitExplanation } from '../explain/explanation.js';
-import type { LimitExplainer } from '../explain/limit-explainer.js';
-import { isReference, type LimitReference } from '../explain/limit-references.js';
-import { checkOrder, tagOf } from '../explain/explain-arguments.js';
-import { Lease } from '../settling/lease.js';
-import type { Leases } from '../settling/leases.js';
 import type { Engine } from '../engine.js';
-import type { CallPolicies, LimiterPolicy } from './call-policies.js';
-import type { Plans } from '../functions/plans.js';
+import type { LimitExplanation } from '../explain/explanation.js';
+import type { LimitReference } from '../explain/limit-references.js';
+import type { LimitTable } from '../explain/limit-table.js';
+import type { ScheduledCalls } from '../scheduling/scheduled-calls.js';
+import type { ScheduleOptions } from '../scheduling/schedule-options.js';
 import { checkExpiryCost, type ExpiryOptions, readExpiry } from '../settling/expiry/expiry.js';
 import type { ExpiringReservations } from '../settling/expiry/expiring-reservations.js';
+import { Lease } from '../settling/lease.js';
+import type { Leases } from '../settling/leases.js';
 import type { Reservation } from '../settling/reservation.js';
-import { type ResetState, resetStates } from './reset-states.js';
-import type { LimitTable } from '../explain/limit-table.js';
-import type { TimeZones } from '../functions/time-zones.js';
-import type { WaitingRoom } from '../requests/waiting-room.js';
-import type { Pauses } from '../scheduling/pauses.js';
-import { readSchedule, type ScheduleOptions } from '../scheduling/schedule-options.js';
-import type { Scheduler } from '../scheduling/scheduler.js';
-import { shown } from '../../util/config-error.js';
-
-export type { ResetState } from './reset-states.js';
+import { CHARGE_OPTIONS, checkConsumable, checkOptions, isConcurrency, names } from './call-arguments.js';
+import type { CallCharges, CallOptions, MaybeNone } from './call-charges.js';
+import type { CallPolicies, LimiterPolicy } from './call-policies.js';
+import type { LimitLooks, LimitTarget } from './limit-looks.js';
+import type { ResetState } from './reset-states.js';
 
 const CONSUME = 'RateLimiter.consume';
 const CONSUME_SYNC = 'RateLimiter.consumeSync';
 const RESERVE = 'RateLimiter.reserve';
 const ACQUIRE = 'RateLimiter.acquire';
-const SCHEDULE = 'RateLimiter.schedule';
-const PAUSE = 'RateLimiter.pause';
-/** The longest pause: an override lasts at most as long. */
-const HUNDRED_YEARS_MS = 3_155_760_000_000;
-/** The options of the methods that look. */
-const LOOK_OPTIONS = ['plan', 'timeZone', 'priority'] as const;
 const RESERVE_OPTIONS = [...CHARGE_OPTIONS, 'expires', 'atExpiry'];
-
-/** What `RateLimiter.peek` and `reset` look at: policies as in `consume`, or one policy or route by reference. */
-export type LimitTarget = LimiterPolicy | readonly LimiterPolicy[] | LimitReference;
-
-/** The policies of the application's routes, as the framework knows them. */
-export interface RoutePolicySource {
-  /** The policies of this name on routes. */
-  boundTo(name: string): Iterable<BoundPolicy>;
-}
 
 /** Sets the headers of a decision on a response, as the framework knows it. */
 export interface HeaderSetter {
@@ -81,27 +48,18 @@ export interface HeaderSetter {
  * ```
  */
 export class RateLimiter {
-  private readonly callCharges: CallCharges;
-
   /** @internal The module makes it; inject it. */
   constructor(
     private readonly engine: Engine,
     private readonly policies: CallPolicies,
-    private readonly routes: RoutePolicySource,
-    private readonly monitor: Monitor,
-    private readonly waitingRoom: Pick<WaitingRoom, 'size'>,
-    plans: Pick<Plans<never>, 'lastKnown'> | undefined,
+    private readonly callCharges: CallCharges,
+    private readonly looks: LimitLooks,
+    private readonly scheduled: ScheduledCalls,
     private readonly leases: Leases,
-    private readonly explainer: LimitExplainer,
-    private readonly timeZones: Pick<TimeZones<never>, 'look'>,
-    private readonly headers: HeaderSetter,
     private readonly expiring: ExpiringReservations,
-    private readonly shedder: Pick<LoadShedder, 'stats'> | undefined,
-    private readonly scheduler: Scheduler,
-    private readonly pauses: Pick<Pauses, 'pause'>,
-  ) {
-    this.callCharges = new CallCharges(engine, plans);
-  }
+    private readonly headers: HeaderSetter,
+    private readonly counters: () => RateLimitStats,
+  ) {}
 
   /** The short form, for policies that are all `by: 'global'`. */
   consume(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Decision>;
@@ -277,19 +235,7 @@ export class RateLimiter {
   ): Promise<T> {
     // This is not an async function, which would add a promise to every call.
     try {
-      const isShort = typeof first === 'function';
-      const fn = isShort ? first : second;
-      if (typeof fn !== 'function') {
-        throw new TypeError(
-          `${SCHEDULE}: takes (policies, identity, fn, options), and fn must be a function, got ${shown(fn)}`,
-        );
-      }
-      const checked = readSchedule(isShort ? (second as ScheduleOptions<T> | undefined) : third);
-      const { options, costOf } = checked;
-      const bound = this.policies.bind(policies, 'schedule');
-      const identity = isShort ? null : first;
-      const charges = this.callCharges.scheduled(bound, identity, options, costOf !== undefined, SCHEDULE);
-      const result = this.scheduler.run(charges, fn, checked);
+      const result = this.scheduled.schedule(policies, first, second, third);
       return result instanceof Promise ? result : Promise.resolve(result);
     } catch (error) {
       return Promise.reject(error);
@@ -310,20 +256,12 @@ export class RateLimiter {
    * @throws {TypeError} for a wrong option
    * @example if (error.status === 429) await limiter.pause('partner', null, { ms: error.retryAfterMs });
    */
-  async pause(
+  pause(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
     options: { ms: number; reason?: string },
   ): Promise<boolean> {
-    checkOptions(options, 'pause', ['ms', 'reason'], '{ ms: 30_000 }');
-    const { ms, reason = '' } = options;
-    if (typeof ms !== 'number' || !(ms >= 1 && ms <= HUNDRED_YEARS_MS)) {
-      throw new TypeError(`${PAUSE}: ms must be milliseconds from 1 to ${HUNDRED_YEARS_MS}, got ${shown(ms)}`);
-    }
-    if (typeof reason !== 'string') throw new TypeError(`${PAUSE}: reason must be text, got ${shown(reason)}`);
-    const bound = this.policies.bind(policies, 'pause');
-    const tag = tagOfCall(identity, bound, PAUSE);
-    return this.pauses.pause(this.callCharges.states(bound, tag), ms, reason);
+    return this.scheduled.pause(policies, identity, options);
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -347,31 +285,16 @@ export class RateLimiter {
     identity: Identity | string | null,
     options?: { plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Decision>;
-  async peek(
+  peek(
     target: LimitTarget,
     identity?: Identity | string | null,
     options?: { plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<Decision> {
-    const where = 'RateLimiter.peek';
-    this.checkOrder('peek', target, identity);
-    if (options !== undefined) checkOptions(options, 'peek', LOOK_OPTIONS);
-    if (typeof target === 'string' ? !this.isRouteName(target) : !isReference(target) || 'policy' in target) {
-      const named = typeof target === 'object' && 'policy' in target ? target.policy : target;
-      const policies = this.policies.bind(named as LimiterPolicy | readonly LimiterPolicy[], 'peek');
-      const tag = tagOfTarget(identity, policies, where);
-      return this.engine.decision(this.callCharges.make(policies, tag, 0, 'peek', where, options));
-    }
-    const given = isNone(identity) ? undefined : tagOf(identity, where);
-    const policies = this.explainer.peekable(target as LimitReference, given, where);
-    if (policies.length === 0) return unlimited();
-    const tag = tagOfTarget(given, policies, where);
-    const known = withElse(policies).some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
-    const { plan, timeZone = known, priority } = options ?? {};
-    return this.engine.decision(this.callCharges.make(policies, tag, 1, 'peek', where, { plan, timeZone, priority }));
+    return this.looks.peek(target, identity, options);
   }
 
   /** The short form, for policies that are all `by: 'global'`. */
-  async reset(target: LimitTarget): Promise<readonly ResetState[]>;
+  reset(target: LimitTarget): Promise<readonly ResetState[]>;
   /**
    * Clears the states of an identity under the named policies, wherever they stand, or under the policies that a request to a
    * route meets, those of the module's `middleware` included. It clears them for every plan and time zone, with their blocks
@@ -387,15 +310,9 @@ export class RateLimiter {
    * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
    * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
    */
-  async reset(target: LimitTarget, identity: Identity | string | null): Promise<readonly ResetState[]>;
-  async reset(target: LimitTarget, identity?: Identity | string | null): Promise<readonly ResetState[]> {
-    const where = 'RateLimiter.reset';
-    this.checkOrder('reset', target, identity);
-    const policies = this.resettable(target, !isNone(identity), where);
-    const tag = tagOfTarget(identity, policies, where);
-    const states = await resetStates(this.engine, policies, tag);
-    this.scheduler.queue.gates.freedSoon(this.callCharges.states(policies, tag).flatMap(({ keys }) => keys));
-    return states;
+  reset(target: LimitTarget, identity: Identity | string | null): Promise<readonly ResetState[]>;
+  reset(target: LimitTarget, identity?: Identity | string | null): Promise<readonly ResetState[]> {
+    return this.looks.reset(target, identity);
   }
 
   /**
@@ -405,7 +322,7 @@ export class RateLimiter {
    * @example const gaps = limiter.table().routes.filter(({ limited }) => !limited);
    */
   table(): LimitTable {
-    return this.explainer.table();
+    return this.looks.table();
   }
 
   /**
@@ -422,14 +339,12 @@ export class RateLimiter {
    * @throws {TypeError} when the class has no such handler, or for another option
    * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
    */
-  async explain(
+  explain(
     target: LimitReference | null,
     identity: Identity | string,
     options?: { plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<LimitExplanation> {
-    this.checkOrder('explain', target, identity);
-    if (options !== undefined) checkOptions(options, 'explain', LOOK_OPTIONS);
-    return this.explainer.explain(target, identity, options ?? {});
+    return this.looks.explain(target, identity, options);
   }
 
   /**
@@ -456,37 +371,7 @@ export class RateLimiter {
    * @example const { requests, rejected, store } = limiter.stats();
    */
   stats(): RateLimitStats {
-    const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
-    const [waiting, shedding] = [this.waitingRoom.size, this.shedder?.stats()];
-    return { ...this.monitor.stats(), waiting, shedding, memoryOverflows, prefetch, overrides };
-  }
-
-  private checkOrder(method: string, target: unknown, identity: unknown): void {
-    checkOrder(
-      method,
-      target,
-      identity,
-      (text) => this.explainer.references.isPolicy(text) || this.explainer.references.isRoute(text),
-    );
-  }
-
-  /** Whether a text names a route, and no policy. */
-  private isRouteName(text: string): boolean {
-    return (
-      !this.policies.wasPeeked(text) &&
-      !this.explainer.references.isPolicy(text) &&
-      this.explainer.references.isRoute(text)
-    );
-  }
-
-  private resettable(target: LimitTarget, isOneClient: boolean, where: string): readonly BoundPolicy[] {
-    if (isReference(target)) return this.explainer.resettable(target, isOneClient, where);
-    const named = this.policies.bindAll(target, where);
-    const others = named.flatMap(({ name }) => [
-      ...this.routes.boundTo(name),
-      ...this.routes.boundTo(candidateName(name)),
-    ]);
-    return [...named, ...others];
+    return this.counters();
   }
 
   private decide(
@@ -513,22 +398,4 @@ function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefi
     );
   }
   if (cost === 0) throw new TypeError(`${ACQUIRE}: cost must be a whole number from 1, got 0; use RateLimiter.peek`);
-}
-
-function isNone(identity: unknown): identity is null | undefined {
-  return identity === undefined || identity === null;
-}
-
-/** The identity tag of a call that takes an identity or its tag. */
-function tagOfTarget(
-  identity: Identity | string | null | undefined,
-  policies: readonly BoundPolicy[],
-  where: string,
-): string | undefined {
-  return isNone(identity) ? tagOfCall(identity, policies, where) : tagOf(identity, where);
-}
-
-/** The decision without any policy. No store was asked, so its instant is that of this process's clock. */
-function unlimited(): Decision {
-  return { allowed: true, decidedBy: 'store', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
 }

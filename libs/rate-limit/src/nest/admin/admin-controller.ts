@@ -21,7 +21,8 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import type { LimitExplanation } from '../../engine/explain/explanation.js';
 import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../engine/overrides/override.js';
 import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
-import type { RateLimiter, ResetState } from '../../engine/calls/rate-limiter.js';
+import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
+import type { ResetState } from '../../engine/calls/reset-states.js';
 import type { LimitTable } from '../../engine/explain/limit-table.js';
 import type { FleetTopRejected, SharedRejections } from '../../metrics/rejected/shared-rejections.js';
 import type { Handler } from '../routes/route.js';

@@ -16,6 +16,8 @@ import { ExpiringReservations } from '../../engine/settling/expiry/expiring-rese
 import { Leases } from '../../engine/settling/leases.js';
 import { Engine } from '../../engine/engine.js';
 import { PendingCharges } from '../../engine/settling/pending-charges.js';
+import { CallCharges } from '../../engine/calls/call-charges.js';
+import { LimitLooks } from '../../engine/calls/limit-looks.js';
 import { CallPolicies } from '../../engine/calls/call-policies.js';
 import { ActiveOverrides } from '../../engine/overrides/active-overrides.js';
 import { KnownPolicies } from '../../engine/overrides/known-policies.js';
@@ -27,11 +29,13 @@ import { LayeredStore } from '../../engine/layered-store.js';
 import { Thresholds } from '../../engine/thresholds/thresholds.js';
 import { CallQueue } from '../../engine/scheduling/call-queue.js';
 import { Pauses } from '../../engine/scheduling/pauses.js';
+import { ScheduledCalls } from '../../engine/scheduling/scheduled-calls.js';
 import { Scheduler } from '../../engine/scheduling/scheduler.js';
 import { UserFunctions } from '../../engine/functions/user-functions.js';
 import { WaitingRoom } from '../../engine/requests/waiting-room.js';
 import { Monitor } from '../../metrics/monitor.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
+import type { RateLimitStats } from '../../metrics/stats.js';
 import type { ReportBoard } from '../../stores/report-board.js';
 import { processTimer } from '../../stores/timer.js';
 import type { Clock, RateLimitStore } from '../../stores/store.js';
@@ -206,21 +210,23 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       timer: opened.store.timer ?? processTimer,
       nowMs: (opened.store.timer && opened.overrides.processMs) ?? (() => performance.now()),
     });
+    const charges = new CallCharges(this.engine, this.plans);
+    const { timeZones } = this.policyFunctions;
     this.limiter = new RateLimiter(
       this.engine,
       named,
-      this.routes,
-      monitor,
-      this.waitingRoom,
-      this.plans,
+      charges,
+      new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates),
+      new ScheduledCalls(
+        named,
+        charges,
+        new Scheduler(this.engine, this.calls, this.leases, this.functions),
+        new Pauses(this.calls.gates, this.engine, this.overrides, active, logger),
+      ),
       this.leases,
-      explainer,
-      this.policyFunctions.timeZones,
-      new DecisionHeaders(adapterHost, this.headers, this.contexts),
       this.expiring,
-      this.shedding?.shedder,
-      new Scheduler(this.engine, this.calls, this.leases, this.functions),
-      new Pauses(this.calls.gates, this.engine, this.overrides, active, logger),
+      new DecisionHeaders(adapterHost, this.headers, this.contexts),
+      () => this.stats(),
     );
   }
 
@@ -317,6 +323,12 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         'FG_NOT_LIMITED',
       ),
     );
+  }
+
+  private stats(): RateLimitStats {
+    const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
+    const [waiting, shedding] = [this.waitingRoom.size, this.shedding?.shedder.stats()];
+    return { ...this.monitor.stats(), waiting, shedding, memoryOverflows, prefetch, overrides };
   }
 
   private startShedding(handlers: readonly LimitableHandler[]): void {

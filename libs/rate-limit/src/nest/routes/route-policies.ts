@@ -1,5 +1,5 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
-import type { RoutePolicySource } from '../../engine/calls/rate-limiter.js';
+import type { RoutePolicySource } from '../../engine/calls/limit-looks.js';
 import { hasZoneOfRequest } from '../../engine/calls/call-arguments.js';
 import type { UserFunctions } from '../../engine/functions/user-functions.js';
 import { CHOSEN_TRAITS, type RouteTraits, routeTraitsOf } from '../../engine/requests/route-traits.js';

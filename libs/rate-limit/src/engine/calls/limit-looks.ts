@@ -1,0 +1,121 @@
+import type { Identity } from '../../identity/identity.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { candidateName } from '../../policy/candidate.js';
+import type { Decision } from '../../policy/decision.js';
+import { withElse } from '../../policy/else/else-policies.js';
+import type { Engine } from '../engine.js';
+import { checkOrder, tagOf } from '../explain/explain-arguments.js';
+import type { LimitExplanation } from '../explain/explanation.js';
+import type { LimitExplainer } from '../explain/limit-explainer.js';
+import { isReference, type LimitReference } from '../explain/limit-references.js';
+import type { LimitTable } from '../explain/limit-table.js';
+import type { TimeZones } from '../functions/time-zones.js';
+import type { Gates } from '../scheduling/gates.js';
+import { checkOptions, hasZoneOfRequest } from './call-arguments.js';
+import { type CallCharges, type CallOptions, tagOfCall } from './call-charges.js';
+import type { CallPolicies, LimiterPolicy } from './call-policies.js';
+import { type ResetState, resetStates } from './reset-states.js';
+
+/** What `RateLimiter.peek` and `reset` look at: policies as in `consume`, or one policy or route by reference. */
+export type LimitTarget = LimiterPolicy | readonly LimiterPolicy[] | LimitReference;
+
+/** The policies of the application's routes, as the framework knows them. */
+export interface RoutePolicySource {
+  /** The policies of this name on routes. */
+  boundTo(name: string): Iterable<BoundPolicy>;
+}
+
+type Who = Identity | string | null | undefined;
+
+const LOOK_OPTIONS = ['plan', 'timeZone', 'priority'] as const;
+
+/** The methods of `RateLimiter` that take policies or a route: `peek`, `reset` and `explain`. They charge nothing. */
+export class LimitLooks {
+  constructor(
+    private readonly engine: Engine,
+    private readonly policies: CallPolicies,
+    private readonly charges: CallCharges,
+    private readonly routes: RoutePolicySource,
+    private readonly explainer: LimitExplainer,
+    private readonly timeZones: Pick<TimeZones<never>, 'look'>,
+    private readonly gates: Pick<Gates, 'freedSoon'>,
+  ) {}
+
+  async peek(target: LimitTarget, identity: Who, options: CallOptions | undefined): Promise<Decision> {
+    const where = 'RateLimiter.peek';
+    this.checkOrder('peek', target, identity);
+    if (options !== undefined) checkOptions(options, 'peek', LOOK_OPTIONS);
+    if (typeof target === 'string' ? !this.isRouteName(target) : !isReference(target) || 'policy' in target) {
+      const named = typeof target === 'object' && 'policy' in target ? target.policy : target;
+      const policies = this.policies.bind(named as LimiterPolicy | readonly LimiterPolicy[], 'peek');
+      const tag = tagOfTarget(identity, policies, where);
+      return this.engine.decision(this.charges.make(policies, tag, 0, 'peek', where, options));
+    }
+    const given = isNone(identity) ? undefined : tagOf(identity, where);
+    const policies = this.explainer.peekable(target as LimitReference, given, where);
+    if (policies.length === 0) return unlimited();
+    const tag = tagOfTarget(given, policies, where);
+    const known = withElse(policies).some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
+    const { plan, timeZone = known, priority } = options ?? {};
+    return this.engine.decision(this.charges.make(policies, tag, 1, 'peek', where, { plan, timeZone, priority }));
+  }
+
+  async reset(target: LimitTarget, identity: Who): Promise<readonly ResetState[]> {
+    const where = 'RateLimiter.reset';
+    this.checkOrder('reset', target, identity);
+    const policies = this.resettable(target, !isNone(identity), where);
+    const tag = tagOfTarget(identity, policies, where);
+    const states = await resetStates(this.engine, policies, tag);
+    this.gates.freedSoon(this.charges.states(policies, tag).flatMap(({ keys }) => keys));
+    return states;
+  }
+
+  async explain(
+    target: LimitReference | null,
+    identity: Identity | string,
+    options: Omit<CallOptions, 'cost'> | undefined,
+  ): Promise<LimitExplanation> {
+    this.checkOrder('explain', target, identity);
+    if (options !== undefined) checkOptions(options, 'explain', LOOK_OPTIONS);
+    return this.explainer.explain(target, identity, options ?? {});
+  }
+
+  table(): LimitTable {
+    return this.explainer.table();
+  }
+
+  private checkOrder(method: string, target: unknown, identity: unknown): void {
+    const { references } = this.explainer;
+    checkOrder(method, target, identity, (text) => references.isPolicy(text) || references.isRoute(text));
+  }
+
+  /** Whether a text names a route, and no policy. */
+  private isRouteName(text: string): boolean {
+    const { references } = this.explainer;
+    return !this.policies.wasPeeked(text) && !references.isPolicy(text) && references.isRoute(text);
+  }
+
+  private resettable(target: LimitTarget, isOneClient: boolean, where: string): readonly BoundPolicy[] {
+    if (isReference(target)) return this.explainer.resettable(target, isOneClient, where);
+    const named = this.policies.bindAll(target, where);
+    const others = named.flatMap(({ name }) => [
+      ...this.routes.boundTo(name),
+      ...this.routes.boundTo(candidateName(name)),
+    ]);
+    return [...named, ...others];
+  }
+}
+
+function isNone(identity: unknown): identity is null | undefined {
+  return identity === undefined || identity === null;
+}
+
+/** The identity tag of a call that takes an identity or its tag. */
+function tagOfTarget(identity: Who, policies: readonly BoundPolicy[], where: string): string | undefined {
+  return isNone(identity) ? tagOfCall(identity, policies, where) : tagOf(identity, where);
+}
+
+/** The decision without any policy. No store was asked, so its instant is that of this process's clock. */
+function unlimited(): Decision {
+  return { allowed: true, decidedBy: 'store', policies: [], retryAfterMs: 0, delayMs: 0, decidedAtMs: Date.now() };
+}

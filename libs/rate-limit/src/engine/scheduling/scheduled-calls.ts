@@ -1,0 +1,66 @@
+import type { Identity } from '../../identity/identity.js';
+import type { Answer } from '../../util/answer.js';
+import { shown } from '../../util/config-error.js';
+import { checkOptions } from '../calls/call-arguments.js';
+import { type CallCharges, tagOfCall } from '../calls/call-charges.js';
+import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
+import type { Pauses } from './pauses.js';
+import { readSchedule, type ScheduleOptions } from './schedule-options.js';
+import type { Scheduler, Work } from './scheduler.js';
+
+const SCHEDULE = 'RateLimiter.schedule';
+const PAUSE = 'RateLimiter.pause';
+/** The longest pause: an override lasts at most as long. */
+const HUNDRED_YEARS_MS = 3_155_760_000_000;
+
+/** The methods of `RateLimiter` for calls that wait for their turns: `schedule` and `pause`. */
+export class ScheduledCalls {
+  constructor(
+    private readonly policies: CallPolicies,
+    private readonly charges: CallCharges,
+    private readonly scheduler: Scheduler,
+    private readonly pauses: Pick<Pauses, 'pause'>,
+  ) {}
+
+  /**
+   * Takes the arguments of `RateLimiter.schedule`, with the identity or without it.
+   *
+   * @throws as `RateLimiter.schedule` rejects
+   */
+  schedule<T>(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    first: Identity | null | Work<T>,
+    second: Work<T> | ScheduleOptions<T> | undefined,
+    third: ScheduleOptions<T> | undefined,
+  ): Answer<T> {
+    const isShort = typeof first === 'function';
+    const fn = isShort ? first : second;
+    if (typeof fn !== 'function') {
+      throw new TypeError(
+        `${SCHEDULE}: takes (policies, identity, fn, options), and fn must be a function, got ${shown(fn)}`,
+      );
+    }
+    const checked = readSchedule(isShort ? (second as ScheduleOptions<T> | undefined) : third);
+    const { options, costOf } = checked;
+    const bound = this.policies.bind(policies, 'schedule');
+    const identity = isShort ? null : first;
+    const charges = this.charges.scheduled(bound, identity, options, costOf !== undefined, SCHEDULE);
+    return this.scheduler.run(charges, fn, checked);
+  }
+
+  async pause(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options: { ms: number; reason?: string },
+  ): Promise<boolean> {
+    checkOptions(options, 'pause', ['ms', 'reason'], '{ ms: 30_000 }');
+    const { ms, reason = '' } = options;
+    if (typeof ms !== 'number' || !(ms >= 1 && ms <= HUNDRED_YEARS_MS)) {
+      throw new TypeError(`${PAUSE}: ms must be milliseconds from 1 to ${HUNDRED_YEARS_MS}, got ${shown(ms)}`);
+    }
+    if (typeof reason !== 'string') throw new TypeError(`${PAUSE}: reason must be text, got ${shown(reason)}`);
+    const bound = this.policies.bind(policies, 'pause');
+    const tag = tagOfCall(identity, bound, PAUSE);
+    return this.pauses.pause(this.charges.states(bound, tag), ms, reason);
+  }
+}
