@@ -6,8 +6,25 @@
  */
 export type Timer = (ms: number, task: () => void, isUpkeep?: boolean) => () => void;
 
+/** A timer, and the clock that it follows. */
+export interface Timing {
+  readonly timer: Timer;
+  /** Milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** The timer and the clock of a store that has its own, such as one of a test; else those of the process. */
+export function timingOf({ timer, clock }: { readonly timer?: Timer | undefined; readonly clock?: unknown }): Timing {
+  if (timer !== undefined && typeof clock === 'function') {
+    return { timer, nowMs: () => (clock as () => number)() / MICROSECONDS };
+  }
+  return { timer: timer ?? processTimer, nowMs: () => performance.now() };
+}
+
 /** setTimeout takes no more. A longer wait is armed again. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Microseconds in a millisecond. */
+const MICROSECONDS = 1000;
 
 /** The timer of the process. Node's timers fire early by up to a millisecond, so the clock is read again. */
 export const processTimer: Timer = (ms, task) => {

@@ -1,4 +1,5 @@
 import { ClientGoneError } from '../../identity/errors.js';
+import type { RateLimitStats } from '../../metrics/stats.js';
 import { processTimer, type Timer } from '../../stores/timer.js';
 import { type Client, UNSEEN_CLIENT, whenGone } from './client.js';
 import { LimiterClosedError, WaitingRoomFullError } from '../errors.js';
@@ -96,6 +97,10 @@ export class WaitingRoom {
       };
       unwatch = whenGone(waits, () => leave(ClientGoneError.instance));
     });
+  }
+
+  stats(): Pick<RateLimitStats, 'waiting'> {
+    return { waiting: this.size };
   }
 
   /** Rejects the requests that wait, and all that come later. */

@@ -1,14 +1,15 @@
 import { getHeapStatistics } from 'node:v8';
-import type { ShedOptions } from '../options/module-options.js';
+import type { CheckedShed } from '../options/shed-settings.js';
 
 /**
  * Warnings about a `shed` of the module that can have no effect.
  *
  * @param canShed whether requests of some handler can be rejected
  */
-export function shedWarnings({ heapUsed, priority, beforeRouting }: ShedOptions, canShed: boolean): string[] {
+export function shedWarnings({ thresholds, priority, beforeRouting }: CheckedShed, canShed: boolean): string[] {
+  const { heapUsed } = thresholds;
   const warnings: string[] = [];
-  if (!canShed && beforeRouting !== true) {
+  if (!canShed && !beforeRouting) {
     const how =
       priority === undefined
         ? 'no policy gives its requests one of the classes that give way: give shed a priority, or give policies one'

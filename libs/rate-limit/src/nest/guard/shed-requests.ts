@@ -8,6 +8,8 @@ import { withHelp } from '../../util/error-codes.js';
 import { adopted, isPromise } from '../../util/is-promise.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
+import { shedWarnings } from '../boot/shed-warnings.js';
+import type { Boot, RuntimePart } from '../module/runtime-part.js';
 import type { CheckedShed } from '../options/shed-settings.js';
 import { isExempt } from '../routes/route-sources.js';
 import type { Handler } from '../routes/route.js';
@@ -20,8 +22,8 @@ const CHECK_FAILED = 'check of shed failed, the process counts as not over it';
 const PRIORITY_FAILED = 'priority of shed failed, the request passes';
 
 /** The guard's step that rejects requests while the process is over a threshold of the module's `shed`. */
-export class ShedRequests {
-  readonly shedder: LoadShedder;
+export class ShedRequests implements RuntimePart {
+  private readonly shedder: LoadShedder;
   private readonly warnings: RationedWarning;
   /** One exception for all requests of a class: thousands may be rejected in a second, and a stack trace takes longest. */
   private readonly exceptions: ReadonlyMap<string, RateLimitShedException>;
@@ -40,6 +42,25 @@ export class ShedRequests {
       settings.classes.map((name) => [name, new RateLimitShedException(name, settings.retryAfter)]),
     );
     this.shedder = new LoadShedder({ ...settings, thresholds }, (stats) => this.report(stats));
+  }
+
+  /** Warns if no request can ever be shed, and begins to measure the process. */
+  start({ handlers, routes, isGuarded }: Boot): void {
+    const canShed = handlers.some(
+      ({ type, handler }) => isGuarded(type, handler) && this.canShed(type, handler, routes.of(type, handler)),
+    );
+    for (const warning of shedWarnings(this.settings, canShed)) {
+      this.logger.warn(withHelp(warning, 'FG_OPTION_WITHOUT_EFFECT'));
+    }
+    this.shedder.start();
+  }
+
+  stop(): void {
+    this.shedder.stop();
+  }
+
+  stats(): { readonly shedding: SheddingStats } {
+    return { shedding: this.shedder.stats() };
   }
 
   /** Whether requests may be rejected: all that a request reads of a process that keeps up. */

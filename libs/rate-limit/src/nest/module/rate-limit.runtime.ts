@@ -37,13 +37,13 @@ import { Monitor } from '../../metrics/monitor.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
 import type { RateLimitStats } from '../../metrics/stats.js';
 import type { ReportBoard } from '../../stores/report-board.js';
-import { processTimer } from '../../stores/timer.js';
-import type { Clock, RateLimitStore } from '../../stores/store.js';
+import { timingOf } from '../../stores/timer.js';
+import type { RateLimitStore } from '../../stores/store.js';
 import type { StoreTraits } from '../../stores/traits.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { AddressLists } from '../guard/address-lists.js';
-import { type LimitableHandler, limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
+import { limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
 import { untoldDecisions } from '../decisions/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
@@ -61,13 +61,13 @@ import { planSettings } from '../options/plan-settings.js';
 import { shedSettings } from '../options/shed-settings.js';
 import { ShedRequests } from '../guard/shed-requests.js';
 import { PolicyChecks } from '../boot/policy-checks.js';
-import { shedWarnings } from '../boot/shed-warnings.js';
 import { serverOf, trustProxyOf } from '../boot/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
 import { replacedDefaults, unguardedHandlers, sourcesOf } from '../routes/route-sources.js';
 import type { IdentityChain } from '../types.js';
 import { RateLimitLogger } from './logger.js';
+import type { RuntimePart } from './runtime-part.js';
 
 /**
  * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at
@@ -107,8 +107,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** Sees every limited request. */
   readonly forwarded: ForwardedWatch;
   private readonly policyChecks: PolicyChecks;
-  private readonly overrideWatch: OverrideWatch;
-  private readonly expiring: ExpiringReservations;
+  private readonly parts: RuntimePart[] = [];
   private readonly fallback: Fallback;
   private readonly traits: StoreTraits;
   private readonly connections = new Connections();
@@ -142,7 +141,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       logger,
     );
     this.identities = identityChain(options, this.functions, this.hasGone, late);
-    this.waitingRoom = new WaitingRoom(options, opened.store.timer);
+    this.waitingRoom = this.part(new WaitingRoom(options, opened.store.timer));
     this.forwarded = new ForwardedWatch(
       () => trustProxyOf(adapterHost),
       (message) => logger.warn(message),
@@ -158,9 +157,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       this.plans !== undefined,
     );
     this.middleware = this.routes.beforeRouting(options.middleware);
-    this.shedding =
-      options.shed &&
-      new ShedRequests(shedSettings(options.shed, options.middleware), this.functions, logger, this.middleware);
+    const shed = options.shed && shedSettings(options.shed, options.middleware);
+    this.shedding = shed && this.part(new ShedRequests(shed, this.functions, logger, this.middleware));
     this.policyFunctions = new PolicyFunctions(this.functions);
     const { onThreshold, decisionIdentity } = options;
     const thresholds = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
@@ -188,28 +186,23 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       defaults: options,
       kinds: (options.identity ?? []).map(({ kind }) => kind),
     });
-    const { timer } = opened.store;
-    const { clock } = opened.store as { readonly clock?: unknown };
-    this.expiring = new ExpiringReservations(
-      {
-        decide: (charges) => this.engine.decide(charges),
-        settle: (settlements) => layered.settle(settlements),
-        within: (answer) => opened.deadlines.within(answer),
-        traits: layered.traits,
-        log: reservationLogOf(opened.store, options),
-        timer,
-        nowMs: timer === undefined || typeof clock !== 'function' ? undefined : () => (clock as Clock)() / 1000,
-      },
-      logger,
+    const timing = timingOf(opened.store);
+    const expiring = this.part(
+      new ExpiringReservations(
+        {
+          decide: (charges) => this.engine.decide(charges),
+          settle: (settlements) => layered.settle(settlements),
+          within: (answer) => opened.deadlines.within(answer),
+          traits: layered.traits,
+          log: reservationLogOf(opened.store, options),
+          ...timing,
+        },
+        logger,
+      ),
     );
-    this.overrideWatch = new OverrideWatch(opened.overrides, active, logger);
-    this.overrides = new RateLimitOverrides(opened.overrides, active, this.overrideWatch, known, logger);
-    this.calls = new CallQueue(this.engine, {
-      maxQueued: options.maxQueuedCalls,
-      deadlineMs,
-      timer: opened.store.timer ?? processTimer,
-      nowMs: (opened.store.timer && opened.overrides.processMs) ?? (() => performance.now()),
-    });
+    const watch = this.part(new OverrideWatch(opened.overrides, active, logger));
+    this.overrides = new RateLimitOverrides(opened.overrides, active, watch, known, logger);
+    this.calls = this.part(new CallQueue(this.engine, { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing }));
     const charges = new CallCharges(this.engine, this.plans);
     const { timeZones } = this.policyFunctions;
     this.limiter = new RateLimiter(
@@ -224,7 +217,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         new Pauses(this.calls.gates, this.engine, this.overrides, active, logger),
       ),
       this.leases,
-      this.expiring,
+      expiring,
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
       () => this.stats(),
     );
@@ -289,22 +282,18 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       if (warning !== undefined) this.logger.warn(warning);
     }
     await this.opened.store.connect?.();
-    await this.overrideWatch.start();
-    this.startShedding(handlers);
+    for (const part of this.parts) await part.start?.({ handlers, routes: this.routes, isGuarded: this.isGuarded });
     // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
     if (!this.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
   }
 
   onModuleDestroy(): void {
-    this.waitingRoom.close();
-    this.calls.close();
+    for (const part of this.parts) part.close?.();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.overrideWatch.stop();
-    this.expiring.close();
-    this.shedding?.shedder.stop();
+    for (const part of this.parts) part.stop?.();
     await this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }
@@ -325,21 +314,16 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
   }
 
-  private stats(): RateLimitStats {
-    const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
-    const [waiting, shedding] = [this.waitingRoom.size, this.shedding?.shedder.stats()];
-    return { ...this.monitor.stats(), waiting, shedding, memoryOverflows, prefetch, overrides };
+  private part<Part extends RuntimePart>(part: Part): Part {
+    this.parts.push(part);
+    return part;
   }
 
-  private startShedding(handlers: readonly LimitableHandler[]): void {
-    const { shedding } = this;
-    if (shedding === undefined) return;
-    const canShed = ({ type, handler }: LimitableHandler): boolean =>
-      this.isGuarded(type, handler) && shedding.canShed(type, handler, this.routes.of(type, handler));
-    for (const warning of shedWarnings(this.options.shed!, handlers.some(canShed))) {
-      this.logger.warn(withHelp(warning, 'FG_OPTION_WITHOUT_EFFECT'));
-    }
-    shedding.shedder.start();
+  /** A feature that is not configured counts nothing. */
+  private stats(): RateLimitStats {
+    const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
+    const own = { ...this.monitor.stats(), memoryOverflows, prefetch, overrides, waiting: 0, shedding: undefined };
+    return this.parts.reduce<RateLimitStats>((all, part) => ({ ...all, ...part.stats?.() }), own);
   }
 
   private logTrustedHeaders(): void {

@@ -70,7 +70,7 @@ class SharedLog implements ReservationLog {
 
 const opened: ExpiringReservations[] = [];
 afterEach(() => {
-  for (const expiring of opened.splice(0)) expiring.close();
+  for (const expiring of opened.splice(0)) expiring.stop();
 });
 
 interface Pod {
@@ -286,7 +286,7 @@ describe('in a fleet', () => {
     const { clock, store, pods } = fleet(2);
     const [dead, other] = pods;
     await dead!.reserve({ cost: 100_000, atExpiry: 'cancel' });
-    dead!.expiring.close();
+    dead!.expiring.stop();
     clock.advance('60s');
     await turns();
     expect(usedOf(store)).toBe(100_000);
@@ -408,7 +408,7 @@ describe('in a fleet', () => {
           const used = usedOf(store);
           expect(used).toBeGreaterThanOrEqual(least);
           expect(used).toBe(hasFaults ? used : exact);
-          for (const { expiring } of pods) expiring.close();
+          for (const { expiring } of pods) expiring.stop();
         },
       ),
       { numRuns: 300 },

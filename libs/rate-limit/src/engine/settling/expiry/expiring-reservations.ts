@@ -61,7 +61,7 @@ export class ExpiringReservations {
   }
 
   /** Stops the sweeps. What this process has reserved is left to the others. */
-  close(): void {
+  stop(): void {
     this.sweep?.stop();
     this.queue.clear();
   }
