@@ -1,9 +1,9 @@
-import { Controller } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import { Query as QueryField, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { FROM_HEADERS, PLATFORMS, start } from '../../support/http-app.js';
+import { type Policy, RateLimit, RateLimiter, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
+import { FROM_HEADERS, limited, PLATFORMS, start } from '../../support/http-app.js';
 import { ADA, open, Shop, WINDOW } from '../support/shop.js';
 
 jest.setTimeout(20_000);
@@ -31,6 +31,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       onMissingIdentity: 'ip',
       cost: 1,
       skips: false,
+      settles: null,
       onStoreFailure: 'local',
       plans: null,
       shards: 1,
@@ -42,6 +43,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       candidateOf: null,
       blockForMs: null,
       blockAfter: null,
+      thresholds: null,
     };
     expect(table.routes[0]).toEqual({
       context: 'http',
@@ -51,6 +53,7 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       guarded: true,
       chosen: false,
       limited: true,
+      sheds: false,
       policies: [
         { ...common, name: 'daily', algorithm: 'fixed-window', numbers: { limit: 3, window: '300d' }, by: 'user' },
         { ...common, name: 'all', algorithm: 'token-bucket', numbers: { capacity: 50, refill: 1 }, by: 'global' },
@@ -64,6 +67,43 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
     expect(of('GET /twins')).toMatchObject([{ scope: 'Twins /twins' }]);
     expect(table.middleware).toMatchObject({ chosen: false, policies: [{ name: 'address', scope: 'app' }] });
     expect(table.named).toMatchObject([{ name: 'emails', scope: 'app', numbers: { limit: 2, window: '1h' } }]);
+  });
+
+  it('lists what settles, what is told and what gives way', async () => {
+    @Controller('fares')
+    class Fares {
+      @Get('estimates')
+      @RateLimit({
+        ...WINDOW,
+        name: 'matching',
+        priorities: { rides: 1, estimates: 0.5 },
+        priority: 'estimates',
+        thresholds: [0.8, 1],
+        settle: () => 1,
+      })
+      estimate(): void {}
+
+      @Post('logins')
+      @RateLimit({ ...WINDOW, name: 'logins', countIf: () => true })
+      login(): void {}
+
+      @Get('health')
+      @SkipRateLimit()
+      health(): void {}
+    }
+    const shed = { classes: ['estimates'], check: () => false };
+    await using http = await limited(platform, Fares, { identity: FROM_HEADERS, shed, onThreshold: () => undefined });
+    const { routes } = http.app.get(RateLimiter).table();
+    expect(routes.map(({ route, sheds }) => [route, sheds])).toEqual([
+      ['GET /fares/estimates', true],
+      ['POST /fares/logins', false],
+      ['GET /fares/health', false],
+    ]);
+    const priorities = { rides: 1, estimates: 0.5 };
+    expect(routes[0]!.policies).toMatchObject([
+      { priorities, priority: 'estimates', thresholds: [0.8, 1], settles: 'settle' },
+    ]);
+    expect(routes[1]!.policies).toMatchObject([{ priorities: null, thresholds: null, settles: 'countIf' }]);
   });
 
   it('lists handlers of other contexts, and explains them', async () => {

@@ -29,6 +29,8 @@ export interface TablePolicy {
   readonly cost: number | 'function';
   /** Whether a function leaves out some requests (`skipIf`). */
   readonly skips: boolean;
+  /** The function that says after the response what a request has cost in the end; null without one. */
+  readonly settles: 'countIf' | 'settle' | null;
   /** What requests get while the store cannot decide. */
   readonly onStoreFailure: OnStoreFailure;
   /** The numbers of each plan, complete; null without plans. */
@@ -51,6 +53,8 @@ export interface TablePolicy {
   readonly blockForMs: number | readonly number[] | null;
   /** Rejections that begin a block; null without `blockFor`. */
   readonly blockAfter: number | null;
+  /** The parts of the limit at which `onThreshold` is called; null without them. */
+  readonly thresholds: readonly number[] | null;
 }
 
 /** A handler and what limits it. */
@@ -68,6 +72,8 @@ export interface TableRoute {
   readonly chosen: boolean;
   /** Whether one of its policies can reject requests. Shadows and `middleware` policies do not count. */
   readonly limited: boolean;
+  /** Whether the module's `shed` can reject its requests. */
+  readonly sheds: boolean;
   /** The policies in the order of charging. */
   readonly policies: readonly TablePolicy[];
 }
@@ -100,10 +106,10 @@ export interface KnownHandler extends Omit<TableRoute, 'limited' | 'policies'> {
 
 /** A handler as plain data. */
 export function tableRoute(handler: KnownHandler, defaults: PolicyDefaults): TableRoute {
-  const { context, handler: name, route, origin, guarded, chosen } = handler;
+  const { context, handler: name, route, origin, guarded, chosen, sheds } = handler;
   const policies = handler.policies.map((policy) => tablePolicy(policy, defaults));
   const limited = guarded && (chosen || policies.some(({ mode }) => mode === 'enforce'));
-  return { context, handler: name, route, origin, guarded, chosen, limited, policies };
+  return { context, handler: name, route, origin, guarded, chosen, limited, sheds, policies };
 }
 
 /** A policy's numbers as plain data: `'function'` in place of a function that says the time zone. */
@@ -125,6 +131,7 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     onMissingIdentity: policy.onMissingIdentity ?? defaults.onMissingIdentity,
     cost: typeof cost === 'function' ? 'function' : cost,
     skips: skipIf !== undefined,
+    settles: settledBy(policy),
     onStoreFailure: policy.onStoreFailure ?? defaults.onStoreFailure,
     plans:
       plans === undefined
@@ -139,12 +146,18 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     candidateOf: policy.candidateOf ?? null,
     blockForMs: block === undefined ? null : blockForMs(block.durations),
     blockAfter: block?.after ?? null,
+    thresholds: policy.thresholds ?? null,
   };
 }
 
 /** The option `mode` of a policy. */
 export function modeOf({ shadow }: Pick<BoundPolicy, 'shadow'>): PolicyMode {
   return shadow ? 'shadow' : 'enforce';
+}
+
+function settledBy({ countIf, settle }: BoundPolicy): TablePolicy['settles'] {
+  if (countIf !== undefined) return 'countIf';
+  return settle === undefined ? null : 'settle';
 }
 
 function blockForMs(durations: readonly number[]): number | readonly number[] {

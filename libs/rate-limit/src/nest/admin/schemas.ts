@@ -100,6 +100,7 @@ const TABLE_POLICIES = array({
     scope: STRING,
     by: STRING,
     onStoreFailure: STRING,
+    settles: { type: 'string', nullable: true, enum: ['countIf', 'settle', null] },
     priorities: { type: 'object', nullable: true, additionalProperties: { type: 'number' } },
     priority: { type: 'string', nullable: true },
     else: text('The policy that takes a request which does not fit this one', { nullable: true }),
@@ -112,6 +113,7 @@ const TABLE_POLICIES = array({
     mode: MODE,
     blockForMs: { oneOf: [{ type: 'number', nullable: true }, array({ type: 'number' })] },
     blockAfter: { type: 'integer', nullable: true },
+    thresholds: { ...array({ type: 'number' }), nullable: true },
   },
   required: [
     'name',
@@ -120,6 +122,7 @@ const TABLE_POLICIES = array({
     'scope',
     'by',
     'onStoreFailure',
+    'settles',
     'priorities',
     'priority',
     'else',
@@ -127,6 +130,7 @@ const TABLE_POLICIES = array({
     'mode',
     'blockForMs',
     'blockAfter',
+    'thresholds',
   ],
 });
 const page = (items: AdminSchema): AdminSchema => ({
@@ -161,6 +165,7 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
           guarded: BOOLEAN,
           chosen: BOOLEAN,
           limited: BOOLEAN,
+          sheds: BOOLEAN,
           policies: TABLE_POLICIES,
         }),
       ),

@@ -176,7 +176,16 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const known = new KnownPolicies(policies, named, this.routes);
     const explainer = new LimitExplainer({
       engine: this.unobserved,
-      places: new KnownHandlers(discovery, scanner, isGuarded, this.contexts, this.routes, this.middleware, defaults),
+      places: new KnownHandlers(
+        discovery,
+        scanner,
+        isGuarded,
+        this.contexts,
+        this.routes,
+        this.middleware,
+        defaults,
+        this.shedding,
+      ),
       policies: known,
       routes: this.routes,
       named: policies,

@@ -4,6 +4,7 @@ import type { HandlerClass, HandlerDirectory } from '../../engine/explain/limit-
 import type { KnownHandler } from '../../engine/explain/limit-table.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
 import type { Contexts } from '../contexts/contexts.js';
+import type { ShedRequests } from '../guard/shed-requests.js';
 import { handlerNameOf } from './route.js';
 import type { Route, RoutePolicies } from './route-policies.js';
 import { sourcesOf } from './route-sources.js';
@@ -14,7 +15,10 @@ export type GuardCheck = (type: Type, handler: object) => boolean;
 
 /** The handlers of the application with what limits them, for `RateLimiter.table` and `explain`. */
 export class KnownHandlers implements HandlerDirectory {
-  /** @param beforeRouting what limits all traffic */
+  /**
+   * @param beforeRouting what limits all traffic
+   * @param shedding undefined where the process sheds nothing
+   */
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
@@ -23,6 +27,7 @@ export class KnownHandlers implements HandlerDirectory {
     private readonly routes: RoutePolicies,
     private readonly beforeRouting: Route | undefined,
     private readonly defaults: readonly PolicySource[],
+    private readonly shedding: Pick<ShedRequests, 'canShed'> | undefined,
   ) {}
 
   get middleware(): { readonly chosen: boolean; readonly policies: readonly BoundPolicy[] } {
@@ -50,13 +55,15 @@ export class KnownHandlers implements HandlerDirectory {
 
   private known({ type, handler, adapter }: Pick<LimitableHandler, 'type' | 'handler' | 'adapter'>): KnownHandler {
     const route = this.routes.of(type, handler);
+    const guarded = this.isGuarded(type, handler);
     return {
       context: adapter.type,
       handler: handlerNameOf(type, handler),
       route: this.routes.placeOf(type, handler),
       origin: sourcesOf(type, handler, this.defaults).origin,
-      guarded: this.isGuarded(type, handler),
+      guarded,
       chosen: route !== undefined && route.staticPolicies === undefined,
+      sheds: guarded && this.shedding?.canShed(type, handler, route) === true,
       policies: route?.unconditional ?? [],
     };
   }
