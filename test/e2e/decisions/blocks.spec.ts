@@ -344,7 +344,7 @@ describe('blockFor', () => {
   it.each([
     [
       { blockFor: 0 },
-      `blockFor must be milliseconds or a duration such as '10m', from 1 ms to 100 years, or a list of 1 to 16 of them, each longer than the one before, such as ['1m', '10m', '1h'], got 0`,
+      `blockFor must be milliseconds or a duration such as '10m', from 1 ms to 100 years, or a list of 1 to 16 of them, each longer than the one before and none longer than 50 years, such as ['1m', '10m', '1h'], got 0`,
     ],
     [{ blockFor: [] }, `such as ['1m', '10m', '1h'], got an empty list`],
     [{ blockFor: Array.from({ length: 17 }, (_, i) => i + 1) }, 'got a list of 17'],

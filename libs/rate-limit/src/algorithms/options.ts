@@ -43,6 +43,8 @@ export interface AlgorithmDefinition {
 export const MAX_COUNT = 1_000_000_000_000;
 
 const HUNDRED_YEARS = 3_155_760_000_000_000;
+/** The longest window that is counted until the end of the next one: so that instants stay below 2^53. */
+export const FIFTY_YEARS = HUNDRED_YEARS / 2;
 /** A plain number below this many milliseconds is probably meant in seconds. */
 const SHORT_WINDOW_MS = 1_000;
 
@@ -62,14 +64,15 @@ export function readRate(options: OptionReader, option: string, places: number):
 }
 
 /**
- * Reads the option `window`: 1 ms to 100 years, and less where `weight` windows must be counted exactly. Warns of a plain
+ * Reads the option `window`: 1 ms to `most`, which is 100 years, and less where `weight` windows must be counted exactly. Warns of a plain
  * number below 1,000, because `window: 60` mostly means 60 seconds.
  *
+ * @param most microseconds
  * @returns whole microseconds
  * @throws what `options.value` throws
  */
-export function readWindow(options: OptionReader, weight: number): number {
-  const longest = Math.min(HUNDRED_YEARS, Math.floor(2 ** 52 / weight));
+export function readWindow(options: OptionReader, weight: number, most = HUNDRED_YEARS): number {
+  const longest = Math.min(most, Math.floor(2 ** 52 / weight));
   const wanted = `milliseconds or a duration such as '1m', from 1 ms to ${Math.floor(longest / 1000)} ms`;
   const read = (given: unknown): number | undefined => {
     const window = durationToMicroseconds(given);
@@ -82,9 +85,9 @@ export function readWindow(options: OptionReader, weight: number): number {
 }
 
 /** The window that an algorithm has as its rate, in microseconds; undefined for another rate, and where `weight` of them are too long. */
-export function windowOfRate(rate: string, weight: number): number | undefined {
+export function windowOfRate(rate: string, weight: number, most = HUNDRED_YEARS): number | undefined {
   const window = /^\d{1,16}$/.test(rate) ? Number(rate) : 0;
-  return window >= 1 && window <= Math.min(HUNDRED_YEARS, Math.floor(2 ** 52 / weight)) ? window : undefined;
+  return window >= 1 && window <= Math.min(most, Math.floor(2 ** 52 / weight)) ? window : undefined;
 }
 
 /** A month has no length of its own, and a window of days that begin at midnight is no duration. */

@@ -3,7 +3,14 @@ import type { Footprint } from './capabilities/footprint.js';
 import { CountedOverdraft } from './capabilities/overdraft.js';
 import { WindowPrefetch } from './capabilities/prefetch.js';
 import { LimitShares, type Shares } from './capabilities/shares.js';
-import { type AlgorithmDefinition, MAX_COUNT, type OptionReader, readWindow, windowOfRate } from './options.js';
+import {
+  type AlgorithmDefinition,
+  FIFTY_YEARS,
+  MAX_COUNT,
+  type OptionReader,
+  readWindow,
+  windowOfRate,
+} from './options.js';
 import { SlidingWindowCounterRefunds } from './refunds/sliding-window-counter.js';
 import { SlidingWindowCounterWire } from './wire/sliding-window-counter.js';
 
@@ -13,11 +20,11 @@ export const SLIDING_WINDOW_COUNTER = {
   options: ['limit', 'window'],
   create: (options: OptionReader): Algorithm => {
     const limit = options.whole('limit', MAX_COUNT);
-    return new SlidingWindowCounter(limit, readWindow(options, limit));
+    return new SlidingWindowCounter(limit, readWindow(options, limit, FIFTY_YEARS));
   },
   withPrefetch: (windows): Algorithm => windows,
   ofRate: (limit, rate): Algorithm | undefined => {
-    const window = windowOfRate(rate, limit);
+    const window = windowOfRate(rate, limit, FIFTY_YEARS);
     return window === undefined ? undefined : new SlidingWindowCounter(limit, window);
   },
 } as const satisfies AlgorithmDefinition;

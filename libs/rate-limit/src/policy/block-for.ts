@@ -6,6 +6,8 @@ import { type OptionRule, wrongMember } from '../util/option-rules.js';
 
 /** 100 years in microseconds. */
 const LONGEST = 3_155_760_000_000_000;
+/** Half of it: the longest block of a list is remembered as long again, and its instants have to stay below 2^53. */
+const LONGEST_OF_LIST = LONGEST / 2;
 /** Microseconds. */
 const SHORTEST = 1000;
 /** The most durations of a list. */
@@ -17,7 +19,7 @@ export const BLOCK_FOR: OptionRule = {
   valid: (value) => (Array.isArray(value) ? wrongInList(value) === undefined : durationOf(value) !== undefined),
   wanted:
     `milliseconds or a duration such as '10m', from 1 ms to 100 years, or a list of 1 to ${MAX_DURATIONS} of them, each longer ` +
-    `than the one before, such as ['1m', '10m', '1h']`,
+    `than the one before and none longer than 50 years, such as ['1m', '10m', '1h']`,
   got: (value) => (Array.isArray(value) ? wrongInList(value) : undefined),
   read: (value) => (value === undefined ? undefined : (Array.isArray(value) ? value : [value]).map(durationOf)),
 };
@@ -36,7 +38,7 @@ function wrongInList(list: readonly unknown[]): string | undefined {
 
 const wrongDuration = wrongMember((member, i, all) => {
   const duration = durationOf(member);
-  if (duration === undefined) return shown(member);
+  if (duration === undefined || duration > LONGEST_OF_LIST) return shown(member);
   return i > 0 && duration <= durationOf(all[i - 1])! ? `${shown(member)} after ${shown(all[i - 1])}` : undefined;
 });
 

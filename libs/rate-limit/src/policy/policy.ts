@@ -183,7 +183,7 @@ export interface CommonPolicyOptions<Context = never> {
    * no block. Meanwhile the policy rejects each request, nothing is charged, and no request makes the block longer. Peeks,
    * rejections by other policies and rejections without the store do not count.
    *
-   * A list of up to 16 durations, each longer than the one before, blocks longer each time the client comes back. The last one
+   * A list of up to 16 durations, each longer than the one before and at most 50 years, blocks longer each time the client comes back. The last one
    * repeats. A block is the first one again when the longest duration has passed since the last block ended.
    *
    * @example { name: 'login', algorithm: 'fixed-window', limit: 5, window: '15m', by: 'ip', blockFor: '1h', blockAfter: 3 }
@@ -249,7 +249,7 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
 interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
   /** Cost that is allowed in a window: a whole number from 1 (sliding window log: to 1,000,000). */
   limit: number;
-  /** Length: milliseconds, or text such as `'1m'`. 1 ms to 100 years. */
+  /** Length: milliseconds, or text such as `'1m'`. 1 ms to 100 years, of a sliding window counter to 50. */
   window: Duration;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
   candidate?: { readonly limit?: number; readonly window?: Duration } & CandidatePlans;
