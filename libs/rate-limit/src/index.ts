@@ -54,6 +54,7 @@ export {
   LimiterClosedError,
   LimiterUnavailableError,
   ReservationClosedError,
+  ReservationsFullError,
   WaitingRoomFullError,
 } from './engine/errors.js';
 export { type FetchRequest, limitedFetch, type LimitedFetchOptions } from './http/outgoing/limited-fetch.js';
@@ -82,6 +83,7 @@ export type {
   RateLimitStats,
   RejectedIdentity,
   StoreStats,
+  ReservationStats,
   TopRejected,
 } from './metrics/stats.js';
 export type { SheddingStats } from './shedding/load-shedder.js';

@@ -66,6 +66,26 @@ export class CallWaitError extends LimiterUnavailableError {
   }
 }
 
+/** Too many reservations that expire are open in this process. Nothing was charged. */
+export class ReservationsFullError extends LimiterUnavailableError {
+  override readonly name = 'ReservationsFullError';
+  readonly code = 'FG_RESERVATIONS_FULL';
+  /** Milliseconds until the first of them expires; at least 1. */
+  override readonly retryAfterMs: number;
+
+  /** @param most reservations that a process settles */
+  constructor(most: number, retryAfterMs: number) {
+    super(
+      withHelp(
+        `RateLimiter.reserve: ${most} reservations that expire are open in this process, and nothing else can settle them at their ` +
+          `expiry. Settle them, let them expire sooner, or use Redis`,
+        'FG_RESERVATIONS_FULL',
+      ),
+    );
+    this.retryAfterMs = Math.max(1, Math.ceil(retryAfterMs));
+  }
+}
+
 /** A reservation cannot be settled: it was settled, cancelled or rejected before. Nothing changed. */
 export class ReservationClosedError extends Error {
   override readonly name = 'ReservationClosedError';

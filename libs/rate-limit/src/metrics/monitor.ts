@@ -222,7 +222,10 @@ export class Monitor {
     else this.outages.set(node, { reason, since: performance.now() });
   }
 
-  stats(): Omit<RateLimitStats, 'waiting' | 'memoryOverflows' | 'prefetch' | 'overrides' | 'shedding'> & {
+  stats(): Omit<
+    RateLimitStats,
+    'waiting' | 'memoryOverflows' | 'prefetch' | 'overrides' | 'shedding' | 'reservations'
+  > & {
     overridden: OverriddenCharges;
   } {
     const { allowed, storeFailures } = this;

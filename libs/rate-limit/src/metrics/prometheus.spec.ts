@@ -19,6 +19,7 @@ const prefetch = { prefetched: 5, returned: 2, expired: 1 };
 const stats = (monitor: Monitor) => ({
   ...monitor.stats(),
   waiting: 0,
+  reservations: { open: 0, rejected: 0, untimed: 0 },
   shedding: undefined,
   memoryOverflows: 0,
   prefetch,

@@ -78,6 +78,8 @@ export interface RateLimitStats {
   readonly overrides: OverrideStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */
   readonly waiting: number;
+  /** The reservations that expire, of `RateLimiter.reserve`. */
+  readonly reservations: ReservationStats;
   /** How this process sheds load; undefined without the module's `shed`. */
   readonly shedding: SheddingStats | undefined;
   /** The tokens of policies with `prefetch`. */
@@ -89,6 +91,16 @@ export interface RateLimitStats {
   readonly topRejected: TopRejected;
   /** Decisions that a full `MemoryStore`, that of the fallback included, made on a shared overflow state. */
   readonly memoryOverflows: number;
+}
+
+/** The reservations of this process that expire. */
+export interface ReservationStats {
+  /** Those that this process settles when they expire, unless they are settled before: at most 100,000. */
+  readonly open: number;
+  /** Calls of `reserve` that were rejected with a `ReservationsFullError`. */
+  readonly rejected: number;
+  /** Those that came while 100,000 were open, are in no log, and stay charged when they expire. */
+  readonly untimed: number;
 }
 
 /**

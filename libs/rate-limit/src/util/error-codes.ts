@@ -47,6 +47,7 @@ export const ERROR_CODES = [
   'FG_PAUSE_NOT_SHARED',
   // Errors at run time.
   'FG_RESERVATION_CLOSED',
+  'FG_RESERVATIONS_FULL',
   'FG_CALL_WAIT',
   'FG_CALL_QUEUE_FULL',
   'FG_CALL_NEVER_FITS',

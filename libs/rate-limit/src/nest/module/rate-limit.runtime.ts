@@ -331,7 +331,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   /** A feature that is not configured counts nothing. */
   private stats(): RateLimitStats {
     const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
-    const own = { ...this.monitor.stats(), memoryOverflows, prefetch, overrides, waiting: 0, shedding: undefined };
+    const reservations = { open: 0, rejected: 0, untimed: 0 };
+    const engine = { memoryOverflows, prefetch, overrides };
+    const own = { ...this.monitor.stats(), ...engine, waiting: 0, reservations, shedding: undefined };
     return this.parts.reduce<RateLimitStats>((all, part) => ({ ...all, ...part.stats?.() }), own);
   }
 

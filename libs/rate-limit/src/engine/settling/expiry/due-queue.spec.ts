@@ -60,8 +60,9 @@ it('runs each entry once, at its instant, with one timer, whatever is added and 
 it('keeps 100,000 entries, and no process alive', () => {
   const unref = jest.spyOn(setTimeout(() => undefined, 0).constructor.prototype as NodeJS.Timeout, 'unref');
   const queue = new DueQueue();
-  for (let i = 0; i < 100_001; i++) queue.add({ dueAtMs: performance.now() + 60_000, expire: () => undefined });
-  expect(queue.size).toBe(100_000);
+  const add = (): boolean => queue.add({ dueAtMs: performance.now() + 60_000, expire: () => undefined });
+  const added = Array.from({ length: 100_001 }, add);
+  expect([added.indexOf(false), queue.size, queue.isFull]).toEqual([100_000, 100_000, true]);
   expect(unref).toHaveBeenCalled();
   queue.clear();
   expect(queue.size).toBe(0);

@@ -8,7 +8,7 @@ export interface Due {
   expire(): void;
 }
 
-/** The most entries: a reservation beyond them expires when it is settled too late, and not before. */
+/** The most entries: about 100 MB of open reservations. */
 const MAX_WAITING = 100_000;
 
 /** Runs each entry at its instant, with one timer for all of them that does not keep the process alive. */
@@ -22,20 +22,34 @@ export class DueQueue {
   /**
    * @param timer the store's own if the store has a clock of its own
    * @param nowMs the timer's clock
+   * @param most entries
    */
   constructor(
     private readonly timer: Timer = processTimer,
     readonly nowMs: () => number = () => performance.now(),
+    readonly most = MAX_WAITING,
   ) {}
 
   get size(): number {
     return this.waiting.length;
   }
 
-  add(due: Due): void {
-    if (this.waiting.length >= MAX_WAITING) return;
+  get isFull(): boolean {
+    return this.waiting.length >= this.most;
+  }
+
+  /** Milliseconds until the first entry runs; 0 without one. */
+  get firstInMs(): number {
+    const [first] = this.waiting;
+    return first === undefined ? 0 : Math.max(0, first.dueAtMs - this.nowMs());
+  }
+
+  /** @returns whether there was room: an entry beyond the most never runs */
+  add(due: Due): boolean {
+    if (this.isFull) return false;
     this.waiting.splice(this.placeAfter(due.dueAtMs), 0, due);
     if (this.waiting[0] === due) this.arm();
+    return true;
   }
 
   /** Removes an entry that has not run. */

@@ -15,6 +15,8 @@ export type Within = <T>(answer: Promise<T>) => Promise<T>;
  */
 export class ExpiringCharges implements Settler, Due {
   private readonly reserved: ReservedCharges;
+  /** Whether this process settles them at their expiry: there was room for them. */
+  readonly isTimed: boolean;
   /** What the expiry has done; undefined before it. */
   private expiry: Answer<Settlement> | undefined;
 
@@ -33,7 +35,7 @@ export class ExpiringCharges implements Settler, Due {
     private readonly within: Within,
   ) {
     this.reserved = new ReservedCharges(receipts);
-    queue.add(this);
+    this.isTimed = queue.add(this);
   }
 
   check(finalCost: number): void {

@@ -10,6 +10,7 @@ import type { StoreTraits } from '../../../stores/traits.js';
 import { VirtualClock } from '../../../testing/virtual-clock.js';
 import { VirtualStore } from '../../../testing/virtual-store.js';
 import { Engine } from '../../engine.js';
+import { LimiterUnavailableError, ReservationsFullError } from '../../errors.js';
 import { Fallback } from '../../fallback.js';
 import { LayeredStore } from '../../layered-store.js';
 import type { Reservation, Settlement } from '../reservation.js';
@@ -90,7 +91,14 @@ function podOn(
     traits,
     sweepMs = 1e9,
     deadlineMs = 60 * SECOND,
-  }: { log?: ReservationLog; traits?: Partial<StoreTraits>; sweepMs?: number; deadlineMs?: number } = {},
+    mostOpen,
+  }: {
+    log?: ReservationLog;
+    traits?: Partial<StoreTraits>;
+    sweepMs?: number;
+    deadlineMs?: number;
+    mostOpen?: number;
+  } = {},
 ): Pod {
   const warnings: string[] = [];
   const logger = { log: () => undefined, warn: (text: string) => void warnings.push(text), error: () => undefined };
@@ -109,6 +117,7 @@ function podOn(
       timer: store.timer,
       nowMs: () => virtualClock.nowMs,
       sweepMs,
+      mostOpen,
     },
     logger,
   );
@@ -413,5 +422,81 @@ describe('in a fleet', () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('more open reservations than a process keeps', () => {
+  const full = async (options: Parameters<typeof podOn>[1] = {}) => {
+    const clock = new VirtualClock();
+    const store = new VirtualStore(clock);
+    const pod = podOn(store, { mostOpen: 3, ...options });
+    const [first] = [await pod.reserve({ atExpiry: 'cancel', expires: '40s' })];
+    for (let i = 0; i < 2; i++) await pod.reserve({ atExpiry: 'cancel' });
+    return { clock, store, first, ...pod };
+  };
+
+  it('are rejected before they are charged, where this process alone settles them', async () => {
+    const { clock, store, reserve, expiring } = await full();
+    clock.advance('10s');
+    const error = await reserve({ atExpiry: 'cancel' }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ReservationsFullError);
+    expect(error).toBeInstanceOf(LimiterUnavailableError);
+    expect(error).toMatchObject({ code: 'FG_RESERVATIONS_FULL', retryAfterMs: 30_000 });
+    expect((error as Error).message).toContain(
+      '3 reservations that expire are open in this process, and nothing else can settle them',
+    );
+    expect(usedOf(store)).toBe(30);
+    expect(expiring.stats().reservations).toEqual({ open: 3, rejected: 1, untimed: 0 });
+    clock.advance('50s');
+    expect(usedOf(store)).toBe(0);
+    expect(await reserve({ atExpiry: 'cancel' })).toMatchObject({ allowed: true });
+    expect(expiring.stats().reservations).toEqual({ open: 1, rejected: 1, untimed: 0 });
+  });
+
+  it('have room again when one is settled', async () => {
+    const { store, reserve, first } = await full();
+    await first!.settle(4);
+    expect(await reserve({ atExpiry: 'cancel' })).toMatchObject({ allowed: true });
+    await expect(reserve({ atExpiry: 2 })).rejects.toThrow(ReservationsFullError);
+    expect(usedOf(store)).toBe(34);
+  });
+
+  it('pass where nothing is refunded at the expiry: none of them needs a timer', async () => {
+    const { clock, store, reserve, expiring } = await full();
+    const kept = await reserve({ atExpiry: 'keep' });
+    expect(kept.allowed).toBe(true);
+    clock.advance('2m');
+    expect(await kept.settle(12)).toMatchObject({ expired: true });
+    expect(usedOf(store)).toBe(12);
+    expect(expiring.stats().reservations).toEqual({ open: 0, rejected: 0, untimed: 0 });
+  });
+
+  it('pass where they are in a log: a sweep settles them, of this process or of another one', async () => {
+    const clock = new VirtualClock();
+    const log = new SharedLog(() => clock.nowMicroseconds);
+    const store = new VirtualStore(clock);
+    const { reserve, expiring, warnings } = podOn(store, { log, mostOpen: 1 });
+    for (let i = 0; i < 3; i++) await reserve({ atExpiry: 'cancel' });
+    await turns();
+    clock.advance('61s');
+    await turns();
+    expect(usedOf(store)).toBe(20);
+    await expiring['sweep']!.sweep();
+    expect(usedOf(store)).toBe(0);
+    expect(expiring.stats().reservations).toEqual({ open: 0, rejected: 0, untimed: 0 });
+    expect(warnings).toEqual([]);
+  });
+
+  it('stay charged where the log cannot take them, which is said and counted', async () => {
+    const clock = new VirtualClock();
+    const store = new VirtualStore(clock);
+    const algorithm = Object.assign(Object.create(DAY.algorithm) as typeof DAY.algorithm, { name: 'of-my-own' });
+    const log = new SharedLog(() => clock.nowMicroseconds);
+    const { reserve, expiring, warnings } = podOn(store, { log, mostOpen: 1 });
+    for (let i = 0; i < 3; i++) await reserve({ atExpiry: 'cancel' }, [{ ...DAY, algorithm }]);
+    clock.advance('61s');
+    expect(usedOf(store)).toBe(20);
+    expect(expiring.stats().reservations).toEqual({ open: 0, rejected: 0, untimed: 2 });
+    expect(warnings.filter((text) => text.includes('stays charged when it expires: 1 reservations'))).toHaveLength(1);
   });
 });

@@ -5,9 +5,11 @@ import type { StoreTraits } from '../../../stores/traits.js';
 import type { Timer } from '../../../stores/timer.js';
 import { type Answer, andThen } from '../../../util/answer.js';
 import { withHelp } from '../../../util/error-codes.js';
+import type { ReservationStats } from '../../../metrics/stats.js';
 import type { Logger } from '../../../util/logger.js';
 import { RationedWarning } from '../../../util/rationed-warning.js';
 import { reasonOf } from '../../../util/thrown.js';
+import { ReservationsFullError } from '../../errors.js';
 import type { Judgement, Receipt } from '../../judgement.js';
 import type { PolicyCharge } from '../../policy-charge.js';
 import { Reservation } from '../reservation.js';
@@ -34,6 +36,8 @@ export interface ExpirySettings {
   readonly nowMs?: (() => number) | undefined;
   /** Milliseconds between two sweeps. */
   readonly sweepMs?: number | undefined;
+  /** The most open reservations that this process settles at their expiry. */
+  readonly mostOpen?: number | undefined;
 }
 
 /** Makes reservations that expire, and settles those that have expired: this process's own, and those of processes that died. */
@@ -42,22 +46,33 @@ export class ExpiringReservations {
   private readonly sweep: ReservationSweep | undefined;
   private readonly warning: RationedWarning;
   private saidLocal = false;
+  private rejected = 0;
+  private untimed = 0;
 
   constructor(
     private readonly settings: ExpirySettings,
     private readonly logger: Pick<Logger, 'warn'>,
   ) {
-    const { log, settle, timer, nowMs, sweepMs } = settings;
-    this.queue = new DueQueue(timer, nowMs);
+    const { log, settle, timer, nowMs, sweepMs, mostOpen } = settings;
+    this.queue = new DueQueue(timer, nowMs, mostOpen);
     this.sweep = log && new ReservationSweep(log, settle, logger, sweepMs);
     this.warning = new RationedWarning(logger);
   }
 
-  /** Decides charges of mode `'reserve'`. Throws as `Engine.decide` does. */
+  /**
+   * Decides charges of mode `'reserve'`. Throws as `Engine.decide` does.
+   *
+   * @throws {ReservationsFullError} when too many are open, and nothing but this process would settle it
+   */
   reserve(charges: readonly PolicyCharge[], expiry: Expiry): Answer<Reservation> {
     // Before the answer: what a dead process has reserved may be why this reservation is rejected.
-    if (expiry.finalCost !== undefined) this.sweep?.start();
+    if (expiry.finalCost !== undefined) this.expectRoom();
     return andThen(this.settings.decide(charges), (judgement) => this.reserved(judgement, expiry));
+  }
+
+  /** A snapshot of the counts. */
+  stats(): { readonly reservations: ReservationStats } {
+    return { reservations: { open: this.queue.size, rejected: this.rejected, untimed: this.untimed } };
   }
 
   /** Stops the sweeps. What this process has reserved is left to the others. */
@@ -75,9 +90,29 @@ export class ExpiringReservations {
     const finalCosts = reserved.map(({ proof }) => Math.min(finalCost ?? proof.cost, proof.cost));
     const logged = finalCost === undefined ? undefined : this.logged(reserved, finalCost, after);
     const dueAtMs = queue.nowMs() + after / MICROSECONDS;
-    return new Reservation(
-      decision,
-      new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within),
+    const charges = new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within);
+    if (!charges.isTimed && logged === undefined) this.noteUntimed(reserved, finalCosts);
+    return new Reservation(decision, charges);
+  }
+
+  /** Makes sure that something settles the next reservation at its expiry: the sweeps of a log, or a place for its timer. */
+  private expectRoom(): void {
+    const { sweep, queue } = this;
+    if (sweep !== undefined) return sweep.start();
+    if (!queue.isFull) return undefined;
+    this.rejected++;
+    throw new ReservationsFullError(queue.most, queue.firstInMs);
+  }
+
+  /** Counts a reservation that nothing settles at its expiry, if that would refund something. */
+  private noteUntimed(receipts: readonly Receipt[], finalCosts: readonly number[]): void {
+    if (receipts.every(({ proof }, i) => proof.cost <= finalCosts[i]!)) return;
+    this.untimed++;
+    this.warning.warn(
+      withHelp(
+        `A reservation stays charged when it expires: ${this.queue.most} reservations are open in this process, and it is in no log`,
+        'FG_RESERVATIONS_FULL',
+      ),
     );
   }
 
