@@ -1,5 +1,5 @@
 import type { HandlerContext } from '../metrics/decision-event.js';
-import type { Monitor } from '../metrics/monitor.js';
+import type { DecisionMonitor } from '../metrics/monitor.js';
 import type { OverrideStats, PrefetchCounts } from '../metrics/stats.js';
 import { type BoundPolicy, isSettled } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
@@ -47,7 +47,7 @@ export class Engine {
     private readonly keyPrefix: string,
     private readonly store: LayeredStore,
     private readonly fallback: Fallback,
-    private readonly monitor: Monitor,
+    private readonly monitor: DecisionMonitor,
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
   ) {
     const { traits, open, chain } = store;

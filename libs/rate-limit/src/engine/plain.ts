@@ -1,4 +1,4 @@
-import type { Monitor } from '../metrics/monitor.js';
+import type { DecisionMonitor } from '../metrics/monitor.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import { type Charge, tellsShortfall } from '../stores/charge.js';
@@ -44,7 +44,7 @@ export class PlainPath implements KeptDecider {
     private readonly store: PlainStore,
     private readonly open: OpenCharges,
     private readonly overrides: ActiveOverrides,
-    private readonly monitor: Monitor,
+    private readonly monitor: DecisionMonitor,
     private readonly layers: KeptDecider,
     private readonly fallBack: (charges: readonly PolicyCharge[], error: unknown, since: number) => Answer<Decision>,
   ) {}

@@ -23,6 +23,12 @@ export interface MonitorSettings {
 const LATENCY_BOUNDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 25, 50, 100, 250, 500, 1000];
 const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
+/** What an engine counts of its decisions. */
+export type DecisionMonitor = Pick<
+  Monitor,
+  'begin' | 'decided' | 'decidedOne' | 'decidedByOverrides' | 'overridden' | 'closed' | 'storeFailed' | 'ranOver'
+>;
+
 /** Counts every decision and notifies `onDecision`. Reads the clock only when somebody needs the latency. */
 export class Monitor {
   readonly policies = new PolicyTallies((charge) => this.rejected(charge));

@@ -21,7 +21,8 @@ export type FunctionKind =
 export interface RateLimitStats {
   /**
    * Requests of the guard, of the module's `middleware` (a request that passes both counts twice) and of `RateLimiter.consume`.
-   * Each of them is allowed, rejected or unavailable.
+   * Each of them is allowed, rejected or unavailable. A call of `RateLimiter.schedule` counts as allowed when it gets its turn: while it
+   * waits, or where it gets none, it is in no count of requests.
    */
   readonly requests: number;
   /** Allowed requests. */

@@ -2,7 +2,7 @@ import type { Identity } from '../../identity/identity.js';
 import type { Answer } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
 import { checkOptions } from '../calls/call-arguments.js';
-import { type CallCharges, tagOfCall } from '../calls/call-charges.js';
+import { tagOfCall } from '../calls/call-charges.js';
 import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
 import type { Pauses } from './pauses.js';
 import { readSchedule, type ScheduleOptions } from './schedule-options.js';
@@ -17,7 +17,6 @@ const HUNDRED_YEARS_MS = 3_155_760_000_000;
 export class ScheduledCalls {
   constructor(
     private readonly policies: CallPolicies,
-    private readonly charges: CallCharges,
     private readonly scheduler: Scheduler,
     private readonly pauses: Pick<Pauses, 'pause'>,
   ) {}
@@ -44,7 +43,7 @@ export class ScheduledCalls {
     const { options, costOf } = checked;
     const bound = this.policies.bind(policies, 'schedule');
     const identity = isShort ? null : first;
-    const charges = this.charges.scheduled(bound, identity, options, costOf !== undefined, SCHEDULE);
+    const charges = this.scheduler.charges.scheduled(bound, identity, options, costOf !== undefined, SCHEDULE);
     return this.scheduler.run(charges, fn, checked);
   }
 
@@ -61,6 +60,6 @@ export class ScheduledCalls {
     if (typeof reason !== 'string') throw new TypeError(`${PAUSE}: reason must be text, got ${shown(reason)}`);
     const bound = this.policies.bind(policies, 'pause');
     const tag = tagOfCall(identity, bound, PAUSE);
-    return this.pauses.pause(this.charges.states(bound, tag), ms, reason);
+    return this.pauses.pause(this.scheduler.charges.states(bound, tag), ms, reason);
   }
 }

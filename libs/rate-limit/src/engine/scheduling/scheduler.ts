@@ -3,6 +3,7 @@ import type { Decision } from '../../policy/decision.js';
 import type { Outcome } from '../../policy/outcome.js';
 import { allOf, andThen, type Answer, answerOf } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
+import type { CallCharges } from '../calls/call-charges.js';
 import { KeptClient } from '../calls/kept-clients.js';
 import type { Engine } from '../engine.js';
 import { LimiterUnavailableError } from '../errors.js';
@@ -30,8 +31,13 @@ interface Scheduled {
 
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
+  /**
+   * @param engine counts a call once, when it gets its turn
+   * @param charges makes the charges that this engine decides on
+   */
   constructor(
     private readonly engine: Pick<Engine, 'decideThen'>,
+    readonly charges: CallCharges,
     readonly queue: CallQueue,
     private readonly leases: Pick<Leases, 'of'>,
     private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,

@@ -34,6 +34,7 @@ import { Scheduler } from '../../engine/scheduling/scheduler.js';
 import { UserFunctions } from '../../engine/functions/user-functions.js';
 import { WaitingRoom } from '../../engine/requests/waiting-room.js';
 import { Monitor } from '../../metrics/monitor.js';
+import { TurnMonitor } from '../../metrics/turn-monitor.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
 import type { RateLimitStats } from '../../metrics/stats.js';
 import type { ReportBoard } from '../../stores/report-board.js';
@@ -211,7 +212,8 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     );
     const watch = this.part(new OverrideWatch(opened.overrides, active, logger));
     this.overrides = new RateLimitOverrides(opened.overrides, active, watch, known, logger);
-    this.calls = this.part(new CallQueue(this.engine, { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing }));
+    const turns = new Engine(keyPrefix, layered, fallback, new TurnMonitor(monitor), active);
+    this.calls = this.part(new CallQueue(turns, { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing }));
     const charges = new CallCharges(this.engine, this.plans);
     const { timeZones } = this.policyFunctions;
     this.limiter = new RateLimiter(
@@ -221,8 +223,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates),
       new ScheduledCalls(
         named,
-        charges,
-        new Scheduler(this.engine, this.calls, this.leases, this.functions),
+        new Scheduler(turns, new CallCharges(turns, this.plans), this.calls, this.leases, this.functions),
         new Pauses(this.calls.gates, this.engine, this.overrides, active, logger),
       ),
       this.leases,

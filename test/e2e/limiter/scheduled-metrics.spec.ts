@@ -1,0 +1,166 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  type DecisionEvent,
+  type Identity,
+  type Policy,
+  RateLimiter,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitOverrides,
+  type RateLimitStats,
+} from 'nestjs-floodgate';
+import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
+import { start } from '../../support/http-app.js';
+
+const USER = { algorithm: 'token-bucket', capacity: 2, refill: 1, by: 'user' } as const;
+const POLICIES = {
+  plain: USER,
+  settled: { ...USER, settle: () => 1 },
+  beside: { ...USER, capacity: 1_000 },
+  full: { ...USER, else: 'credits' },
+  credits: { algorithm: 'token-bucket', capacity: 2, refill: 1, by: 'user' },
+  classed: { ...USER, priorities: { high: 1, low: 1 } },
+  even: { algorithm: 'leaky-bucket', capacity: 8, drain: 1, by: 'user' },
+  closed: { ...USER, onStoreFailure: 'closed' },
+} as const satisfies Record<string, Policy>;
+const ADA: Identity = { kind: 'user', value: 'ada' };
+
+class FaultyStore extends VirtualStore {
+  fails = false;
+
+  override consume(...args: Parameters<VirtualStore['consume']>): ReturnType<VirtualStore['consume']> {
+    if (this.fails) throw new Error('gone');
+    return super.consume(...args);
+  }
+}
+
+async function open(options: RateLimitModuleOptions = {}) {
+  const clock = new VirtualClock();
+  const store = new FaultyStore(clock);
+  const events: DecisionEvent[] = [];
+  const onDecision = (event: DecisionEvent): void => void events.push(event);
+  const app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ policies: POLICIES, onDecision, ...options, store })],
+  });
+  const limiter = app.app.get(RateLimiter);
+  const call = (policies: string | readonly string[], more: object = {}): Promise<number> => {
+    const called = limiter.schedule(policies, ADA, () => 1, more);
+    called.catch(() => undefined); // the test looks at it later
+    return called;
+  };
+  return {
+    limiter,
+    clock,
+    store,
+    events,
+    call,
+    overrides: app.app.get(RateLimitOverrides),
+    [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
+  };
+}
+
+async function turns(count = 4): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Advances the clock in steps, as time passes. */
+async function pass(clock: VirtualClock, ms: number): Promise<void> {
+  await turns();
+  for (let passed = 0; passed < ms; passed += 250) {
+    clock.advance(250);
+    await turns();
+  }
+}
+
+const countsOf = ({ requests, allowed, rejected, unavailable }: RateLimitStats): object => ({
+  requests,
+  allowed,
+  rejected,
+  unavailable,
+});
+
+describe('a scheduled call that waits', () => {
+  it.each<[string, string | readonly string[], object]>([
+    ['under a plain policy', 'plain', {}],
+    ['with a signal', 'plain', { signal: new AbortController().signal }],
+    ['under a policy that is settled', 'settled', {}],
+    ['under several policies', ['plain', 'beside'], {}],
+    ['under a policy with an else', 'full', {}],
+    ['in a class', 'classed', { priority: 'low' }],
+    ['for a departure slot', 'even', {}],
+  ])('is no rejected request, %s: it counts once, when it gets its turn', async (_, policies, options) => {
+    await using opened = await open();
+    const { clock, call, limiter, events } = opened;
+    const calls = Array.from({ length: 7 }, async () => call(policies, options));
+    await turns();
+    const waiting = limiter.stats();
+    expect(waiting).toMatchObject({ rejected: 0, unavailable: 0 });
+    expect(waiting.policies.filter(({ rejected }) => rejected > 0)).toEqual([]);
+    await pass(clock, 6_000);
+    await Promise.all(calls);
+    const stats = limiter.stats();
+    expect(countsOf(stats)).toEqual({ requests: 7, allowed: 7, rejected: 0, unavailable: 0 });
+    expect(stats.topRejected).toEqual({ identities: [], othersAtMost: 0 });
+    expect(events.map(({ decision: { allowed } }) => allowed)).toEqual(Array.from({ length: 7 }, () => true));
+    const named = stats.policies.filter(({ policy }) => policies.includes(policy) || policy === 'credits');
+    expect(named.reduce((sum, { allowed }) => sum + allowed, 0)).toBe(7 * [policies].flat().length);
+    for (const { requests, allowed, rejected } of named) expect([requests, rejected]).toEqual([allowed, 0]);
+  });
+
+  it('is none either where it gets no turn', async () => {
+    await using opened = await open();
+    const { clock, call, limiter, events } = opened;
+    const abort = new AbortController();
+    const calls = [call('plain'), call('plain'), call('plain', { maxWaitMs: 0 }), call('plain', { maxWaitMs: 500 })];
+    calls.push(call('plain', { signal: abort.signal }));
+    await turns();
+    abort.abort();
+    await pass(clock, 3_000);
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'rejected',
+    ]);
+    expect(countsOf(limiter.stats())).toEqual({ requests: 2, allowed: 2, rejected: 0, unavailable: 0 });
+    expect(events).toHaveLength(2);
+    // What is asked without waiting counts as ever.
+    for (let i = 0; i < 5; i++) await limiter.consume('plain', ADA);
+    expect(limiter.stats()).toMatchObject({ requests: 7, rejected: 3 });
+    expect(limiter.stats().topRejected.identities).toMatchObject([{ identity: 'user:ada', atLeast: 3 }]);
+  });
+
+  it('is not unavailable while it waits for the store, whose failures count', async () => {
+    await using opened = await open({ deadline: '1s' });
+    const { clock, call, limiter, store } = opened;
+    store.fails = true;
+    const calls = [call('closed'), call('closed')];
+    await pass(clock, 1_000);
+    expect(countsOf(limiter.stats())).toEqual({ requests: 0, allowed: 0, rejected: 0, unavailable: 0 });
+    expect(limiter.stats().storeFailures).toBeGreaterThan(0);
+    store.fails = false;
+    await pass(clock, 5_000);
+    await Promise.all(calls);
+    expect(countsOf(limiter.stats())).toEqual({ requests: 2, allowed: 2, rejected: 0, unavailable: 0 });
+  });
+
+  it('counts an override once', async () => {
+    await using opened = await open();
+    const { clock, call, limiter, overrides } = opened;
+    await overrides.set({ policy: 'plain', identity: ADA }, { capacity: 1 });
+    const calls = [call('plain'), call('plain'), call('plain')];
+    await pass(clock, 3_000);
+    await Promise.all(calls);
+    expect(limiter.stats().overridden).toEqual({ changed: 3, exempt: 0, blocked: 0 });
+    await overrides.set({ policy: 'plain', identity: ADA }, { blocked: true });
+    const blocked = call('plain', { maxWaitMs: 2_500 });
+    await pass(clock, 3_000);
+    await expect(blocked).rejects.toThrow('no turn');
+    expect(limiter.stats()).toMatchObject({
+      requests: 3,
+      rejected: 0,
+      overridden: { changed: 3, exempt: 0, blocked: 0 },
+    });
+  });
+});
