@@ -104,7 +104,10 @@ const EXPRESSIONS: readonly (readonly [where: string, expression: string])[] = [
   ...DASHBOARD.annotations.list.map(({ name, expr }): [string, string] => [`annotation ${name}`, asSent(expr)]),
 ];
 
-/** Those that have samples: no policy of the application is in shadow or has an `else`. test/metrics has their labels. */
+/**
+ * Those that have samples: no policy of the application is in shadow or has an `else`, and no call is scheduled here. test/metrics and
+ * test/e2e/limiter have their labels.
+ */
 const SAMPLED = EXPRESSIONS.filter(([, expression]) => !isUnused(expression));
 
 let redis: ManifestRedis;
@@ -348,7 +351,7 @@ describe('the dashboard', () => {
     )) {
       for (const metric of metricsOf(expression)) {
         const samples = (await query(metric)).map((sample) => sample.metric);
-        // Shadows and run-over requests have no samples here: a shadow has the labels of its namesake.
+        // Shadows, run-over requests and scheduled calls have no samples here: a shadow has the labels of its namesake.
         const labels = samples.find(({ job }) => job === 'ride-hailing') ??
           samples[0] ?? { policy: '', job: 'ride-hailing' };
         const selectors = [...expression.matchAll(new RegExp(`\\b${metric}(\\{[^}]*\\})?(?!\\w)`, 'g'))];
@@ -473,9 +476,9 @@ async function matchingRequests(): Promise<number> {
   return ofClass('rides') + ofClass('estimates');
 }
 
-/** Whether an expression is about what the application does not use. */
+/** Whether an expression is about what the application does not use, or not here. */
 function isUnused(expression: string): boolean {
-  return /rate_limiter_(?:shadow_|run_over_)/.test(expression);
+  return /rate_limiter_(?:shadow_|run_over_|scheduled_)/.test(expression);
 }
 
 /** The names of the metrics in an expression: its words without strings, grouping labels and functions. */

@@ -84,6 +84,7 @@ export type {
   RejectedIdentity,
   StoreStats,
   ReservationStats,
+  ScheduledStats,
   TopRejected,
 } from './metrics/stats.js';
 export type { SheddingStats } from './shedding/load-shedder.js';

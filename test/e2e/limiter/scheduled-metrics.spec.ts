@@ -2,14 +2,18 @@ import { describe, expect, it } from '@jest/globals';
 import {
   type DecisionEvent,
   type Identity,
+  LimiterUnavailableError,
   type Policy,
   RateLimiter,
+  RateLimitMetricsModule,
   RateLimitModule,
   type RateLimitModuleOptions,
   RateLimitOverrides,
   type RateLimitStats,
 } from 'nestjs-floodgate';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
+import { Registry } from 'prom-client';
+import { Exposition } from '../../support/exposition.js';
 import { start } from '../../support/http-app.js';
 
 const USER = { algorithm: 'token-bucket', capacity: 2, refill: 1, by: 'user' } as const;
@@ -162,5 +166,100 @@ describe('a scheduled call that waits', () => {
       rejected: 0,
       overridden: { changed: 3, exempt: 0, blocked: 0 },
     });
+  });
+});
+
+describe('stats().scheduled', () => {
+  const NONE = { waiting: 0, atOnce: 0, waited: 0, late: 0, aborted: 0, full: 0, closed: 0, failed: 0 };
+
+  it.each<[string, string, object]>([
+    ['plain', 'plain', {}],
+    ['settled', 'settled', {}],
+    ['with a signal', 'plain', { signal: new AbortController().signal }],
+  ])('shows the calls that wait, and how the others ended: %s', async (_, policy, options) => {
+    await using opened = await open();
+    const { clock, call, limiter } = opened;
+    expect(limiter.stats().scheduled).toEqual([]);
+    for (let i = 0; i < 2; i++) await call(policy, options);
+    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2 }]);
+    for (let i = 0; i < 5; i++) void call(policy, options);
+    void call(policy, { maxWaitMs: 0 });
+    void call(policy, { maxWaitMs: 1_500 });
+    await turns();
+    expect(limiter.stats().scheduled).toMatchObject([{ policy, atOnce: 2, late: 1, waiting: 6 }]);
+    await pass(clock, 2_000);
+    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2, late: 2, waited: 2, waiting: 3 }]);
+    await pass(clock, 5_000);
+    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2, late: 2, waited: 5 }]);
+  });
+
+  it('counts calls that leave, that are not let in, and that the shutdown ends', async () => {
+    const opened = await open({ maxQueuedCalls: 3 });
+    const { call, limiter, store } = opened;
+    const abort = new AbortController();
+    const [policy, other] = ['plain', 'closed'];
+    for (let i = 0; i < 2; i++) await call(policy);
+    void call(policy, { signal: abort.signal });
+    await turns();
+    abort.abort();
+    void call(policy, { signal: abort.signal });
+    await turns();
+    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2, aborted: 2 }]);
+    store.fails = true;
+    await expect(call(other, { maxWaitMs: 0 })).rejects.toBeInstanceOf(LimiterUnavailableError);
+    store.fails = false;
+    expect(limiter.stats().scheduled[1]).toEqual({ policy: other, ...NONE, failed: 1 });
+    void call(policy, { cost: 3 });
+    await turns();
+    for (let i = 0; i < 4; i++) void call(policy);
+    await turns();
+    const [counts] = limiter.stats().scheduled;
+    expect(counts).toEqual({ policy, ...NONE, atOnce: 2, aborted: 2, failed: 1, full: 1, waiting: 3 });
+    await opened[Symbol.asyncDispose]();
+    await expect(call(policy)).rejects.toThrow('shutting down');
+    expect(limiter.stats().scheduled[0]).toEqual({
+      policy,
+      ...NONE,
+      atOnce: 2,
+      aborted: 2,
+      failed: 1,
+      full: 1,
+      closed: 4,
+    });
+  });
+
+  it('counts a call of several policies once for each, and a slot of a leaky bucket as waiting', async () => {
+    await using opened = await open();
+    const { clock, call, limiter } = opened;
+    for (let i = 0; i < 3; i++) void call(['even', 'beside']);
+    await turns();
+    expect(limiter.stats().scheduled).toEqual([
+      { policy: 'even', ...NONE, atOnce: 1, waiting: 2 },
+      { policy: 'beside', ...NONE, atOnce: 1, waiting: 2 },
+    ]);
+    void call('even', { maxWaitMs: 100 });
+    await pass(clock, 3_000);
+    expect(limiter.stats().scheduled).toEqual([
+      { policy: 'even', ...NONE, atOnce: 1, waited: 2, late: 1 },
+      { policy: 'beside', ...NONE, atOnce: 1, waited: 2 },
+    ]);
+  });
+
+  it('is in Prometheus, with names that are bounded', async () => {
+    const registry = new Registry();
+    const clock = new VirtualClock();
+    const limits = RateLimitModule.forRoot({ policies: POLICIES, store: new VirtualStore(clock) });
+    await using app = await start('Express', { imports: [limits, RateLimitMetricsModule.forRoot({ registry })] });
+    const limiter = app.app.get(RateLimiter);
+    for (let i = 0; i < 5; i++) void limiter.schedule('plain', ADA, () => 1).catch(() => undefined);
+    await turns();
+    let metrics = new Exposition(await registry.metrics());
+    expect(metrics.get('rate_limiter_scheduled_waiting', { policy: 'plain' })).toBe(3);
+    expect(metrics.get('rate_limiter_scheduled_total', { policy: 'plain', result: 'at-once' })).toBe(2);
+    expect(metrics.get('rate_limiter_scheduled_total', { policy: 'plain', result: 'late' })).toBe(0);
+    for (let i = 0; i < 1_100; i++) await limiter.schedule({ ...USER, name: `tenant-${i}` }, ADA, () => 1);
+    metrics = new Exposition(await registry.metrics());
+    expect(metrics.labelsOf('rate_limiter_scheduled_waiting').length).toBeLessThanOrEqual(1_001);
+    expect(metrics.sum('rate_limiter_scheduled_total')).toBe(1_102);
   });
 });

@@ -230,7 +230,7 @@ export class Monitor {
 
   stats(): Omit<
     RateLimitStats,
-    'waiting' | 'memoryOverflows' | 'prefetch' | 'overrides' | 'shedding' | 'reservations'
+    'waiting' | 'scheduled' | 'memoryOverflows' | 'prefetch' | 'overrides' | 'shedding' | 'reservations'
   > & {
     overridden: OverriddenCharges;
   } {

@@ -16,9 +16,13 @@ const POLICY = {
 } as const;
 const CHARGE = chargeOf(bindPolicy(parsePolicy(POLICY, 'test'), 'rl', 'app', 'test'), 'rl', 'user:ada', 1, 'take');
 const prefetch = { prefetched: 5, returned: 2, expired: 1 };
+const scheduled = [
+  { policy: 'partner', waiting: 3, atOnce: 4, waited: 5, late: 6, aborted: 7, full: 8, closed: 9, failed: 10 },
+];
 const stats = (monitor: Monitor) => ({
   ...monitor.stats(),
   waiting: 0,
+  scheduled,
   reservations: { open: 0, rejected: 0, untimed: 0 },
   shedding: undefined,
   memoryOverflows: 0,
@@ -84,6 +88,25 @@ it('sums the requests that ran over, by both policies, and bounds the names', as
   expect(runOver.length).toBeLessThanOrEqual(1_001);
   expect(runOver.at(-1)).toMatchObject({ policy: 'other', to: 'other' });
   expect(runOver.reduce((sum, { requests }) => sum + requests, 0)).toBe(2_001);
+});
+
+it('sums the scheduled calls, by policy and result', async () => {
+  const monitors = [new Monitor({}, console), new Monitor({}, console)];
+  const metrics = libraryMetrics(() => monitors.map(stats));
+  const waiting = await metrics.find(({ id }) => id === 'rate_limiter_scheduled_waiting')!.get();
+  expect(waiting).toMatchObject({ type: 'gauge', aggregator: 'sum' });
+  expect(waiting.values).toEqual([{ value: 6, labels: { policy: 'partner' } }]);
+  const { values, type } = await metrics.find(({ id }) => id === 'rate_limiter_scheduled_total')!.get();
+  expect(type).toBe('counter');
+  expect(values.map(({ labels, value }) => [labels.policy, labels.result, value])).toEqual([
+    ['partner', 'at-once', 8],
+    ['partner', 'waited', 10],
+    ['partner', 'late', 12],
+    ['partner', 'aborted', 14],
+    ['partner', 'full', 16],
+    ['partner', 'closed', 18],
+    ['partner', 'failed', 20],
+  ]);
 });
 
 it('sums the prefetched tokens over the limiters of a process, and the requests that they paid', async () => {

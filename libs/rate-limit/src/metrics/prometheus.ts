@@ -1,4 +1,4 @@
-import type { Distribution, PolicyStats, RateLimitStats } from './stats.js';
+import type { Distribution, PolicyStats, RateLimitStats, ScheduledStats } from './stats.js';
 
 /** One line of a metric. */
 interface Sample {
@@ -17,6 +17,17 @@ interface Definition {
 }
 
 const MS = 1000;
+
+/** The results of scheduled calls, and their labels. */
+const RESULTS = [
+  ['atOnce', 'at-once'],
+  ['waited', 'waited'],
+  ['late', 'late'],
+  ['aborted', 'aborted'],
+  ['full', 'full'],
+  ['closed', 'closed'],
+  ['failed', 'failed'],
+] as const;
 
 /** The metrics. They are read from the library's counters on demand: no request waits for a metric. */
 const DEFINITIONS: readonly Definition[] = [
@@ -146,6 +157,18 @@ const DEFINITIONS: readonly Definition[] = [
   gauge('rate_limiter_waiting', 'Requests that wait for a leaky bucket', 'sum', (stats) =>
     sum(stats, ({ waiting }) => waiting),
   ),
+  counter(
+    'rate_limiter_scheduled_total',
+    'Calls of RateLimiter.schedule that have ended, by what became of them',
+    (stats) => RESULTS.flatMap(([field, result]) => perScheduled(stats, field, { result })),
+  ),
+  {
+    name: 'rate_limiter_scheduled_waiting',
+    help: 'Calls of RateLimiter.schedule that wait for their turn',
+    type: 'gauge',
+    aggregator: 'sum',
+    samples: (stats) => perScheduled(stats, 'waiting', {}),
+  },
   counter('rate_limiter_shed_total', 'Requests that the process rejected because it was over a threshold', (stats) => {
     const values = new Map<string, number>();
     for (const { priority, requests } of stats.flatMap(({ shedding }) => shedding?.rejected ?? [])) {
@@ -234,6 +257,19 @@ function tallied(
     }
     return [...values.values()];
   });
+}
+
+/** A count of scheduled calls, by policy. */
+function perScheduled(
+  stats: readonly RateLimitStats[],
+  count: Exclude<keyof ScheduledStats, 'policy'>,
+  labels: Sample['labels'],
+): Sample[] {
+  const values = new Map<string, number>();
+  for (const tally of stats.flatMap(({ scheduled }) => scheduled)) {
+    values.set(tally.policy, (values.get(tally.policy) ?? 0) + tally[count]);
+  }
+  return Array.from(values, ([policy, value]) => ({ value, labels: { policy, ...labels } }));
 }
 
 /** @param per the divisor of all values */

@@ -79,6 +79,8 @@ export interface RateLimitStats {
   readonly overrides: OverrideStats;
   /** Requests that wait for a leaky bucket's departure slot at the moment. */
   readonly waiting: number;
+  /** The calls of `RateLimiter.schedule`, by policy, in the order of their first calls. */
+  readonly scheduled: readonly ScheduledStats[];
   /** The reservations that expire, of `RateLimiter.reserve`. */
   readonly reservations: ReservationStats;
   /** How this process sheds load; undefined without the module's `shed`. */
@@ -92,6 +94,31 @@ export interface RateLimitStats {
   readonly topRejected: TopRejected;
   /** Decisions that a full `MemoryStore`, that of the fallback included, made on a shared overflow state. */
   readonly memoryOverflows: number;
+}
+
+/**
+ * The scheduled calls of one policy: those that wait, and what became of the others. A call of several policies counts once for each.
+ * Policies of one name count together.
+ */
+export interface ScheduledStats {
+  /** The policy's name; `'other'` beyond the first 1,000 names. */
+  readonly policy: string;
+  /** Calls that wait for their turn at the moment. */
+  readonly waiting: number;
+  /** Calls that ran without waiting. */
+  readonly atOnce: number;
+  /** Calls that waited, and ran. */
+  readonly waited: number;
+  /** Calls that got no turn within `maxWaitMs`. */
+  readonly late: number;
+  /** Calls whose `signal` was aborted before their turn. */
+  readonly aborted: number;
+  /** Calls that came while `maxQueuedCalls` waited. */
+  readonly full: number;
+  /** Calls that came, or waited, while the application shut down. */
+  readonly closed: number;
+  /** Calls that could not be decided: their cost never fits, or the store failed and `maxWaitMs` was 0. */
+  readonly failed: number;
 }
 
 /** The reservations of this process that expire. */

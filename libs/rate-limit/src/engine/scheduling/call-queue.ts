@@ -1,4 +1,6 @@
 import { neverFits as isBeyondLimit } from '../../stores/charge.js';
+import { type ScheduledResult, ScheduledTallies } from '../../metrics/scheduled-tallies.js';
+import type { ScheduledStats } from '../../metrics/stats.js';
 import { attempt } from '../../util/answer.js';
 import type { Engine } from '../engine.js';
 import { CallQueueFullError, CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../errors.js';
@@ -26,6 +28,8 @@ export interface CallQueueSettings extends GateSettings {
  */
 export class CallQueue {
   readonly gates: Gates;
+  /** What becomes of the calls. */
+  readonly tallies = new ScheduledTallies();
   /** The calls that wait, and the gate of each; undefined while it waits for its departure slot, or for the store. */
   private readonly calls = new Map<ScheduledCall, Gate | undefined>();
   private order = 0;
@@ -49,7 +53,7 @@ export class CallQueue {
    * @throws {LimiterClosedError} once `close` was called
    */
   gateBefore(charges: readonly PolicyCharge[]): Gate | undefined {
-    if (this.closed) throw new LimiterClosedError();
+    if (this.closed) throw this.counted(charges, 'closed', new LimiterClosedError());
     return this.gates.before(charges);
   }
 
@@ -83,8 +87,9 @@ export class CallQueue {
     order = this.next(),
     since = this.settings.nowMs(),
   ): ScheduledCall {
-    if (this.closed) throw new LimiterClosedError();
-    if (this.calls.size >= this.settings.maxQueued) throw new CallQueueFullError(this.settings.maxQueued);
+    const { maxQueued } = this.settings;
+    if (this.closed) throw this.counted(charges, 'closed', new LimiterClosedError());
+    if (this.calls.size >= maxQueued) throw this.counted(charges, 'full', new CallQueueFullError(maxQueued));
     const waits: Waits = { signal, maxWaitMs, deadline: since + maxWaitMs };
     const call = new ScheduledCall(charges, order, waits, this.ended);
     this.calls.set(call, undefined);
@@ -107,15 +112,14 @@ export class CallQueue {
     signal: AbortSignal | undefined,
     maxWaitMs: number,
   ): ScheduledCall {
-    for (const charge of charges) this.expectFits(charge);
+    for (const charge of charges) this.expectFits(charge, charges);
     const call = this.begin(charges, signal, maxWaitMs);
     // What lets the first call wait lets all others wait as well.
     const opensAt = Math.max(gate.pausedUntil, gate.isCertain ? gate.opensAt : 0);
     if (opensAt >= call.waits.deadline || (maxWaitMs === 0 && gate.size + gate.asking > 0)) {
       call.leave(this.late(call, Math.max(1, opensAt - this.settings.nowMs())));
     } else {
-      this.calls.set(call, gate);
-      gate.add(call);
+      this.waits(call, gate);
       this.pump(gate);
     }
     return call;
@@ -133,16 +137,30 @@ export class CallQueue {
     this.gates.close();
   }
 
-  private expectFits(charge: PolicyCharge): void {
+  /** The calls by policy, in `RateLimiter.stats`. */
+  stats(): { readonly scheduled: readonly ScheduledStats[] } {
+    return { scheduled: this.tallies.snapshot() };
+  }
+
+  /** Counts a call that is not let in. Returns the error to throw. */
+  counted<E>(charges: readonly PolicyCharge[], result: ScheduledResult, error: E): E {
+    this.tallies.count(charges, result);
+    return error;
+  }
+
+  private expectFits(charge: PolicyCharge, all: readonly PolicyCharge[]): void {
     // Another policy may let pass what does not fit this one (`else`).
     if (!isBeyondLimit(charge) || charge.shadow || charge.instead !== undefined) return;
     const own = this.engine.overriddenCharge(charge.policy, charge.identity);
-    if (own === undefined || charge.cost > own.algorithm.maxCost) throw neverFits(charge, own ?? charge);
+    if (own === undefined || charge.cost > own.algorithm.maxCost)
+      throw this.counted(all, 'failed', neverFits(charge, own ?? charge));
   }
 
-  private readonly ended = (call: ScheduledCall): void => {
+  private readonly ended = (call: ScheduledCall, left: { readonly error: unknown } | undefined): void => {
     const gate = this.calls.get(call);
     this.calls.delete(call);
+    if (call.hasWaited) this.tallies.waitsNoLonger(call.charges);
+    this.tallies.count(call.charges, resultOf(call, left));
     if (call.departing !== undefined) this.refund(call.departing);
     if (gate === undefined) return;
     const next = gate.forget(call);
@@ -150,6 +168,19 @@ export class CallQueue {
     // The gate sleeps for as long as the first call has to wait. The next one may fit earlier.
     else if (next !== undefined && costs(next) < costs(call)) this.gates.wake(gate);
   };
+
+  /** Puts a call behind the others of a gate. */
+  private waits(call: ScheduledCall, gate: Gate): void {
+    this.noteWaiting(call);
+    this.calls.set(call, gate);
+    gate.add(call);
+  }
+
+  private noteWaiting(call: ScheduledCall): void {
+    if (call.hasWaited) return;
+    call.hasWaited = true;
+    this.tallies.waits(call.charges);
+  }
 
   /** Lets the next calls of a gate ask, unless it sleeps or others ask. */
   private pump(gate: Gate): void {
@@ -207,6 +238,7 @@ export class CallQueue {
     const leftMs = this.leftOf(call);
     call.departing = judgement;
     if (delayMs >= leftMs) return call.leave(this.late(call, delayMs - leftMs));
+    this.noteWaiting(call);
     return call.after(this.settings.timer, delayMs, () => {
       call.departing = undefined;
       call.pass(judgement);
@@ -240,8 +272,7 @@ export class CallQueue {
     // The first rejection of a round says when to ask again.
     const says = gate === asked ? !gate.wasRejected : gate.isIdle;
     if (gate === asked) gate.wasRejected = true;
-    this.calls.set(call, gate);
-    gate.add(call);
+    this.waits(call, gate);
     if (says) this.gates.sleep(gate, isCertain ? ms : gate.estimate(ms), isCertain);
   }
 
@@ -272,6 +303,15 @@ export class CallQueue {
     else taken[0]?.keeper.refund(taken.map(({ proof }) => proof));
     this.gates.freedSoon(receipts.map(({ charge }) => charge.key));
   }
+}
+
+/** What became of a call. @param left undefined: it got its turn */
+function resultOf({ hasWaited, waits }: ScheduledCall, left: { readonly error: unknown } | undefined): ScheduledResult {
+  if (left === undefined) return hasWaited ? 'waited' : 'atOnce';
+  const { error } = left;
+  if (error instanceof CallWaitError) return 'late';
+  if (error instanceof LimiterClosedError) return 'closed';
+  return waits.signal?.aborted === true && error === waits.signal.reason ? 'aborted' : 'failed';
 }
 
 function costs({ charges }: ScheduledCall): number {

@@ -20,18 +20,23 @@ export class ScheduledCall {
   isOver = false;
   /** What the call is charged while it waits for its departure slot. */
   departing: Judgement | undefined;
+  /** Whether it had to wait for its turn. */
+  hasWaited = false;
   /** The last failure of the limiter, for the error of a call that waits in vain. */
   cause: unknown;
   private resolve!: (turn: Turn) => void;
   private reject!: (error: unknown) => void;
   private readonly cancels: (() => void)[] = [];
 
-  /** @param order calls are served in it */
+  /**
+   * @param order calls are served in it
+   * @param ended is told how it ends: with its turn, or with an error
+   */
   constructor(
     readonly charges: readonly PolicyCharge[],
     readonly order: number,
     readonly waits: Waits,
-    private readonly ended: (call: ScheduledCall) => void,
+    private readonly ended: (call: ScheduledCall, left: { readonly error: unknown } | undefined) => void,
   ) {
     this.turn = new Promise((resolve, reject) => {
       this.resolve = resolve;
@@ -54,18 +59,18 @@ export class ScheduledCall {
   }
 
   pass(turn: Turn): void {
-    if (this.end()) this.resolve(turn);
+    if (this.end(undefined)) this.resolve(turn);
   }
 
   leave(error: unknown): void {
-    if (this.end()) this.reject(error);
+    if (this.end({ error })) this.reject(error);
   }
 
-  private end(): boolean {
+  private end(left: { readonly error: unknown } | undefined): boolean {
     if (this.isOver) return false;
     this.isOver = true;
     for (const cancel of this.cancels.splice(0)) cancel();
-    this.ended(this);
+    this.ended(this, left);
     return true;
   }
 }

@@ -48,7 +48,7 @@ export class Scheduler {
     const { queue } = this;
     const { charges } = scheduled;
     const { signal, maxWaitMs } = checked;
-    if (signal?.aborted === true) throw signal.reason;
+    if (signal?.aborted === true) throw queue.counted(charges, 'aborted', signal.reason as unknown);
     const gate = queue.gateBefore(charges);
     if (gate !== undefined) {
       return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), scheduled, work, checked);
@@ -97,7 +97,10 @@ export class Scheduler {
     work: Work<T>,
     checked: CheckedSchedule,
   ): Answer<T> {
-    if (decision.allowed) return answerOf(work());
+    if (decision.allowed) {
+      this.queue.tallies.ranAtOnce(kept.firstPolicy);
+      return answerOf(work());
+    }
     const call = this.queue.begin(kept.charges, undefined, checked.maxWaitMs, order);
     this.queue.waitFor(call, undefined, { decision, judgement: undefined });
     return this.inTurn(call, kept, work, checked);
@@ -123,7 +126,10 @@ export class Scheduler {
     checked: CheckedSchedule,
   ): Answer<T> {
     const { allowed, delayMs } = judgement.decision;
-    if (allowed && delayMs === 0) return this.take(judgement, scheduled, work, checked.costOf);
+    if (allowed && delayMs === 0) {
+      this.queue.tallies.count(scheduled.charges, 'atOnce');
+      return this.take(judgement, scheduled, work, checked.costOf);
+    }
     let call: ScheduledCall;
     try {
       call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
@@ -144,7 +150,7 @@ export class Scheduler {
     work: Work<T>,
     checked: CheckedSchedule,
   ): Promise<T> {
-    if (!(error instanceof LimiterUnavailableError)) throw error;
+    if (!(error instanceof LimiterUnavailableError)) throw this.queue.counted(scheduled.charges, 'failed', error);
     const call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
     this.queue.failed(call, undefined, error);
     return this.inTurn(call, scheduled, work, checked);

@@ -334,7 +334,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
     const reservations = { open: 0, rejected: 0, untimed: 0 };
     const engine = { memoryOverflows, prefetch, overrides };
-    const own = { ...this.monitor.stats(), ...engine, waiting: 0, reservations, shedding: undefined };
+    const own = { ...this.monitor.stats(), ...engine, waiting: 0, scheduled: [], reservations, shedding: undefined };
     return this.parts.reduce<RateLimitStats>((all, part) => ({ ...all, ...part.stats?.() }), own);
   }
 

@@ -430,7 +430,7 @@ describe('more open reservations than a process keeps', () => {
     const clock = new VirtualClock();
     const store = new VirtualStore(clock);
     const pod = podOn(store, { mostOpen: 3, ...options });
-    const [first] = [await pod.reserve({ atExpiry: 'cancel', expires: '40s' })];
+    const first = await pod.reserve({ atExpiry: 'cancel', expires: '40s' });
     for (let i = 0; i < 2; i++) await pod.reserve({ atExpiry: 'cancel' });
     return { clock, store, first, ...pod };
   };
@@ -455,7 +455,7 @@ describe('more open reservations than a process keeps', () => {
 
   it('have room again when one is settled', async () => {
     const { store, reserve, first } = await full();
-    await first!.settle(4);
+    await first.settle(4);
     expect(await reserve({ atExpiry: 'cancel' })).toMatchObject({ allowed: true });
     await expect(reserve({ atExpiry: 2 })).rejects.toThrow(ReservationsFullError);
     expect(usedOf(store)).toBe(34);
