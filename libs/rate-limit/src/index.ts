@@ -46,7 +46,7 @@ export type {
 export { Lease } from './engine/settling/lease.js';
 export type { LimiterPolicy } from './engine/calls/call-policies.js';
 export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './engine/settling/reservation.js';
-export type { AtExpiry, ExpiryOptions } from './engine/settling/expiry/expiry.js';
+export type { AtExpiry, ExpiryOptions } from './policy/expiry.js';
 export type { ScheduleOptions } from './engine/scheduling/schedule-options.js';
 export {
   CallQueueFullError,

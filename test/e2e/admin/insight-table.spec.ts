@@ -32,6 +32,8 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
       cost: 1,
       skips: false,
       settles: null,
+      expiresMs: null,
+      atExpiry: null,
       onStoreFailure: 'local',
       plans: null,
       shards: 1,

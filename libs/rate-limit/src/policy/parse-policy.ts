@@ -7,6 +7,7 @@ import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { checkNames, optionElsewhere, readOption } from '../util/option-rules.js';
 import { blockOf } from './block-for.js';
+import { type Expiry, expiryOf } from './expiry.js';
 import { optionsOfCandidate, withoutEffectInShadow } from './candidate.js';
 import type {
   CommonPolicyOptions,
@@ -41,6 +42,8 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   readonly skipIf: Options<Context>['skipIf'];
   readonly countIf: Options<Context>['countIf'];
   readonly settle: Options<Context>['settle'];
+  /** When the charges of its requests expire; undefined where they do not. */
+  readonly expiry: Expiry | undefined;
   /** Undefined: the module's. */
   readonly onStoreFailure: OnStoreFailure | undefined;
   readonly algorithm: Algorithm;
@@ -139,6 +142,7 @@ export function parsePolicy<Context>(
     skipIf: read('skipIf') as ParsedPolicy<Context>['skipIf'],
     countIf: read('countIf') as ParsedPolicy<Context>['countIf'],
     settle: read('settle') as ParsedPolicy<Context>['settle'],
+    expiry: undefined as Expiry | undefined,
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
     numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PlanNumbers<Context>,
@@ -173,6 +177,11 @@ export function parsePolicy<Context>(
   if (untold !== undefined) fail(untold);
   const unsettled = whyNotSettled(parsed);
   if (unsettled !== undefined) fail(unsettled);
+  parsed.expiry = expiryOf(
+    { after: read('expires') as number | undefined, finalCost: read('atExpiry') as number | undefined },
+    { ...parsed, isSettled: (parsed.countIf ?? parsed.settle) !== undefined },
+    fail,
+  );
   if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);
   if (parsed.timeZone !== undefined && parsed.by === 'global') {
     fail(

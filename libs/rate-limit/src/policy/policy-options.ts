@@ -5,6 +5,7 @@ import { arePriorities, shownPriorities, WANTED_PRIORITIES } from './priorities/
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
 import { thresholdsRule } from './thresholds.js';
 import { BLOCK_FOR } from './block-for.js';
+import { AT_EXPIRY, EXPIRES } from './expiry.js';
 import type { CommonPolicyOptions, OnStoreFailure, PolicyMode, PolicyScope, QuotaUnit } from './policy.js';
 
 /** The values of `onStoreFailure`; the first one is the default. */
@@ -45,6 +46,8 @@ export const POLICY_OPTIONS = {
   skipIf: { default: undefined, valid: isFunction, wanted: 'a function' },
   countIf: { default: undefined, valid: isFunction, wanted: 'a function' },
   settle: { default: undefined, valid: isFunction, wanted: 'a function' },
+  expires: EXPIRES,
+  atExpiry: AT_EXPIRY,
   shards: whole(1, 1, MAX_SHARDS),
   quotaUnit: oneOf(QUOTA_UNITS, 'requests'),
   plans: {

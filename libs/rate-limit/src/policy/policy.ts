@@ -127,6 +127,18 @@ export interface CommonPolicyOptions<Context = never> {
    */
   settle?: (outcome: Outcome) => number | Promise<number>;
   /**
+   * With `settle` or `countIf`, and `atExpiry`: how long a request's charge may wait for the end of the request, from the decision on.
+   * `'1ms'` to `'7d'`; default for ever: a process that dies in the middle of a request leaves its cost charged. Longer than the request
+   * takes: one that takes longer expires, and its end refunds nothing any more, but charges what it has cost beyond `atExpiry`.
+   *
+   * With Redis each request costs two calls more. Not for a leaky bucket.
+   *
+   * @example { name: 'tokens', algorithm: 'fixed-window', limit: 1_000_000, window: { calendar: 'month' }, cost: 2_000, settle: ({ value }) => (value as Answer).tokens, expires: '60s', atExpiry: 'cancel' }
+   */
+  expires?: Duration;
+  /** With `expires`: the final cost then. `'cancel'` refunds all; else a whole number from 0 below `cost`. */
+  atExpiry?: 'cancel' | number;
+  /**
    * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadline`,
    * the request is counted, and at most one warning a second is logged.
    */

@@ -31,6 +31,10 @@ export interface TablePolicy {
   readonly skips: boolean;
   /** The function that says after the response what a request has cost in the end; null without one. */
   readonly settles: 'countIf' | 'settle' | null;
+  /** When a request's charge expires, in milliseconds; null where it does not. */
+  readonly expiresMs: number | null;
+  /** The final cost then: 0 for `'cancel'`. Null where it does not expire. */
+  readonly atExpiry: number | null;
   /** What requests get while the store cannot decide. */
   readonly onStoreFailure: OnStoreFailure;
   /** The numbers of each plan, complete; null without plans. */
@@ -132,6 +136,8 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     cost: typeof cost === 'function' ? 'function' : cost,
     skips: skipIf !== undefined,
     settles: settledBy(policy),
+    expiresMs: policy.expiry === undefined ? null : policy.expiry.after / MICROSECONDS,
+    atExpiry: policy.expiry?.finalCost ?? null,
     onStoreFailure: policy.onStoreFailure ?? defaults.onStoreFailure,
     plans:
       plans === undefined

@@ -10,6 +10,10 @@ import { LimiterUnavailableError } from '../errors.js';
 import type { UserFunctions } from '../functions/user-functions.js';
 import type { Judgement, Receipt } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
+import { reserves } from '../../stores/charge.js';
+import type { ExpiringCharges } from '../settling/expiry/expiring-charges.js';
+import type { ExpiringReservations } from '../settling/expiry/expiring-reservations.js';
+import type { Settlement } from '../settling/reservation.js';
 import { finalCostByPolicy, wholeCost } from '../settling/final-cost.js';
 import type { Leases } from '../settling/leases.js';
 import { ReservedCharges } from '../settling/reserved-charges.js';
@@ -29,6 +33,15 @@ interface Scheduled {
   readonly isFinal: boolean;
 }
 
+/** A charge of a call that is settled once the call has ended. */
+interface ReservedCharge {
+  readonly receipt: Receipt;
+  /** Says the final cost. */
+  readonly policy: BoundPolicy;
+  /** Undefined where it does not expire. */
+  readonly expiring: ExpiringCharges | undefined;
+}
+
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
   /**
@@ -41,6 +54,7 @@ export class Scheduler {
     readonly queue: CallQueue,
     private readonly leases: Pick<Leases, 'of'>,
     private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
+    private readonly expiring: Pick<ExpiringReservations, 'expiring'>,
   ) {}
 
   /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
@@ -163,19 +177,25 @@ export class Scheduler {
     costOf: CheckedSchedule['costOf'],
   ): Answer<T> {
     if (turn === undefined || scheduled instanceof KeptClient || scheduled.isFinal) return answerOf(work());
-    return this.settled(turn, work, costOf);
+    return this.settled(turn, scheduled.charges, work, costOf);
   }
 
   /** Runs a call that holds leases, or whose cost is not final. */
-  private async settled<T>({ receipts }: Judgement, work: Work<T>, costOf: CheckedSchedule['costOf']): Promise<T> {
+  private async settled<T>(
+    { receipts }: Judgement,
+    charges: readonly PolicyCharge[],
+    work: Work<T>,
+    costOf: CheckedSchedule['costOf'],
+  ): Promise<T> {
     const leases = this.leases.of(receipts);
     for (const lease of leases) lease.keep();
+    const reserved = receipts.filter(({ charge }) => reserves(charge)).map((one) => this.reservedOf(one, charges));
     const since = performance.now();
     const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
       for (const lease of leases) lease.release();
       this.queue.gates.freedSoon(leases.map(({ index }) => receipts.find((one) => one.index === index)!.charge.key));
       const durationMs = performance.now() - since;
-      this.settle(receipts, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
+      this.settle(reserved, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
     };
     let value: T;
     try {
@@ -188,32 +208,56 @@ export class Scheduler {
     return value;
   }
 
+  /** A reserved charge of a call. The policy that the call met first says how it is settled, also where another one took the call. */
+  private reservedOf(receipt: Receipt, charges: readonly PolicyCharge[]): ReservedCharge {
+    const { policy } = charges[receipt.index]!;
+    const { expiry } = policy;
+    return { receipt, policy, expiring: expiry && this.expiring.expiring(receipt, expiry) };
+  }
+
   /** Settles the reserved charges of a call that has ended. The caller does not wait for it. */
   private settle(
-    receipts: readonly Receipt[],
+    reserved: readonly ReservedCharge[],
     outcome: Outcome,
     hasFailed: boolean,
     costOf: CheckedSchedule['costOf'],
   ): void {
-    const reserved = new ReservedCharges(receipts);
-    if (reserved.receipts.length === 0) return;
+    if (reserved.length === 0) return;
     const finalCost = this.finalCost(outcome, hasFailed, costOf);
-    const costs = reserved.receipts.map(({ charge: { policy, cost } }) =>
-      andThen(finalCost(policy), (final) => final ?? cost),
+    const costs = reserved.map(({ receipt, policy }) =>
+      andThen(finalCost(policy), (final) => final ?? receipt.charge.cost),
     );
     void andThen(allOf(costs), (finals) => {
-      try {
-        reserved.checkEach(finals);
-      } catch (error) {
-        const names = reserved.receipts.map(({ charge }) => `'${charge.policy.name}'`).join(', ');
-        reserved.close();
-        this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
-        return undefined;
+      const settled = [this.settleTogether(reserved, finals)];
+      for (const [i, { receipt, expiring }] of reserved.entries()) {
+        if (expiring !== undefined)
+          settled.push(expiring.settleOrKeep(finals[i]!, (error) => this.kept([receipt], error)));
       }
-      return andThen(reserved.settleEach(finals), () => {
-        this.queue.gates.freedSoon(reserved.receipts.map(({ charge }) => charge.key));
-      });
+      return andThen(allOf(settled), () =>
+        this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key)),
+      );
     });
+  }
+
+  /** Settles the charges that do not expire, in one call. */
+  private settleTogether(all: readonly ReservedCharge[], finals: readonly number[]): Answer<Settlement | undefined> {
+    const costs = finals.filter((_, i) => all[i]!.expiring === undefined);
+    const reserved = new ReservedCharges(
+      all.flatMap(({ receipt, expiring }) => (expiring === undefined ? receipt : [])),
+    );
+    try {
+      reserved.checkEach(costs);
+    } catch (error) {
+      reserved.close();
+      this.kept(reserved.receipts, error);
+      return undefined;
+    }
+    return reserved.settleEach(costs);
+  }
+
+  private kept(receipts: readonly Receipt[], error: unknown): void {
+    const names = receipts.map(({ charge }) => `'${charge.policy.name}'`).join(', ');
+    this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
   }
 
   /** The final cost under each policy: by the call's own function, asked once, else by the policy's. */

@@ -3,6 +3,7 @@ import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Outcome } from '../../policy/outcome.js';
 import { allOf, andThen, type Answer } from '../../util/answer.js';
 import type { Receipt } from '../judgement.js';
+import type { ExpiringCharges } from './expiry/expiring-charges.js';
 import type { HeldLease } from './leases.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { ReservedCharges } from './reserved-charges.js';
@@ -13,6 +14,8 @@ export interface ReservedStep {
   /** The receipts of the step's judgement: those of one judgement are settled in one call. */
   readonly receipts: readonly Receipt[];
   readonly cost: number;
+  /** Settles it where it expires; undefined where it does not, and once that is settled. */
+  readonly expiring?: ExpiringCharges | undefined;
 }
 
 /** The final cost of each step; empty if nothing is left to settle. */
@@ -154,7 +157,10 @@ export class PendingCharge {
     const { earlier, base } = this;
     // Without any step there is nothing to refund or charge.
     this.settled = steps.length === 0 && earlier === undefined ? base : Math.max(base, final);
-    if (steps.length === 0 && earlier !== undefined && final > base) return [[earlier, earlier.cost + final - base]];
+    if (steps.length === 0 && earlier !== undefined && final > base) {
+      // Its expiry is settled, or over: what it exceeds the earlier charge by is charged beside it.
+      return [[{ ...earlier, expiring: undefined }, earlier.cost + final - base]];
+    }
     let before = this.base;
     const parts = steps.map((step, i): [ReservedStep, number] => {
       const part = Math.max(0, final - before);

@@ -1,7 +1,9 @@
+import type { Expiry } from '../../policy/expiry.js';
 import type { Outcome } from '../../policy/outcome.js';
 import { reserves } from '../../stores/charge.js';
 import { allOf, andThen } from '../../util/answer.js';
 import type { Judgement, Receipt } from '../judgement.js';
+import type { ExpiringReservations } from './expiry/expiring-reservations.js';
 import { finalCostByPolicy } from './final-cost.js';
 import type { Leases } from './leases.js';
 import type { DecidedCosts, FinalCostOf, PendingCharge, ReservedStep } from './pending-charge.js';
@@ -59,6 +61,7 @@ export class PendingCharges {
   constructor(
     private readonly leases: Leases,
     private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
+    private readonly expiring: Pick<ExpiringReservations, 'expiring'>,
   ) {}
 
   /**
@@ -102,7 +105,15 @@ export class PendingCharges {
     const { receipts } = judgement;
     for (const lease of this.leases.of(receipts)) pendingOf(lease.index).hold(lease);
     for (const receipt of receipts) {
-      if (reserves(receipt.charge)) pendingOf(receipt.index).add({ receipt, receipts, cost: receipt.charge.cost });
+      if (!reserves(receipt.charge)) continue;
+      const pending = pendingOf(receipt.index);
+      const { expiry } = charges[receipt.index]!.policy;
+      const { cost } = receipt.charge;
+      pending.add(
+        expiry === undefined
+          ? { receipt, receipts, cost }
+          : { receipt, receipts, cost, expiring: this.expiring.expiring(receipt, restOf(expiry, pending.total)) },
+      );
     }
     return held;
   }
@@ -121,7 +132,14 @@ export class PendingCharges {
     const together = new Map<readonly Receipt[], (readonly [ReservedStep, number])[]>();
     for (const costs of decided) {
       for (const one of costs?.() ?? []) {
-        const [{ receipts }] = one;
+        const [{ receipts, receipt, expiring }, cost] = one;
+        if (expiring !== undefined) {
+          const { name } = receipt.charge.policy;
+          void expiring.settleOrKeep(cost, (error) =>
+            this.functions.failed('settle', `policy '${name}' was not settled, and its charge stays`, error),
+          );
+          continue;
+        }
         const others = together.get(receipts);
         if (others === undefined) together.set(receipts, [one]);
         else others.push(one);
@@ -150,4 +168,9 @@ export class PendingCharges {
   }
 
   private readonly finalCostOf: FinalCostOf = (policy, outcome) => finalCostByPolicy(this.functions, policy, outcome);
+}
+
+/** The expiry of a further step of a policy's charge on a request, whose earlier steps have charged `before`. */
+function restOf({ after, finalCost = 0 }: Expiry, before: number): Expiry {
+  return { after, finalCost: Math.max(0, finalCost - before) };
 }

@@ -172,7 +172,6 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
     this.engine = new Engine(keyPrefix, layered, fallback, monitor, active);
     this.unobserved = new Engine(keyPrefix, layered, fallback, new Monitor({}, logger), active);
     this.leases = new Leases(logger, opened.store.timer);
-    this.pending = new PendingCharges(this.leases, this.functions);
     const named = new CallPolicies(policies, keyPrefix, logger, layered.traits.prefetch);
     const known = new KnownPolicies(policies, named, this.routes);
     const explainer = new LimitExplainer({
@@ -210,6 +209,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
         logger,
       ),
     );
+    this.pending = new PendingCharges(this.leases, this.functions, expiring);
     const watch = this.part(new OverrideWatch(opened.overrides, active, logger));
     this.overrides = new RateLimitOverrides(opened.overrides, active, watch, known, logger);
     const turns = new Engine(keyPrefix, layered, fallback, new TurnMonitor(monitor), active);
@@ -223,7 +223,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
       new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates),
       new ScheduledCalls(
         named,
-        new Scheduler(turns, new CallCharges(turns, this.plans), this.calls, this.leases, this.functions),
+        new Scheduler(turns, new CallCharges(turns, this.plans), this.calls, this.leases, this.functions, expiring),
         new Pauses(this.calls.gates, this.engine, this.overrides, active, logger),
       ),
       this.leases,

@@ -76,6 +76,8 @@ export class RoutePolicies implements RoutePolicySource {
   readonly planNames = new Set<string>();
   /** Whether a function chooses policies of some route, so that not all policies are known before requests. */
   hasChoosers = false;
+  /** Whether the charges of some route's requests expire. */
+  expire = false;
 
   /** @param hasPlan whether the module's `plan` says which plan a client has */
   constructor(
@@ -338,6 +340,7 @@ export class RoutePolicies implements RoutePolicySource {
       if (conflict !== undefined) this.warnOnce(conflict);
     } else claims.claim(scope, parsed, site.text);
     this.bound.add(bound);
+    this.expire ||= bound.expiry !== undefined;
     return bound;
   }
 

@@ -38,8 +38,33 @@ export class ExpiringCharges implements Settler, Due {
     this.isTimed = queue.add(this);
   }
 
+  /** Whether another process can settle them. */
+  get isLogged(): boolean {
+    return this.logged !== undefined;
+  }
+
+  /** Whether the expiry refunds something. */
+  get refunds(): boolean {
+    return this.reserved.receipts.some(({ proof }, i) => proof.cost > this.finalCosts[i]!);
+  }
+
   check(finalCost: number): void {
     this.reserved.check(finalCost);
+  }
+
+  /**
+   * Settles a single charge, and leaves it as it is where the store cannot settle at this cost.
+   *
+   * @param failed is told why
+   */
+  settleOrKeep(finalCost: number, failed: (error: unknown) => void): Answer<Settlement> {
+    try {
+      this.check(finalCost);
+    } catch (error) {
+      failed(error);
+      return this.settle(this.charged[0]!);
+    }
+    return this.settle(finalCost);
   }
 
   settle(finalCost: number): Answer<Settlement> {

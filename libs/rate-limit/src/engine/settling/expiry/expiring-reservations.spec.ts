@@ -14,7 +14,7 @@ import { LimiterUnavailableError, ReservationsFullError } from '../../errors.js'
 import { Fallback } from '../../fallback.js';
 import { LayeredStore } from '../../layered-store.js';
 import type { Reservation, Settlement } from '../reservation.js';
-import { type AtExpiry, readExpiry } from './expiry.js';
+import { type AtExpiry, readExpiry } from '../../../policy/expiry.js';
 import { ExpiringReservations } from './expiring-reservations.js';
 
 const SECOND = 1000;

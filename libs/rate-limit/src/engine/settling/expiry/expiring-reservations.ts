@@ -1,3 +1,4 @@
+import type { Expiry } from '../../../policy/expiry.js';
 import { reserves } from '../../../stores/charge.js';
 import { isLoggable, type LoggedReservation, type ReservationLog } from '../../../stores/reservation-log.js';
 import type { ChargeSettlement, SettledCharge } from '../../../stores/receipt.js';
@@ -16,7 +17,6 @@ import { Reservation } from '../reservation.js';
 import { ReservedCharges } from '../reserved-charges.js';
 import { DueQueue } from './due-queue.js';
 import { ExpiringCharges, type Within } from './expiring-charges.js';
-import type { Expiry } from './expiry.js';
 import { ReservationSweep } from './reservation-sweep.js';
 
 const MICROSECONDS = 1000;
@@ -70,6 +70,17 @@ export class ExpiringReservations {
     return andThen(this.settings.decide(charges), (judgement) => this.reserved(judgement, expiry));
   }
 
+  /** Begins to settle what processes that died have reserved, if the charges of requests expire. */
+  start({ routes }: { readonly routes: { readonly expire: boolean } }): void {
+    if (routes.expire) this.sweep?.start();
+  }
+
+  /** Lets the reserved charge of a request expire. It is settled at the request's end, or at its expiry, and not by both. */
+  expiring(receipt: Receipt, expiry: Expiry): ExpiringCharges {
+    this.sweep?.start();
+    return this.chargesOf([receipt], expiry);
+  }
+
   /** A snapshot of the counts. */
   stats(): { readonly reservations: ReservationStats } {
     return { reservations: { open: this.queue.size, rejected: this.rejected, untimed: this.untimed } };
@@ -81,18 +92,22 @@ export class ExpiringReservations {
     this.queue.clear();
   }
 
-  private reserved({ decision, receipts }: Judgement, { after, finalCost }: Expiry): Reservation {
-    const { queue } = this;
+  private reserved({ decision, receipts }: Judgement, expiry: Expiry): Reservation {
     const reserved = receipts.filter(({ charge }) => reserves(charge));
     // A rejection, and a free pass, have nothing to settle.
     if (reserved.length === 0) return new Reservation(decision, new ReservedCharges(reserved));
+    const charges = this.chargesOf(reserved, expiry);
+    if (!charges.isTimed && !charges.isLogged) this.noteUntimed(charges);
+    return new Reservation(decision, charges);
+  }
+
+  private chargesOf(reserved: readonly Receipt[], { after, finalCost }: Expiry): ExpiringCharges {
+    const { queue } = this;
     // A policy that the request has run over to may have reserved less, with a cost of its own.
     const finalCosts = reserved.map(({ proof }) => Math.min(finalCost ?? proof.cost, proof.cost));
     const logged = finalCost === undefined ? undefined : this.logged(reserved, finalCost, after);
     const dueAtMs = queue.nowMs() + after / MICROSECONDS;
-    const charges = new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within);
-    if (!charges.isTimed && logged === undefined) this.noteUntimed(reserved, finalCosts);
-    return new Reservation(decision, charges);
+    return new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within);
   }
 
   /** Makes sure that something settles the next reservation at its expiry: the sweeps of a log, or a place for its timer. */
@@ -105,8 +120,8 @@ export class ExpiringReservations {
   }
 
   /** Counts a reservation that nothing settles at its expiry, if that would refund something. */
-  private noteUntimed(receipts: readonly Receipt[], finalCosts: readonly number[]): void {
-    if (receipts.every(({ proof }, i) => proof.cost <= finalCosts[i]!)) return;
+  private noteUntimed(charges: ExpiringCharges): void {
+    if (!charges.refunds) return;
     this.untimed++;
     this.warning.warn(
       withHelp(

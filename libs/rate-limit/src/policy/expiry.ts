@@ -1,0 +1,106 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+import { shown } from '../util/config-error.js';
+import { type Duration, durationToMicroseconds, shownDuration } from '../util/duration.js';
+import type { OptionRule } from '../util/option-rules.js';
+
+/** What becomes of a reservation that nobody has settled in time: the reserved cost stays, all is refunded, or this is its final cost. */
+export type AtExpiry = 'keep' | 'cancel' | number;
+
+/** The options of `RateLimiter.reserve` that say when a reservation expires. */
+export interface ExpiryOptions {
+  readonly expires?: Duration | undefined;
+  readonly atExpiry?: AtExpiry | undefined;
+}
+
+/** When a reservation expires, and its final cost then. */
+export interface Expiry {
+  /** Microseconds from the reservation on. */
+  readonly after: number;
+  /** Undefined: the reserved cost. */
+  readonly finalCost: number | undefined;
+}
+
+const LONGEST_MS = 7 * 86_400_000;
+const MICROSECONDS = 1000;
+const WANTED_EXPIRES = `a duration from '1ms' to ${shownDuration(LONGEST_MS)}, such as '60s'`;
+
+/** The microseconds of `expires`; undefined where it is wrong. */
+function microsecondsOf(expires: unknown): number | undefined {
+  const after = durationToMicroseconds(expires);
+  return after !== undefined && after >= MICROSECONDS && after <= LONGEST_MS * MICROSECONDS ? after : undefined;
+}
+
+function isCost(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** The option `expires` of a policy. It is read as microseconds. */
+export const EXPIRES = {
+  default: undefined,
+  valid: (value) => microsecondsOf(value) !== undefined,
+  wanted: WANTED_EXPIRES,
+  read: (value) => microsecondsOf(value),
+} as const satisfies OptionRule;
+
+/** The option `atExpiry` of a policy. It is read as the final cost. */
+export const AT_EXPIRY = {
+  default: undefined,
+  valid: (value) => value === 'cancel' || isCost(value),
+  wanted: "'cancel', or the final cost as a whole number from 0 below the cost",
+  read: (value) => (value === 'cancel' ? 0 : value),
+} as const satisfies OptionRule;
+
+/**
+ * Reads the options of a reservation; undefined where it does not expire.
+ *
+ * @param where how errors begin
+ * @throws {TypeError} for a wrong option, or one without effect
+ */
+export function readExpiry({ expires, atExpiry = 'keep' }: ExpiryOptions, where: string): Expiry | undefined {
+  if (expires === undefined) {
+    if (atExpiry === 'keep') return undefined;
+    throw new TypeError(
+      `${where}: atExpiry has no effect without expires, such as { expires: '60s', atExpiry: 'cancel' }`,
+    );
+  }
+  const after = microsecondsOf(expires);
+  if (after === undefined) throw new TypeError(`${where}: expires must be ${WANTED_EXPIRES}, got ${shown(expires)}`);
+  const finalCost = atExpiry === 'cancel' ? 0 : atExpiry;
+  if (finalCost === 'keep') return { after, finalCost: undefined };
+  if (isCost(finalCost)) return { after, finalCost };
+  throw new TypeError(`${where}: atExpiry must be 'keep', 'cancel' or a whole number from 0, got ${shown(atExpiry)}`);
+}
+
+/**
+ * When the charges of a policy's requests expire; undefined where they do not.
+ *
+ * @param after what `expires` was read as
+ * @param finalCost what `atExpiry` was read as
+ * @param fail throws what is wrong
+ */
+export function expiryOf(
+  { after, finalCost }: { readonly after: number | undefined; readonly finalCost: number | undefined },
+  policy: { readonly algorithm: Algorithm; readonly cost: unknown; readonly isSettled: boolean },
+  fail: (problem: string) => never,
+): Expiry | undefined {
+  if (after === undefined) {
+    return finalCost === undefined
+      ? undefined
+      : fail(`atExpiry has no effect without expires: add expires, such as '60s'`);
+  }
+  if (!policy.isSettled) return fail('expires has no effect without settle or countIf: other charges are final');
+  const { algorithm, cost } = policy;
+  if (algorithm.delays) {
+    return fail(`expires does not go with a ${algorithm.name}: a request that leaves its queue gives its slot back`);
+  }
+  if (finalCost === undefined) {
+    return fail(
+      "expires needs atExpiry: 'cancel', or the final cost of a request whose process died. Without it the cost stays charged, as " +
+        'without expires',
+    );
+  }
+  if (typeof cost === 'number' && finalCost >= cost) {
+    return fail(`atExpiry must be below the cost, which is ${cost}, got ${finalCost}: nothing would be refunded`);
+  }
+  return { after, finalCost };
+}
