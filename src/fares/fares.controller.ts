@@ -5,7 +5,6 @@ import { travelSeconds } from '../geo/position.js';
 import { ClientSignal } from '../http/client-signal.js';
 import { GivesWay } from '../limits/gives-way.js';
 import { FARES, MATCHING_LIMIT } from '../limits/policies.js';
-import { MatchingClass } from '../limits/matching-class.js';
 import { ApiMatchingUnavailable } from '../matching/api-matching-unavailable.js';
 import { ZoneTraffic } from '../zones/zone-traffic.js';
 import { EstimateResponse } from './estimate.response.js';
@@ -27,8 +26,7 @@ export class FaresController {
   @ApiOkResponse({ description: 'The fare and the surge factor of the zone', type: EstimateResponse })
   @ApiMatchingUnavailable()
   @HttpCode(HttpStatus.OK)
-  @RateLimit(FARES, MATCHING_LIMIT)
-  @MatchingClass('estimates')
+  @RateLimit(FARES, { policy: MATCHING_LIMIT, priority: 'estimates' })
   async estimate(@Body() body: ItineraryDto, @ClientSignal() gone: AbortSignal): Promise<EstimateResponse> {
     const { zone, metres, surgeFactor, fare } = await this.quotes.quote(toItinerary(body), gone);
     this.traffic.count(zone, 'estimates');

@@ -8,7 +8,6 @@ import type {
 } from 'nestjs-floodgate';
 import type { Configuration } from '../config/configuration.js';
 import { batchCost } from './position-batch.js';
-import { matchingClassOf } from './matching-class.js';
 import { accountNamed } from './account-named.js';
 
 // Every policy of the application. docs/demo.md quotes this file.
@@ -221,7 +220,6 @@ export function matchingLimit(config: ConfigService<Configuration, true>): Token
     scope: 'app',
     // A burst of 1 has nothing to keep free.
     priorities: { rides: 1, estimates: Math.max(ESTIMATES_PART, 1 / burst) },
-    priority: matchingClassOf,
     ...(ridersOnly && { skipIf: () => true }),
   };
 }

@@ -1,7 +1,6 @@
 import { Injectable, RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { classOfHandler } from './matching-class.js';
 import { type Decision, type Identity, type LimitExplanation, RateLimiter } from 'nestjs-floodgate';
 
 /** A handler of an HTTP route. */
@@ -50,7 +49,7 @@ export class Routes {
 
   /** The decision for a request of cost 1, without a charge; a route without limits has no policies in it. */
   peek({ controller, handler }: Route, identity: Identity): Promise<Decision> {
-    return this.limiter.peek([controller, handler], identity, optionsOf({ controller, handler }));
+    return this.limiter.peek([controller, handler], identity);
   }
 
   /** What a request of the identity meets at each policy, without a charge. Default plan: the last known one. */
@@ -59,14 +58,8 @@ export class Routes {
     identity: Identity,
     options?: { plan?: string | null },
   ): Promise<LimitExplanation> {
-    return this.limiter.explain([controller, handler], identity, { ...options, ...optionsOf({ controller, handler }) });
+    return this.limiter.explain([controller, handler], identity, options);
   }
-}
-
-/** The class that the route's requests have: without a request, the policy's function cannot say it. */
-function optionsOf({ controller, handler }: Pick<Route, 'controller' | 'handler'>): { priority?: string } {
-  const priority = classOfHandler((controller.prototype as Readonly<Record<string, () => unknown>>)[handler]!);
-  return priority === undefined ? {} : { priority };
 }
 
 /** Joins two paths with one slash between them, and one in front. */

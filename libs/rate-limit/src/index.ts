@@ -121,6 +121,7 @@ export type {
   PolicyChoice,
   PolicyFunction,
   PolicySource,
+  PolicyUse,
   ProblemFunction,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,

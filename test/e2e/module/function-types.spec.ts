@@ -32,6 +32,8 @@ const RIGHT = {
   'no parameters': `const a: SkipIf = () => true`,
   'a function that chooses a policy': `class A { @RateLimit(({ tenant }: RateLimitRequest<{ tenant?: { plan: string } }>) => tenant?.plan ?? 'free') get(): void {} }`,
   'a choice with a fallback': `class A { @RateLimit({ choose: (request, context) => (context.getClass().name === request.url ? 'a' : 'b'), fallback: 'a' }) get(): void {} }`,
+  'a use of a policy with a class': `class A { @RateLimit({ policy: 'matching', priority: 'estimates' }) get(): void {} }`,
+  'a use of a policy with a function': `class A { @RateLimit('burst', { policy: 'matching', priority: ({ user }: RateLimitRequest<{ user?: User }>) => (user?.isAdmin ? 'rides' : undefined) }) get(): void {} }`,
   'the options of the module': `const a: RateLimitModuleOptions = {
     identity: [{ kind: 'user', resolve: ({ user }: RateLimitRequest<{ user?: User }>) => user?.id }, apiKeyIdentity(), ipIdentity()],
     plan: { resolve: (request: Request) => request.get('x-plan') },
@@ -46,6 +48,18 @@ const RIGHT = {
 
 /** What was right before functions got the request, and mistakes, by a part of what the compiler says. */
 const WRONG = {
+  'another option beside the name of a policy': [
+    `class A { @RateLimit({ policy: 'matching', priority: 'estimates', cost: 2 }) get(): void {} }`,
+    "'policy' does not exist in type",
+  ],
+  'the name of a policy without a class': [
+    `class A { @RateLimit({ policy: 'matching' }) get(): void {} }`,
+    'is not assignable to',
+  ],
+  'the name of a policy beside an algorithm': [
+    `class A { @RateLimit({ policy: 'matching', algorithm: 'fixed-window', limit: 1, window: '1m' }) get(): void {} }`,
+    "'policy' does not exist in type",
+  ],
   'a function of the context, without a type': [
     `const a: SkipIf = (context) => context.switchToHttp().getRequest<Request>().ip === '::1'`,
     `Property 'switchToHttp' does not exist`,

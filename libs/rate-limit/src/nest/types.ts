@@ -32,6 +32,7 @@ export type PolicyCalendar = policy.PolicyCalendar<ExecutionContext>;
 export type PlanNumbers = policy.PlanNumbers<ExecutionContext>;
 export type TimeZoneFunction = policy.TimeZoneFunction<ExecutionContext>;
 export type PolicyChoice = policy.PolicyChoice<ExecutionContext>;
+export type PolicyUse = policy.PolicyUse<ExecutionContext>;
 export type PolicySource = policy.PolicySource<ExecutionContext>;
 
 /**

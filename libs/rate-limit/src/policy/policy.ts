@@ -393,5 +393,25 @@ export interface PolicyChoice<Context = never> {
   readonly fallback?: Policy<Context> | string;
 }
 
-/** What `@RateLimit` takes: a policy, the name of one of the module's `policies`, or a function that chooses one. */
-export type PolicySource<Context = never> = Policy<Context> | string | PolicyFunction<Context> | PolicyChoice<Context>;
+/** The names of all options of policies and of choices. */
+type OptionsOf<T> = T extends unknown ? keyof T : never;
+
+/**
+ * A use of one of the module's `policies`, by its name, with a class of its own: the state, the numbers and all other options are
+ * those of the policy.
+ *
+ * @example @RateLimit({ policy: 'matching', priority: 'estimates' })
+ */
+export type PolicyUse<Context = never> = {
+  /** The name of one of the module's `policies`, which has `priorities`. */
+  readonly policy: string;
+  /** The class of the requests, or a function of the request that returns it. */
+  readonly priority: string | PriorityFunction<Context>;
+} & { readonly [Option in Exclude<OptionsOf<Policy<Context> | PolicyChoice<Context>>, 'priority'>]?: never };
+
+/**
+ * What `@RateLimit` takes: a policy, the name of one of the module's `policies`, a use of one with a class of its own, or a function
+ * that chooses one.
+ */
+export type PolicySource<Context = never> =
+  Policy<Context> | string | PolicyUse<Context> | PolicyFunction<Context> | PolicyChoice<Context>;

@@ -17,7 +17,7 @@ export interface RoutePolicyOptions {
 
 /**
  * Limits a handler, or all handlers of a class: a route, a GraphQL resolver, a message handler. It takes policies, names of the
- * module's `policies`, and functions that choose a policy for each request. Several policies are one atomic step: all of them
+ * module's `policies`, uses of such a name with a class of its own, and functions that choose a policy for each request. Several policies are one atomic step: all of them
  * charge a request, or none.
  *
  * A method's decorator replaces that of its class, and the class's replaces the module's `defaults`. With `{ defaults: 'keep' }`

@@ -3,6 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { algorithmEntry } from '../../algorithms/algorithms.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
+import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
 import { isChooser } from '../routes/policy-choices.js';
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import { sourcesOf } from '../routes/route-sources.js';
@@ -44,7 +45,8 @@ function needsInterceptor(
   policies: Readonly<Record<string, PolicySource>> = {},
 ): boolean {
   if (isChooser(source)) return context !== 'http' || Object.values(policies).some(isSettled);
-  const policy = typeof source === 'string' ? policies[source] : source;
+  const name = isPolicyUse(source) ? source.policy : source;
+  const policy = typeof name === 'string' ? policies[name] : name;
   if (isSettled(policy)) return true;
   // The end of an HTTP request is that of its response.
   return context !== 'http' && rowOf(policy as PolicyLike | undefined, policies).some(isLease);

@@ -4,6 +4,7 @@ import { HEADER_FORMATS, type HeaderFormat } from '../../http/headers.js';
 import { MAX_PROCESSES, isProcessCount } from '../../engine/fallback.js';
 import { isKeyPrefix } from '../../policy/key.js';
 import { STORE_FAILURES } from '../../policy/policy-options.js';
+import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
 import { shown } from '../../util/config-error.js';
 import { MAX_LINGER_MS } from '../../stores/redis/batch/linger.js';
 import { isRedisClient } from '../../stores/redis/clients/redis-client.js';
@@ -123,9 +124,9 @@ export const MODULE_OPTIONS = {
   maxQueuedCalls: whole(10_000, 1),
 } as const satisfies Record<keyof RateLimitModuleOptions, OptionRule>;
 
-/** Whether a source has a name: policies without one could not be told apart. Names and functions always have one. */
+/** Whether a source has a name: policies without one could not be told apart. Names, uses of them and functions always have one. */
 function isNamed(source: unknown): boolean {
-  return !isObject(source) || 'choose' in source || source.name !== undefined;
+  return !isObject(source) || 'choose' in source || isPolicyUse(source) || source.name !== undefined;
 }
 
 function isResolver(value: unknown): boolean {

@@ -8,6 +8,7 @@ import { checkTogether } from '../../policy/check-together.js';
 import type { IdentityChain } from '../types.js';
 import { checkElse, withElse } from '../../policy/else/else-policies.js';
 import type { NamedPolicies } from '../../policy/named-policies.js';
+import { PolicyUses } from '../../policy/priorities/policy-uses.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { PolicyScope } from '../../policy/policy.js';
 import { sharedPlans, withoutPlan } from '../boot/plan-checks.js';
@@ -72,6 +73,7 @@ export class RoutePolicies implements RoutePolicySource {
   private readonly warned = new Set<string>();
   private readonly lacking = new Set<string>();
   private readonly bound = new BoundNames();
+  private readonly uses: PolicyUses<ExecutionContext>;
   /** The plans of the policies that were bound. */
   readonly planNames = new Set<string>();
   /** Whether a function chooses policies of some route, so that not all policies are known before requests. */
@@ -89,10 +91,11 @@ export class RoutePolicies implements RoutePolicySource {
     private readonly logger: Pick<Logger, 'warn'>,
     private readonly hasPlan: boolean,
   ) {
+    this.uses = new PolicyUses(named);
     for (const [i, policy] of defaults.entries()) {
       if (isChooser(policy)) continue;
       const where = `RateLimitModule, defaults[${i}]`;
-      const parsed = named.parse(policy, where);
+      const parsed = this.uses.parse(policy, where);
       // Checked even if every route has policies of its own.
       if (parsed.scope === 'app') named.claims.claim('app', parsed, where);
     }
@@ -229,7 +232,8 @@ export class RoutePolicies implements RoutePolicySource {
       return policy;
     };
     return (source, chosen = false, where = site.text) => {
-      const parsed = this.named.parse(source, where);
+      // What a function returns is a policy or a name: its class can be a function of the request.
+      const parsed = chosen ? this.named.parse(source, where) : this.uses.parse(source, where);
       const policy = bindParsed(parsed, chosen);
       return parsed.candidate === undefined ? [policy] : [policy, bindParsed(parsed.candidate, chosen)];
     };
@@ -294,7 +298,7 @@ export class RoutePolicies implements RoutePolicySource {
     without: readonly string[],
   ): readonly BoundPolicy[] {
     const hasScope = (source: PolicySource): boolean => {
-      const { scope = site.defaultScope } = this.named.parse(source, site.text);
+      const { scope = site.defaultScope } = this.uses.parse(source, site.text);
       return site.scopes[scope] !== undefined;
     };
     return this.defaults

@@ -5,6 +5,7 @@ import { nearestName } from '../../util/nearest-name.js';
 import { type Decoration, decorationOf } from '../decorators/metadata.js';
 import { isChooser } from './policy-choices.js';
 import type { Handler } from './route.js';
+import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
 import type { PolicySource } from '../types.js';
 
 /** The place where a policy of a handler was written. */
@@ -95,7 +96,8 @@ function originOf(
 /** The name of a policy; undefined where it has none, or a function chooses it. */
 export function nameOf(source: PolicySource): string | undefined {
   if (typeof source === 'string') return source;
-  return isChooser(source) ? undefined : source?.name;
+  if (isChooser(source)) return undefined;
+  return isPolicyUse(source) ? source.policy : source?.name;
 }
 
 function namesOf(decoration: Decoration | undefined): readonly string[] {
