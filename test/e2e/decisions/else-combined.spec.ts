@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get, HttpException, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import {
+  type DecisionEvent,
   type Policy,
   RateLimit,
   RateLimiter,
@@ -107,6 +108,31 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     await overrides.set({ policy: 'monthly', identity: ADA }, { limit: 3 });
     expect(await statuses(app, 2)).toEqual([200, 429]);
     expect(app.app.get(RateLimiter).stats().runOver).toEqual([{ policy: 'monthly', to: 'credits', requests: 4 }]);
+  });
+
+  it('an override of the second policy: the decision still names the policy that the request did not fit', async () => {
+    const decisions: DecisionEvent['decision'][] = [];
+    const onDecision: RateLimitModuleOptions['onDecision'] = ({ decision }) => void decisions.push(decision);
+    await using app = await served(routesWith(MONTHLY), { onDecision });
+    await app.app.get(RateLimitOverrides).set({ policy: 'credits', identity: ADA }, { limit: 1 });
+    expect(await statuses(app, 3)).toEqual([200, 200, 200]);
+    const taken = { policy: 'credits', limit: 1, override: expect.any(Number), insteadOf: 'monthly' };
+    expect(decisions.at(-1)!.policies).toEqual([expect.objectContaining(taken)]);
+    expect((await app.app.get(RateLimiter).peek(MONTHLY, ADA)).policies).toMatchObject([{ policy: 'monthly' }]);
+  });
+
+  it('an override of a policy with blockAfter: each request counts one rejection', async () => {
+    const guard: Policy = { ...WINDOW, name: 'guard', limit: 9, blockFor: '10m', blockAfter: 3 };
+    await using app = await served(routesWith(MONTHLY, guard));
+    await app.app.get(RateLimitOverrides).set({ policy: 'guard', identity: ADA }, { limit: 2 });
+    expect(await statuses(app, 4)).toEqual([200, 200, 429, 429]);
+    const isBlocked = async (): Promise<boolean> => {
+      const { policies } = await app.app.get(RateLimiter).explain('GET /', ADA);
+      return policies.some(({ block }) => block !== null);
+    };
+    expect(await isBlocked()).toBe(false);
+    expect(await statuses(app, 1)).toEqual([429]);
+    expect(await isBlocked()).toBe(true);
   });
 
   it('an override that blocks at the second policy: only requests that run over are rejected', async () => {

@@ -132,8 +132,18 @@ export class ActiveOverrides {
     return found;
   }
 
-  /** The charge under the numbers of an override. */
+  /** The charge under the numbers of an override, at the same place of its row. */
   private own(charge: PolicyCharge, override: ActiveOverride): PolicyCharge {
+    const own = this.kept(charge, override);
+    const { insteadOf, block, shortfall } = charge;
+    // A further question of a row has no block, so that it counts no second rejection.
+    const isPlain =
+      insteadOf === undefined && shortfall === undefined && (block !== undefined || own.block === undefined);
+    return isPlain ? own : { ...own, insteadOf, shortfall, block: block === undefined ? undefined : own.block };
+  }
+
+  /** The charge of an override that is kept for its next requests. */
+  private kept(charge: PolicyCharge, override: ActiveOverride): PolicyCharge {
     const { policy, identity, cost, mode } = charge;
     const known = override.charges?.get(policy);
     // The override of a policy that counts all clients together serves several identities.
