@@ -1,6 +1,8 @@
 import { withHelp } from '../util/error-codes.js';
 import { alwaysReadable } from '../util/thrown.js';
 
+const TOO_MANY_WAIT = 'Too many requests are waiting';
+
 /** The limiter could not decide on a request, or could not keep it waiting. No policy was charged. */
 export class LimiterUnavailableError extends Error {
   static {
@@ -10,6 +12,11 @@ export class LimiterUnavailableError extends Error {
   override readonly name: string = 'LimiterUnavailableError';
   /** Milliseconds after which another attempt makes sense. */
   readonly retryAfterMs: number = 1000;
+
+  /** @internal What a client is told, whose request ends with the error. It names no policy and no option. */
+  get toldToClients(): string {
+    return this.message;
+  }
 }
 
 /** Too many requests wait for a leaky bucket's departure slots: in this process, or of one client. */
@@ -17,7 +24,7 @@ export class WaitingRoomFullError extends LimiterUnavailableError {
   override readonly name = 'WaitingRoomFullError';
 
   constructor() {
-    super('Too many requests are waiting');
+    super(TOO_MANY_WAIT);
   }
 }
 
@@ -44,6 +51,11 @@ export class CallQueueFullError extends LimiterUnavailableError {
       ),
     );
   }
+
+  /** @internal */
+  override get toldToClients(): string {
+    return TOO_MANY_WAIT;
+  }
 }
 
 /** A call did not get its turn within `maxWaitMs`. It did not run, and what it was charged is refunded. */
@@ -63,6 +75,11 @@ export class CallWaitError extends LimiterUnavailableError {
       cause === undefined ? undefined : { cause },
     );
     this.retryAfterMs = retryAfterMs;
+  }
+
+  /** @internal */
+  override get toldToClients(): string {
+    return 'The request would wait too long';
   }
 }
 

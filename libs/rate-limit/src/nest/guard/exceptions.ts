@@ -139,9 +139,11 @@ export function toHttpException(error: unknown): unknown {
   if (error instanceof IdentityMissingError) return new RateLimitIdentityMissingException(error.policy);
   if (error instanceof ClientGoneError) return CLIENT_GONE;
   if (error instanceof LimiterUnavailableError) {
-    const { cause, retryAfterMs } = error;
-    const options = cause === undefined ? undefined : { cause };
-    return new RateLimitUnavailableException(error.message, Math.ceil(retryAfterMs / 1000), options);
+    const { cause, message, retryAfterMs, toldToClients } = error;
+    // The exception of an error that tells clients less has the error as its cause, for filters and logs.
+    const reason = toldToClients === message ? cause : error;
+    const options = reason === undefined ? undefined : { cause: reason };
+    return new RateLimitUnavailableException(toldToClients, Math.ceil(retryAfterMs / 1000), options);
   }
   return error;
 }
