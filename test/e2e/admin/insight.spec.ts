@@ -190,6 +190,18 @@ describe.each(PLATFORMS)('over %s, RateLimiter.explain', (platform) => {
     expect(list.policies.map(({ decidedBy }) => decidedBy)).toEqual([null, 'local', 'local']);
   });
 
+  it("needs no identity for policies that are by: 'global'", async () => {
+    await using http = await open(platform);
+    const limiter = http.app.get(RateLimiter);
+    const ofAda = await limiter.explain({ policy: 'all' }, ADA);
+    for (const own of [await limiter.explain({ policy: 'all' }), await limiter.explain({ policy: 'all' }, null)]) {
+      expect(own).toMatchObject({ identity: 'global:all', policies: [{ policy: 'all', counts: true }] });
+      expect(own.policies).toEqual(ofAda.policies);
+    }
+    await expect(limiter.explain('GET /shop')).rejects.toThrow("or a tag such as 'user:rider-1', got undefined");
+    await expect(limiter.explain(null, null)).rejects.toThrow('got null');
+  });
+
   it('refuses what it cannot explain, and says what would be right', async () => {
     await using http = await open(platform);
     const limiter = http.app.get(RateLimiter);

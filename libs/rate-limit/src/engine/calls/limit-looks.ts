@@ -72,7 +72,7 @@ export class LimitLooks {
 
   async explain(
     target: LimitReference | null,
-    identity: Identity | string,
+    identity: Who,
     options: Omit<CallOptions, 'cost'> | undefined,
   ): Promise<LimitExplanation> {
     this.checkOrder('explain', target, identity);

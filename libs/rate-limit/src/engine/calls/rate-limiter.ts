@@ -326,6 +326,8 @@ export class RateLimiter {
     return this.looks.table();
   }
 
+  /** Explains policies `by: 'global'`. */
+  explain(target: LimitReference): Promise<LimitExplanation>;
   /**
    * Explains why an identity is rejected, or is not: its level, plan and override under each policy, what decides, and when the
    * next request passes. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
@@ -333,16 +335,22 @@ export class RateLimiter {
    * @param target a policy's name; or a route, `[Controller, 'method']` or its name as in `table()`: what a request to it
    *   meets, the policies of the module's `middleware` first. If a policy and a route have the same name, it means the policy;
    *   `{ policy }` or `{ route }` says which one you mean. Null: every policy of the application that counts such an identity
-   * @param identity the identity, or its tag such as `'user:rider-1'`
+   * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
    * @param options.plan as in `consume`
    * @param options.timeZone as in `peek` for a route
+   * @param options.priority the class to explain, of policies with `priorities`; default that of the route
    * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone that no policy needs
    * @throws {TypeError} when the class has no such handler, or for another option
    * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
    */
   explain(
     target: LimitReference | null,
-    identity: Identity | string,
+    identity: Identity | string | null,
+    options?: { plan?: string | null; timeZone?: string; priority?: string },
+  ): Promise<LimitExplanation>;
+  explain(
+    target: LimitReference | null,
+    identity?: Identity | string | null,
     options?: { plan?: string | null; timeZone?: string; priority?: string },
   ): Promise<LimitExplanation> {
     return this.looks.explain(target, identity, options);

@@ -1,5 +1,5 @@
 import type { OnMissingIdentity } from '../../identity/identity.js';
-import { kindOfTag } from '../../identity/identity-tag.js';
+import { globalTag, kindOfTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import { underPriority } from '../../policy/priorities/under-priority.js';
 import type { Decision } from '../../policy/decision.js';
@@ -110,11 +110,13 @@ export class LimitExplainer {
     { plan, timeZone, priority }: ExplainOptions,
     where = WHERE,
   ): Promise<LimitExplanation> {
-    const tag = tagOf(who, where);
+    const isOfAll = who === null || who === undefined;
+    if (!isOfAll || what === null) tagOf(who, where); // an identity that is wrong comes before a name that is unknown
     const { handler, policies } =
       what === null
         ? { handler: undefined, policies: this.references.allPolicies() }
         : this.references.referred(what, where);
+    const tag = isOfAll && countsAllTogether(policies) ? globalTag(policies[0]!.name) : tagOf(who, where);
     checkExplainedPlan(plan, policies, where);
     const zone = explainedZone(timeZone, policies, where);
     checkExplainedPriority(priority, policies, where);
@@ -266,4 +268,9 @@ function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefin
 
 function routeOf({ context, handler, route, origin, guarded, chosen }: KnownHandler): LimitExplanation['route'] {
   return { context, handler, route, origin, guarded, chosen };
+}
+
+/** Whether there is a policy, and no client has a state of its own. */
+function countsAllTogether(policies: readonly BoundPolicy[]): boolean {
+  return policies.length > 0 && policies.every(({ by }) => by === 'global');
 }
