@@ -151,7 +151,7 @@ describe.each(KINDS)('priorities over $platform with $store, beside', ({ platfor
         algorithm: 'leaky-bucket',
         name: 'queue',
         capacity: 4,
-        drain: 20,
+        drain: 4,
         by: 'user',
         scope: 'app',
         priorities: API.priorities,
