@@ -99,12 +99,15 @@ export class Judgement {
 
   /** A rejection, refined by another one on the same charges: charges that both reject get the other's verdict. */
   refinedBy(other: Judgement): Judgement {
-    const { charges, verdict } = this;
+    const { verdict } = this;
+    const charges = [...this.charges];
     const verdicts = verdict.charges.map((own, i) => {
       const its = other.verdict.charges[i]!;
-      return charges[i]!.shadow || its.allowed ? own : its;
+      if (charges[i]!.shadow || its.allowed) return own;
+      charges[i] = other.charges[i]!;
+      return its;
     });
-    return Judgement.of(charges, { ...verdict, charges: verdicts }, this.keeper);
+    return Judgement.of(charges, { ...verdict, asked: charges, charges: verdicts }, this.keeper);
   }
 
   /** The judgement, with earlier decisions on other states counted down to now. */
@@ -172,7 +175,10 @@ export function policyDecision(
   return saidOf(charge, told(charge, given, decidedBy));
 }
 
-function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
+function saidOf(given: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
+  const { spared = 0 } = given;
+  // Clients see the part of the class, whatever an earlier step of the request has charged.
+  const charge = spared === 0 ? given : { ...given, headroom: given.headroom + spared, spared: 0 };
   const { policy, algorithm, headroom } = charge;
   const { blockedFor } = verdict;
   return new JudgedPolicy(
@@ -180,7 +186,7 @@ function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
     algorithm.name,
     algorithm.limit - headroom,
     verdict.allowed,
-    verdict.remaining,
+    spared === 0 ? verdict.remaining : Math.max(0, verdict.remaining - spared),
     verdict.resetAfter / MICROSECONDS,
     milliseconds(verdict.retryAfter),
     verdict.delay / MICROSECONDS,

@@ -14,6 +14,11 @@ export interface PolicyCharge extends Charge {
   readonly identity: string;
   readonly mode: ChargeMode;
   readonly headroom: number;
+  /**
+   * How much less than its class the charge leaves free, in units of cost: an earlier step of the request has charged as much, and
+   * that counts for the part of the class already. `headroom` is the rest. Default 0.
+   */
+  readonly spared?: number;
   /** The version of the override whose numbers the policy has. */
   readonly override?: number | undefined;
   /** The edition of the overrides at this charge's last look-up: charges are reused. */
@@ -71,6 +76,11 @@ export function chargeOf(
   };
 }
 
+/** What a charge leaves free where its class leaves `headroom` free under the numbers that decide. */
+export function sparedOf(headroom: number, { spared = 0 }: Pick<PolicyCharge, 'spared'>): number {
+  return spared === 0 ? headroom : Math.max(0, headroom - spared);
+}
+
 /**
  * A charge in place of `head`, which the request does not fit: settled as that one is.
  *
@@ -81,11 +91,18 @@ export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharg
   return head.mode === 'peek' ? { ...peekOf(charge), insteadOf } : { ...charge, mode: head.mode, insteadOf };
 }
 
-/** A charge under the numbers of an override, in the place that `given` has in its request. */
+/**
+ * A charge under the numbers of an override, in the place that `given` has in its request.
+ *
+ * @param own the charge that is kept for all requests of the override
+ */
 export function inItsPlace(own: PolicyCharge, given: PolicyCharge): PolicyCharge {
-  const { insteadOf, alternative, block } = given;
-  if (insteadOf === undefined && !alternative && (block !== undefined || own.block === undefined)) return own;
-  return { ...own, insteadOf, alternative, block: block && own.block };
+  const { insteadOf, alternative, shortfall, spared } = given;
+  // A further question of the same request has no block, so that it counts no second rejection.
+  const block = given.block && own.block;
+  const isPlain = insteadOf === undefined && !alternative && shortfall === undefined && spared === undefined;
+  if (isPlain && block === own.block) return own;
+  return { ...own, insteadOf, alternative, shortfall, block, spared, headroom: sparedOf(own.headroom, given) };
 }
 
 function blockOf(

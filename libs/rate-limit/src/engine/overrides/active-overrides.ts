@@ -134,12 +134,7 @@ export class ActiveOverrides {
 
   /** The charge under the numbers of an override, at the same place of its row. */
   private own(charge: PolicyCharge, override: ActiveOverride): PolicyCharge {
-    const own = this.kept(charge, override);
-    const { insteadOf, block, shortfall } = charge;
-    // A further question of a row has no block, so that it counts no second rejection.
-    const isPlain =
-      insteadOf === undefined && shortfall === undefined && (block !== undefined || own.block === undefined);
-    return isPlain ? own : { ...own, insteadOf, shortfall, block: block === undefined ? undefined : own.block };
+    return inItsPlace(this.kept(charge, override), charge);
   }
 
   /** The charge of an override that is kept for its next requests. */
@@ -174,7 +169,7 @@ export class ActiveOverrides {
       else if (override.kind === 'exempt') exempt += counted;
       else if (override.kind === 'numbers') {
         changed += counted;
-        const own = inItsPlace(this.own(charge, override), charge);
+        const own = this.own(charge, override);
         asked.push(own);
         all.push(own);
         continue;

@@ -1,4 +1,5 @@
 import type { Decision } from '../../policy/decision.js';
+import { askedCost } from '../../stores/charge.js';
 import { sameMeaning } from '../../policy/state-claims.js';
 import type { LimiterUnavailableError } from '../errors.js';
 import { type JudgedCharge, type Judgement, policyDecision } from '../judgement.js';
@@ -17,6 +18,8 @@ interface Outcome {
 export interface Passed extends Outcome {
   /** The largest cost that ever fits, by the numbers of an override if there is one. */
   readonly maxCost: number;
+  /** The most that a step has asked for: the whole cost with what its class leaves free. */
+  readonly asked: number;
   /** The judgement on the charge, and the charge's index in it. */
   readonly judgement: Judgement;
   readonly index: number;
@@ -60,7 +63,17 @@ export class ChargeHistory {
    */
   notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy'], judgement: Judgement, index: number): void {
     const { maxCost } = (judgement.at(index)?.charge ?? charge).policy.algorithm;
-    note(this.passes, { charge, decidedBy, maxCost, judgement, index, departure: this.passed(charge)?.departure });
+    const before = this.passed(charge);
+    const isLess = before !== undefined && charge.cost < before.charge.cost;
+    note(this.passes, {
+      charge: isLess ? { ...charge, cost: before.charge.cost } : charge,
+      decidedBy,
+      maxCost,
+      asked: Math.max(before?.asked ?? 0, askedCost(charge)),
+      judgement,
+      index,
+      departure: before?.departure,
+    });
   }
 
   /**
@@ -82,8 +95,8 @@ export class ChargeHistory {
   }
 
   /**
-   * The rejection that the charges are certain to get, because the same policies rejected the same or a smaller cost. It is
-   * valid until its `retryAfterMs` has passed.
+   * The rejection that the charges are certain to get, because the same policies rejected the same or a smaller cost of the same or a
+   * higher class. It is valid until its `retryAfterMs` has passed.
    */
   rejection(charges: readonly PolicyCharge[]): Decision | undefined {
     if (this.rejections === undefined) return undefined;
@@ -92,7 +105,7 @@ export class ChargeHistory {
     for (const charge of charges) {
       const known = this.rejections
         .get(charge.key)
-        ?.find((rejected) => answers(rejected, charge) && charge.cost >= rejected.charge.cost);
+        ?.find((rejected) => answers(rejected, charge) && isAtLeast(charge, rejected.charge));
       if (known === undefined) continue;
       const passedMs = now - known.at;
       const { judged, decidedBy } = known;
@@ -124,6 +137,11 @@ export class ChargeHistory {
         failed.charges.every((one) => charges.some((other) => one.key === other.key && wantsSame(one, other))),
     )?.error;
   }
+}
+
+/** Whether what rejects the other charge rejects the charge as well. */
+function isAtLeast(charge: PolicyCharge, other: PolicyCharge): boolean {
+  return charge.cost >= other.cost && charge.headroom >= other.headroom;
 }
 
 /** Replaces the earlier outcome of the same policy. */

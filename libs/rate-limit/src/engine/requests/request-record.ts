@@ -1,4 +1,6 @@
 import type { Decision } from '../../policy/decision.js';
+import { askedCost } from '../../stores/charge.js';
+import type { Answer } from '../../util/answer.js';
 import { LimiterUnavailableError } from '../errors.js';
 import { Execution } from '../execution.js';
 import type { Judgement } from '../judgement.js';
@@ -170,9 +172,10 @@ export class RequestRecord extends Execution {
     let hasDifference = false;
     for (const charge of charges) {
       const before = this.costBefore(charge);
-      if (before !== undefined && charge.cost <= before) continue;
+      const further = before === undefined ? charge : this.further(charge, before);
+      if (further === undefined) continue;
       hasDifference ||= before !== undefined && before > 0;
-      left.push(before === undefined ? charge : { ...charge, cost: charge.cost - before });
+      left.push(further);
       whole.push(charge);
     }
     return { charges: left, whole, hasDifference };
@@ -239,6 +242,26 @@ export class RequestRecord extends Execution {
     // Most requests have one step, and its decision is at hand.
     if (this.sorted === undefined && (charges ?? this.firstCharges) === this.firstCharges) return this.first!.decision;
     return this.history.passedBy(charges);
+  }
+
+  /**
+   * What is left of a charge whose policy has charged the request before: the difference in cost, or nothing but the question
+   * whether the part of a lower class has room for the request. Undefined if neither is left.
+   *
+   * @param before the cost that was charged
+   */
+  private further(charge: PolicyCharge, before: number): PolicyCharge | undefined {
+    const { cost, headroom, instead } = charge;
+    if (cost > before) return { ...charge, cost: cost - before };
+    const asks = askedCost(charge);
+    const passed = this.history.passed(charge);
+    if (passed === undefined || passed.decidedBy === 'open' || asks <= Math.max(passed.asked, before)) return undefined;
+    // It has run over to another policy, as a request of a lower class does.
+    if (passed.judgement.at(passed.index)?.charge.insteadOf !== undefined) return undefined;
+    // A charge of cost 0 asks whether cost 1 would fit.
+    const left = asks - before - 1;
+    const other = instead && ((): Answer<PolicyCharge> => instead(charge));
+    return { ...charge, cost: 0, mode: 'take', headroom: left, spared: headroom - left, instead: other };
   }
 
   /** The cost that the same policy has charged under the same key; undefined where it has not been asked. */
