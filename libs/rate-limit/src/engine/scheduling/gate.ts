@@ -27,6 +27,8 @@ export class Gate {
   pausedUntil = 0;
   cancelTimer: (() => void) | undefined;
   private waiting: ScheduledCall[] = [];
+  /** The index of the first call that has not left: an abort of thousands must not look at all before it, each time. */
+  private head = 0;
   private gone = 0;
   private round = 1;
   private estimates = 0;
@@ -62,21 +64,24 @@ export class Gate {
     }
     if (from === waiting.length) waiting.push(call);
     else waiting.splice(from, 0, call);
+    this.head = Math.min(this.head, from);
   }
 
   /** Notes that a call of the list has left it. Returns the call behind it if it was the first one. */
   forget(call: ScheduledCall): ScheduledCall | undefined {
-    const next = this.waiting.find((one) => one === call || !one.isOver) === call ? this.first() : undefined;
+    const wasFirst = this.waiting[this.head] === call;
     this.gone++;
     if (this.gone > FEW && this.gone * 2 >= this.waiting.length) {
       this.waiting = this.waiting.filter(({ isOver }) => !isOver);
       this.gone = 0;
+      this.head = 0;
     }
-    return next;
+    this.skipGone();
+    return wasFirst ? this.waiting[this.head] : undefined;
   }
 
-  private first(): ScheduledCall | undefined {
-    return this.waiting.find(({ isOver }) => !isOver);
+  private skipGone(): void {
+    while (this.waiting[this.head]?.isOver === true) this.head++;
   }
 
   /** Takes the calls that ask next. */
@@ -91,6 +96,8 @@ export class Gate {
       else taken.push(call);
     }
     this.waiting.splice(0, i);
+    this.head = 0;
+    this.skipGone();
     return taken;
   }
 
