@@ -49,6 +49,13 @@ describe('the body of a request', () => {
 });
 
 describe('a wait', () => {
+  it('goes on where the call takes the signal off its request, as fetch does', async () => {
+    await using world = await setUp([REJECTION]);
+    const { time, server, limited } = world;
+    const request = new Request(server.url, { signal: AbortSignal.abort() });
+    expect((await time.run(limited(request, { signal: null }))).status).toBe(200);
+  });
+
   it.each(['init', 'Request'])('ends when the signal of the %s aborts, with its reason', async (where) => {
     await using world = await setUp([REJECTION]);
     const { time, server, limited } = world;

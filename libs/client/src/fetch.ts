@@ -37,8 +37,9 @@ export function rateLimitFetch(options: RateLimitFetchOptions = {}): typeof fetc
     const request = describe(input, init);
     // No limit is behind a data: or blob: address, and fetch itself rejects what is no address at all.
     if (request === undefined) return send(input, init);
-    const signal = init?.signal ?? (isRequest(input) ? input.signal : undefined);
-    const call = governor.begin(request, signal);
+    // Null takes the signal off the request.
+    const { signal = isRequest(input) ? input.signal : undefined } = init ?? {};
+    const call = governor.begin(request, signal ?? undefined);
     const replay = replayOf(input, init);
     try {
       return await attempt(call);

@@ -161,6 +161,17 @@ describe('limitedFetch', () => {
     expect(partner.seen).toHaveLength(1);
   });
 
+  it('stays in the queue where the call takes the signal off its request, as fetch does', async () => {
+    await using opened = await world([]);
+    const { partner, pods } = opened;
+    const partners = limitedFetch(pods[0].limiter, 'partner');
+    const abort = new AbortController();
+    const request = new Request(partner.url, { signal: abort.signal });
+    abort.abort();
+    expect((await partners(request, { signal: null })).status).toBe(200);
+    await expect(partners(request)).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
   it.each<[object, string]>([
     [{ fetch: 7 }, 'limitedFetch: fetch must be a function, got 7'],
     [{ preemptive: 1 }, 'limitedFetch: preemptive must be true or false, got 1'],

@@ -47,7 +47,8 @@ export function limitedFetch(
   const send: typeof fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   return async (input: FetchInput, init?: FetchInit): Promise<Response> => {
     const identity = identityOf({ input, init });
-    const signal = init?.signal ?? (isRequest(input) ? input.signal : undefined);
+    // Null takes the signal off the request.
+    const { signal = isRequest(input) ? input.signal : undefined } = init ?? {};
     const work = async (): Promise<Response> => {
       const response = await send(input, init);
       const { status, headers } = response;
@@ -56,7 +57,7 @@ export function limitedFetch(
       if (ms > 0) void limiter.pause(policies, identity, { ms: Math.min(ms, maxPauseMs), reason: `HTTP ${status}` });
       return response;
     };
-    return limiter.schedule(policies, identity, work, { ...schedule, ...(signal !== undefined && { signal }) });
+    return limiter.schedule(policies, identity, work, { ...schedule, ...(signal && { signal }) });
   };
 }
 
