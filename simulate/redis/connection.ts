@@ -70,7 +70,7 @@ export class Connection {
   call(call: Call): Promise<unknown> {
     const { scheduler, loop, server, costs } = this.settings;
     if (this.state !== 'ready') {
-      return Promise.reject(new ConnectionError('there is no connection to Redis', undefined, true));
+      return Promise.reject(new ConnectionError('there is no connection to Redis', undefined, true, true));
     }
     loop.spend(costs.call / 2);
     return new Promise((resolve, reject) => {

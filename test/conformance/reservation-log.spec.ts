@@ -10,6 +10,7 @@ import type { Clock, ChargeSettlement } from '../../libs/rate-limit/src/stores/s
 import { algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
 import { histories } from '../support/property-runs.js';
+import { until } from '../support/faults/until.js';
 import { expiryOf, timeOf, useRedis } from '../support/redis-fixture.js';
 
 const redis = useRedis();
@@ -173,5 +174,24 @@ describe('the reservation log in Redis', () => {
       error: expect.objectContaining({ name: 'ReplyError', message: expect.stringContaining('WRONGTYPE') }),
     });
     expect(await redis.client.get(keyOf('3'))).toBe('foreign');
+  });
+
+  it('a reservation whose answer went with its connection is taken out before it is settled', async () => {
+    const lost = redis.client.duplicate({ lazyConnect: true });
+    await lost.connect();
+    const now = await timeOf(redis.client);
+    const log = new RedisReservationLog({ client: givenIoredis(lost) }, keyOf);
+    await log.takeDue(); // Redis knows the script from here on
+    const logged = log.add([settlement(now)], now);
+    lost.stream.pause();
+    await until('the entry', 5_000, async () => (await entries()).length === 1);
+    // ioredis says the same of a command that it has sent and of one that it has not: "Connection is closed."
+    lost.disconnect();
+    lost.stream.destroy();
+    await expect(logged.written).rejects.toThrow('the connection to Redis is closed');
+    await lost.connect();
+    expect(await logged.claim()).toBe('own');
+    expect(await entries()).toEqual([]);
+    await lost.quit();
   });
 });

@@ -40,6 +40,8 @@ it('keeps the order of its calls, and says which is next when the first one leav
       const gate = new Gate('key', 'key');
       let waiting: Call[] = [];
       const orders = new Set<number>();
+      const seen: unknown[] = [];
+      const wanted: unknown[] = [];
       for (const one of steps) {
         if ('add' in one) {
           if (orders.has(one.add)) continue;
@@ -52,17 +54,20 @@ it('keeps the order of its calls, and says which is next when the first one leav
           if (call === undefined) continue;
           const isFirst = call === waiting[0];
           waiting = waiting.filter((other) => other !== call);
-          expect(call.leave(gate)).toBe(isFirst ? waiting[0] : undefined);
+          seen.push(call.leave(gate));
+          wanted.push(isFirst ? waiting[0] : undefined);
         } else {
           const taken = gate.take();
-          expect(taken).toEqual(waiting.slice(0, taken.length));
-          expect(taken.length > 0).toBe(waiting.length > 0);
+          seen.push(taken, taken.length > 0);
+          wanted.push(waiting.slice(0, taken.length), waiting.length > 0);
           waiting = waiting.slice(taken.length);
           if (one.take) gate.grow(Infinity);
           else gate.shrink();
         }
-        expect(gate.size).toBe(waiting.length);
+        seen.push(gate.size);
+        wanted.push(waiting.length);
       }
+      expect(seen).toEqual(wanted);
     }),
   );
 });

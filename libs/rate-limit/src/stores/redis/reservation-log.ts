@@ -11,7 +11,7 @@ import {
 import { type ChargeSettlement, type Clock, RateLimitStoreError } from '../store.js';
 import { RESERVATIONS } from './batch/programs.js';
 import { type BesideConnection, CallsBeside } from './calls-beside.js';
-import { isDisconnection, isErrorReply } from './clients/client-failure.js';
+import { isErrorReply, isUnsent } from './clients/client-failure.js';
 
 /** The keys of the log, so that on a Cluster no node has all of it. The number must never change: processes look in all keys. */
 const KEYS = 4;
@@ -111,5 +111,5 @@ class NotWrittenError extends RateLimitStoreError {}
 
 /** Whether the reservation is certain not to be in the log: nothing was sent, or Redis has refused it. */
 function wasNotWritten(error: Error): boolean {
-  return error instanceof NotWrittenError || isErrorReply(error) || isDisconnection(error);
+  return error instanceof NotWrittenError || isErrorReply(error) || isUnsent(error);
 }

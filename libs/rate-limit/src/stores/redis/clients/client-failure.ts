@@ -1,10 +1,14 @@
 /** The client has no connection, or lost it. */
 export class ConnectionError extends Error {
-  /** @param isAbsent whether there was no connection to send anything on */
+  /**
+   * @param isAbsent whether there is no connection to send anything on
+   * @param wasNeverSent whether it is certain that Redis has not got the command
+   */
   constructor(
     message: string,
     cause: unknown,
     readonly isAbsent: boolean,
+    readonly wasNeverSent = false,
   ) {
     super(message, { cause });
   }
@@ -13,6 +17,11 @@ export class ConnectionError extends Error {
 /** Whether an error means that there is no connection. */
 export function isDisconnection(error: Error): boolean {
   return error instanceof ConnectionError && error.isAbsent;
+}
+
+/** Whether it is certain that Redis has not got the command. */
+export function isUnsent(error: Error): boolean {
+  return error instanceof ConnectionError && error.wasNeverSent;
 }
 
 /** Whether Redis replied an error: an adapter gives it this name, and the message that Redis sent. */

@@ -3,10 +3,11 @@ import { ConnectionError, isErrorReply } from './client-failure.js';
 
 /**
  * Messages of ioredis about connections, and what they mean. The originals name ioredis options that Floodgate sets, which an
- * operator does not know. `true`: nothing was sent.
+ * operator does not know. `isAbsent`: there is no connection. `wasNeverSent`: Redis has certainly not got the command.
  */
-const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean])[] = [
-  [/^Stream isn't writeable/, 'there is no connection to Redis', true],
+const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean, wasNeverSent?: true])[] = [
+  [/^Stream isn't writeable/, 'there is no connection to Redis', true, true],
+  // ioredis also says so of commands that were under way when the connection was closed for good.
   [/^Connection is closed/, 'the connection to Redis is closed', true],
   [
     /^(Reached the max retries per request|Command aborted due to connection close)/,
@@ -27,11 +28,11 @@ export function inOurWords(thrown: unknown): Error {
   const error = isError(thrown) ? thrown : new Error(shown(thrown));
   const known = isErrorReply(error) ? undefined : TEXTS.find(([text]) => text.test(error.message));
   if (known === undefined) return error;
-  const [, words, isAbsent] = known;
+  const [, words, isAbsent, wasNeverSent] = known;
   // A Cluster's error stands for those of its nodes, of which it keeps the last one.
   const { lastNodeError } = error as { readonly lastNodeError?: unknown };
   const why = isError(lastNodeError) ? `: ${inOurWords(lastNodeError).message}` : '';
-  return new ConnectionError(`${words}${why}`, thrown, isAbsent);
+  return new ConnectionError(`${words}${why}`, thrown, isAbsent, wasNeverSent);
 }
 
 /** Recognises errors, also those from another V8 context, for which `instanceof` is false. */
