@@ -49,6 +49,35 @@ describe.each(DRIVERS)('with %s', (driver) => {
   });
 });
 
+describe.each(['{ paid free }', '{ free paid }'])('%s', (query) => {
+  @Resolver()
+  class Fields {
+    @Query(() => Int, { nullable: true })
+    @RateLimit(MONTHLY)
+    paid(): number {
+      return 1;
+    }
+
+    @Query(() => Int, { nullable: true })
+    @RateLimit({ ...WINDOW, name: 'monthly', limit: 1, scope: 'app' })
+    free(): number {
+      return 1;
+    }
+  }
+
+  it('a field whose policy has no else gets no place by the credits of another field, and takes none from it', async () => {
+    await using app = await startGraphql('Mercurius', { imports: [limiterOf()], providers: [Fields] });
+    const ask = async (): Promise<unknown> => (await app.ask(query)).data;
+    expect(await ask()).toEqual({ paid: 1, free: 1 });
+    expect([await ask(), await ask()]).toEqual([
+      { paid: 1, free: null },
+      { paid: 1, free: null },
+    ]);
+    expect(await ask()).toEqual({ paid: null, free: null });
+    expect(app.http.app.get(RateLimiter).stats().runOver).toEqual([{ policy: 'monthly', to: 'credits', requests: 2 }]);
+  });
+});
+
 describe('a message over TCP', () => {
   it('runs over', async () => {
     await using app = await MessageApp.start({ imports: [limiterOf()], controllers: [Messages] });

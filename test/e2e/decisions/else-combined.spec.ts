@@ -97,6 +97,28 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     expect(policies.find(({ policy }) => policy === 'credits')).toMatchObject({ allowed: 3, rejected: 0 });
   });
 
+  it('plans, and a time zone of the request: RateLimiter runs over under their numbers', async () => {
+    const planned: Policy = { ...MONTHLY, plans: { pro: { limit: 1 } } };
+    const zoned: Policy = { ...MONTHLY, name: 'zoned', window: { calendar: 'month', timeZone: () => 'UTC' } };
+    const policies = { planned: { ...planned, name: undefined } as Policy, zoned, credits: CREDITS };
+    await using app = await served(
+      routesWith({ ...WINDOW, name: 'other', limit: 1 }),
+      { plan: { resolve: () => null } },
+      policies,
+    );
+    const limiter = app.app.get(RateLimiter);
+    const charged = async (name: string, options: object): Promise<string[]> => {
+      const all: string[] = [];
+      for (let i = 0; i < 5; i++) {
+        const { allowed, policies: told } = await limiter.consume(name, { kind: 'user', value: name }, options);
+        all.push(allowed ? told[0]!.policy : 'none');
+      }
+      return all;
+    };
+    expect(await charged('planned', { plan: 'pro' })).toEqual(['planned', 'credits', 'credits', 'credits', 'none']);
+    expect(await charged('zoned', { timeZone: 'UTC' })).toEqual(['zoned', 'zoned', 'credits', 'credits', 'credits']);
+  });
+
   it('overrides of another policy: an exemption leaves the row in its place', async () => {
     await using app = await served(routesWith({ ...WINDOW, name: 'other', limit: 1 }, MONTHLY));
     const overrides = app.app.get(RateLimitOverrides);

@@ -73,7 +73,9 @@ export function bindPolicy<Context>(
     globalKey: by === 'global' ? keyOf(prefix, globalTag(parsed.name), tail) : undefined,
     plans:
       plans &&
-      new Map([...plans].map(([plan, one]) => [plan, bindPolicy(one, prefix, boundTo, `${where}, plans.${plan}`)])),
+      new Map(
+        [...plans].map(([plan, one]) => [plan, bindPolicy(one, prefix, boundTo, `${where}, plans.${plan}`, instead)]),
+      ),
     // Only policies that count all clients together have shards: parsePolicy sees to that.
     shardKeys: shards > 1 ? shardKeys(prefix, tail, shards) : undefined,
   };
@@ -100,7 +102,7 @@ export function inTimeZone<Context>(bound: BoundPolicy<Context>, timeZone: strin
   let policy = known.get(timeZone) as BoundPolicy<Context> | undefined;
   if (policy === undefined) {
     const where = `policy '${bound.name}' of ${bound.boundTo}`;
-    policy = bindPolicy(parsedIn(bound, timeZone, where), bound.keyPrefix, bound.boundTo, where);
+    policy = bindPolicy(parsedIn(bound, timeZone, where), bound.keyPrefix, bound.boundTo, where, bound.else);
     known.set(timeZone, policy);
   }
   return policy;

@@ -1,5 +1,6 @@
 import type { Decision } from '../../policy/decision.js';
 import { askedCost } from '../../stores/charge.js';
+import { isSameRow } from '../../policy/else/else-policies.js';
 import { sameMeaning } from '../../policy/state-claims.js';
 import type { LimiterUnavailableError } from '../errors.js';
 import { type JudgedCharge, type Judgement, policyDecision } from '../judgement.js';
@@ -20,6 +21,8 @@ export interface Passed extends Outcome {
   readonly maxCost: number;
   /** The most that a step has asked for: the whole cost with what its class leaves free. */
   readonly asked: number;
+  /** Whether it was charged to another policy, by `else`. */
+  readonly ranOver: boolean;
   /** The judgement on the charge, and the charge's index in it. */
   readonly judgement: Judgement;
   readonly index: number;
@@ -53,8 +56,13 @@ export class ChargeHistory {
   private rejections: Map<string, Rejected[]> | undefined;
   private failures: Failed[] | undefined;
 
+  /** The pass that answers for a charge. One that another policy has charged, by `else`, answers only where that one stands as well. */
   passed(charge: PolicyCharge): Passed | undefined {
-    return this.passes.get(charge.key)?.find((passed) => answers(passed, charge));
+    return this.passes
+      .get(charge.key)
+      ?.find(
+        (passed) => answers(passed, charge) && (!passed.ranOver || isSameRow(passed.charge.policy, charge.policy)),
+      );
   }
 
   /**
@@ -62,13 +70,15 @@ export class ChargeHistory {
    * @param index the charge's index in the judgement
    */
   notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy'], judgement: Judgement, index: number): void {
-    const { maxCost } = (judgement.at(index)?.charge ?? charge).policy.algorithm;
+    const judged = judgement.at(index)?.charge ?? charge;
+    const { maxCost } = judged.policy.algorithm;
     const before = this.passed(charge);
     const isLess = before !== undefined && charge.cost < before.charge.cost;
     note(this.passes, {
       charge: isLess ? { ...charge, cost: before.charge.cost } : charge,
       decidedBy,
       maxCost,
+      ranOver: judged.insteadOf !== undefined,
       asked: Math.max(before?.asked ?? 0, askedCost(charge)),
       judgement,
       index,
@@ -105,7 +115,12 @@ export class ChargeHistory {
     for (const charge of charges) {
       const known = this.rejections
         .get(charge.key)
-        ?.find((rejected) => answers(rejected, charge) && isAtLeast(charge, rejected.charge));
+        ?.find(
+          (rejected) =>
+            answers(rejected, charge) &&
+            isAtLeast(charge, rejected.charge) &&
+            isSameRow(rejected.charge.policy, charge.policy),
+        );
       if (known === undefined) continue;
       const passedMs = now - known.at;
       const { judged, decidedBy } = known;

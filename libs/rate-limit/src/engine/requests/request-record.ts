@@ -257,7 +257,7 @@ export class RequestRecord extends Execution {
     const passed = this.history.passed(charge);
     if (passed === undefined || passed.decidedBy === 'open' || asks <= Math.max(passed.asked, before)) return undefined;
     // It has run over to another policy, as a request of a lower class does.
-    if (passed.judgement.at(passed.index)?.charge.insteadOf !== undefined) return undefined;
+    if (passed.ranOver) return undefined;
     // A charge of cost 0 asks whether cost 1 would fit.
     const left = asks - before - 1;
     const other = instead && ((): Answer<PolicyCharge> => instead(charge));
