@@ -83,6 +83,7 @@ export class Leases {
   /** Groups of leases by length in microseconds. */
   private readonly groups = new Map<number, Group>();
   private readonly ended: RationedWarning;
+  private stopped = false;
 
   /** @param timer the store's own if the store has a clock of its own */
   constructor(
@@ -118,6 +119,11 @@ export class Leases {
     if (!group.isArmed) this.arm(group);
   }
 
+  /** Ends the renewals: the store is about to close. A lease that is still held ends by itself. */
+  stop(): void {
+    this.stopped = true;
+  }
+
   private groupOf(length: number): Group {
     let group = this.groups.get(length);
     if (group === undefined) this.groups.set(length, (group = { length, held: new Set(), round: 0, isArmed: false }));
@@ -131,7 +137,7 @@ export class Leases {
       group.length / RENEWALS / MICROSECONDS,
       () => {
         group.isArmed = false;
-        if (group.held.size === 0) return;
+        if (group.held.size === 0 || this.stopped) return;
         group.round++;
         // A lease of this round is too young: the next round renews it.
         for (const lease of group.held) if (lease.round < group.round - 1) this.renew(lease, group);
@@ -152,7 +158,7 @@ export class Leases {
       () => keeper.renew(charges),
       (verdict) => this.renewed(lease, verdict, group.round),
       (error) => {
-        keeper.failure(error); // logs it, unless the store has said that it is unavailable
+        if (!this.stopped) keeper.failure(error); // logs it, unless the store has said that it is unavailable
         this.renewed(lease);
       },
     );

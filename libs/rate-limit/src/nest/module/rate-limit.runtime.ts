@@ -305,7 +305,9 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   async onApplicationShutdown(): Promise<void> {
     for (const part of this.parts) part.stop?.();
     await this.engine.close();
-    if (this.opened.owned) await this.opened.store.close?.();
+    if (!this.opened.owned) return;
+    this.leases.stop();
+    await this.opened.store.close?.();
   }
 
   /** Warns once of a kind of contexts without an adapter, where a policy looks as if it limited a handler. */
