@@ -1,5 +1,6 @@
 import { type Call, Governor } from './governor.js';
 import { checkClientOptions, type ClientRequest, type RateLimitClientOptions } from './options.js';
+import { axiosHeaders } from '../../rate-limit/src/util/responses/axios-headers.js';
 import { readBody } from '../../rate-limit/src/util/responses/read-response.js';
 
 /** What `rateLimitAxios` needs of a request's configuration. */
@@ -87,7 +88,7 @@ export function rateLimitAxios<Config extends AxiosConfigLike, Response extends 
     const state = (config as WithState)[STATE];
     if (state === undefined) return undefined;
     const { call } = state;
-    const answer = { status, header: readerOf(headers), body: status === 429 ? readBody(data) : undefined };
+    const answer = { status, header: axiosHeaders(headers), body: status === 429 ? readBody(data) : undefined };
     if (!call.answer(answer) || isStream(state.data) || !(await mayLeaveOrAborts(call, config))) {
       call.end();
       return undefined;
@@ -132,19 +133,7 @@ async function mayLeaveOrAborts(call: Call, { signal }: AxiosConfigLike): Promis
 function describe(uri: string, { method, headers }: AxiosConfigLike): ClientRequest | undefined {
   const base = (globalThis as { readonly location?: { readonly href?: string } }).location?.href;
   if (!URL.canParse(uri, base)) return undefined;
-  return { method: (method ?? 'get').toUpperCase(), url: new URL(uri, base), header: readerOf(headers) };
-}
-
-/** Reads the headers of axios: an object with a method `get`, or a plain one with names in lower case. */
-function readerOf(headers: unknown): (name: string) => string | undefined {
-  return (name) => {
-    if (typeof headers !== 'object' || headers === null) return undefined;
-    const { get } = headers as { get?: unknown };
-    const value: unknown =
-      typeof get === 'function' ? get.call(headers, name) : (headers as Readonly<Record<string, unknown>>)[name];
-    if (Array.isArray(value)) return value.join(', ');
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
-  };
+  return { method: (method ?? 'get').toUpperCase(), url: new URL(uri, base), header: axiosHeaders(headers) };
 }
 
 function isStream(data: unknown): boolean {

@@ -1,5 +1,6 @@
 import type { LimiterPolicy } from '../../engine/calls/call-policies.js';
 import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
+import { axiosHeaders } from '../../util/responses/axios-headers.js';
 import { type OutgoingOptions, readOutgoing } from './outgoing-options.js';
 import { pauseOfAnswer } from './pause-of-answer.js';
 
@@ -81,7 +82,7 @@ export function limitedAxios<Config extends OutgoingAxiosConfig>(
       const told = (response: OutgoingAxiosResponse | undefined): void => {
         if (response === undefined) return;
         const { status } = response;
-        const ms = pauseOfAnswer(status, readerOf(response.headers), preemptive);
+        const ms = pauseOfAnswer(status, axiosHeaders(response.headers), preemptive);
         // Never rejects. This process pauses at once, and the answer need not wait for the others.
         if (ms > 0) void limiter.pause(policies, identity, { ms: Math.min(ms, maxPauseMs), reason: `HTTP ${status}` });
       };
@@ -110,16 +111,4 @@ export function limitedAxios<Config extends OutgoingAxiosConfig>(
     return config;
   });
   return () => instance.interceptors.request.eject(id);
-}
-
-/** Reads the headers of axios: an object with a method `get`, or a plain one with names in lower case. */
-function readerOf(headers: unknown): (name: string) => string | undefined {
-  return (name) => {
-    if (typeof headers !== 'object' || headers === null) return undefined;
-    const { get } = headers as { get?: unknown };
-    const value: unknown =
-      typeof get === 'function' ? get.call(headers, name) : (headers as Readonly<Record<string, unknown>>)[name];
-    if (Array.isArray(value)) return value.join(', ');
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
-  };
 }
