@@ -14,6 +14,12 @@ const CLASSES = { rides: 1, searches: 0.8, estimates: 0.5 };
 type Class = keyof typeof CLASSES;
 const NAMES = Object.keys(CLASSES) as Class[];
 
+/**
+ * A process sends its next ride this long after the answer to the one before, however busy the machine is. So two processes send at
+ * most 8 rides in 300 ms, which is less than the fifth of each limit that the other classes leave free.
+ */
+const RIDE_PAUSE_MS = 100;
+
 /** What the processes send: few rides all the time, more searches for half of it, and estimates as fast as they can. */
 const SENDERS: readonly {
   readonly priority: Class;
@@ -21,12 +27,12 @@ const SENDERS: readonly {
   readonly forMs: number;
   readonly pauseMs?: number;
 }[] = [
-  { priority: 'rides', inFlight: 1, pauseMs: 10, forMs: 2000 },
-  { priority: 'rides', inFlight: 1, pauseMs: 10, forMs: 2000 },
-  { priority: 'searches', inFlight: 2, forMs: 1000 },
+  { priority: 'rides', inFlight: 1, pauseMs: RIDE_PAUSE_MS, forMs: 2000 },
+  { priority: 'rides', inFlight: 1, pauseMs: RIDE_PAUSE_MS, forMs: 2000 },
   { priority: 'searches', inFlight: 4, forMs: 1000 },
-  { priority: 'estimates', inFlight: 1, forMs: 2000 },
-  { priority: 'estimates', inFlight: 2, forMs: 2000 },
+  { priority: 'searches', inFlight: 8, forMs: 1000 },
+  { priority: 'estimates', inFlight: 4, forMs: 2000 },
+  { priority: 'estimates', inFlight: 4, forMs: 2000 },
   { priority: 'estimates', inFlight: 4, forMs: 2000 },
   { priority: 'estimates', inFlight: 8, forMs: 2000 },
 ];
@@ -84,12 +90,6 @@ function firstUnlike(decided: readonly Decided[], textbook: Textbook): unknown {
   return undefined;
 }
 
-/** The part of a class's requests that passed. */
-function shareOf(priority: Class, decided: readonly Decided[]): number {
-  const own = decided.filter((one) => one.priority === priority);
-  return own.filter(({ allowed }) => allowed).length / own.length;
-}
-
 /** The admissions of a class and of all lower ones. */
 function upTo(priority: Class, decided: readonly Decided[]): Decided[] {
   const lower = new Set(NAMES.slice(NAMES.indexOf(priority)));
@@ -103,27 +103,27 @@ const POLICIES: readonly (readonly [
 ])[] = [
   [
     'part of capacity + refill x t of a token bucket',
-    { algorithm: 'token-bucket', capacity: 600, refill: 600 },
-    (admissions, part) => expect(worstExcess(admissions, part, perSecond(600n))).toBeLessThanOrEqual(0),
+    { algorithm: 'token-bucket', capacity: 60, refill: 60 },
+    (admissions, part) => expect(worstExcess(admissions, part, perSecond(60n))).toBeLessThanOrEqual(0),
   ],
   [
     'part of the places of a leaky bucket, and drain x t',
-    { algorithm: 'leaky-bucket', capacity: 600, drain: 600 },
-    (admissions, part) => expect(worstExcess(admissions, part + 1, perSecond(600n))).toBeLessThanOrEqual(0),
+    { algorithm: 'leaky-bucket', capacity: 60, drain: 60 },
+    (admissions, part) => expect(worstExcess(admissions, part + 1, perSecond(60n))).toBeLessThanOrEqual(0),
   ],
   [
     'part in every window of a fixed window',
-    { algorithm: 'fixed-window', limit: 200, window: 250 },
+    { algorithm: 'fixed-window', limit: 50, window: 250 },
     (admissions, part) => expect(Math.max(...costByWindow(admissions, 250_000).values())).toBeLessThanOrEqual(part),
   ],
   [
     'part in every window-long interval of a log',
-    { algorithm: 'sliding-window-log', limit: 200, window: 300 },
+    { algorithm: 'sliding-window-log', limit: 50, window: 300 },
     (admissions, part) => expect(mostWithin(admissions, 300_000)).toBeLessThanOrEqual(part),
   ],
   [
     'part in every window of a sliding window counter, and twice less 1 in any interval',
-    { algorithm: 'sliding-window-counter', limit: 200, window: 250 },
+    { algorithm: 'sliding-window-counter', limit: 50, window: 250 },
     (admissions, part) => {
       expect(Math.max(...costByWindow(admissions, 250_000).values())).toBeLessThanOrEqual(part);
       expect(mostWithin(admissions, 250_000)).toBeLessThanOrEqual(2 * part - 1);
@@ -149,10 +149,9 @@ describe('processes of three classes on one key admit of each class and all lowe
         expect(own.some(({ allowed }) => allowed)).toBe(true);
         expect(own.some(({ allowed }) => !allowed)).toBe(true);
       }
-      expect(decided.filter(({ priority }) => priority === 'rides').length).toBeGreaterThan(20);
-      // On a busy machine, rides that come late together can use up the whole limit by themselves.
-      const [rides, estimates] = [shareOf('rides', decided), shareOf('estimates', decided)];
-      expect(rides).toBeGreaterThan(2 * estimates);
+      const rides = decided.filter(({ priority }) => priority === 'rides');
+      expect(rides.length).toBeGreaterThan(4);
+      expect(rides.filter(({ allowed }) => !allowed)).toEqual([]);
     },
     30_000,
   );
