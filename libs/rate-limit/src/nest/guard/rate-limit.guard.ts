@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { HttpAdapterHost } from '@nestjs/core';
 import type { TrustsHop } from '../../http/client-address.js';
 import { httpClient } from '../../http/http-client.js';
-import { ResolvedIdentities } from '../../identity/resolved-identities.js';
+import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
 import { WaitingRoomFullError } from '../../engine/errors.js';
 import { Admission, type Transport } from '../../engine/requests/admission.js';
 import type { Exchange } from '../../engine/requests/exchange.js';
@@ -10,7 +10,6 @@ import type { PolicyCharge } from '../../engine/policy-charge.js';
 import { RequestRecord } from '../../engine/requests/request-record.js';
 import type { BoundPolicy } from '../types.js';
 import type { Decision } from '../../policy/decision.js';
-import { allInOrder } from '../../util/all-in-order.js';
 import { type Answer, attempt } from '../../util/answer.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { isPromise } from '../../util/is-promise.js';
@@ -33,7 +32,7 @@ import { ResponseExchange } from '../exchanges/exchanges.js';
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Listed } from './address-lists.js';
 import { GuardSteps } from './guard-steps.js';
-import { type MadeCharge, RequestCharges } from './request-charges.js';
+import { RequestCharges } from './request-charges.js';
 import type { Route } from '../routes/route-policies.js';
 
 /**
@@ -251,7 +250,7 @@ export class RateLimitGuard implements CanActivate {
     let charges: Answer<readonly PolicyCharge[]>;
     // `attempt` is not used here: every request would pay for its closures.
     try {
-      charges = this.chargesOf(policies, context);
+      charges = this.chargeMaker.makeAll(policies, context);
     } catch (error) {
       return this.fail(context, error);
     }
@@ -260,29 +259,6 @@ export class RateLimitGuard implements CanActivate {
       (made) => made.length === 0 || this.admit(route, context, made),
       (error: unknown) => this.fail(context, error),
     );
-  }
-
-  /** Makes the charges of a request, without shadows that leave it out. Asynchronous charges are made in parallel. */
-  private chargesOf(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<readonly PolicyCharge[]> {
-    const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
-    let made: MadeCharge[] | undefined;
-    let waits = false;
-    for (let i = 0; i < policies.length; i++) {
-      let charge: MadeCharge;
-      try {
-        charge = this.chargeMaker.make(policies[i]!, context, resolved);
-      } catch (error) {
-        if (!waits) throw error;
-        charge = Promise.reject(error); // earlier promises must not stay unhandled
-      }
-      if (charge === undefined) continue;
-      waits ||= isPromise(charge);
-      // A literal with one element takes less than an empty array that grows.
-      if (made === undefined) made = [charge];
-      else made.push(charge);
-    }
-    if (!waits) return (made as PolicyCharge[] | undefined) ?? [];
-    return allInOrder(made!).then((charges) => charges.filter((charge) => charge !== undefined));
   }
 
   private get chargeMaker(): RequestCharges {

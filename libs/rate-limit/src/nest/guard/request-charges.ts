@@ -1,7 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ClientGoneError, IdentityMissingError } from '../../identity/errors.js';
-import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
+import { ResolvedIdentities } from '../../identity/resolved-identities.js';
 import { inPlaceOf, type PolicyCharge } from '../../engine/policy-charge.js';
+import { allInOrder } from '../../util/all-in-order.js';
 import { shown } from '../../util/config-error.js';
 import { type Answer, andThen, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
@@ -10,7 +11,7 @@ import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 
 /** A charge; undefined for a shadow that leaves the request out. */
-export type MadeCharge = Answer<PolicyCharge | undefined>;
+type MadeCharge = Answer<PolicyCharge | undefined>;
 
 /** Finds the identity that a policy counts: the guard's step. */
 type FindTag = (
@@ -26,12 +27,35 @@ export class RequestCharges {
     private readonly tagOf: FindTag,
   ) {}
 
+  /** Makes the charges of a request, without shadows that leave it out. Asynchronous charges are made in parallel. */
+  makeAll(policies: readonly BoundPolicy[], context: ExecutionContext): Answer<readonly PolicyCharge[]> {
+    const resolved = policies.length > 1 ? new ResolvedIdentities() : undefined;
+    let made: MadeCharge[] | undefined;
+    let waits = false;
+    for (let i = 0; i < policies.length; i++) {
+      let charge: MadeCharge;
+      try {
+        charge = this.make(policies[i]!, context, resolved);
+      } catch (error) {
+        if (!waits) throw error;
+        charge = Promise.reject(error); // earlier promises must not stay unhandled
+      }
+      if (charge === undefined) continue;
+      waits ||= isPromise(charge);
+      // A literal with one element takes less than an empty array that grows.
+      if (made === undefined) made = [charge];
+      else made.push(charge);
+    }
+    if (!waits) return (made as PolicyCharge[] | undefined) ?? [];
+    return allInOrder(made!).then((charges) => charges.filter((charge) => charge !== undefined));
+  }
+
   /**
    * Makes the charge of one policy: without a promise, if all its functions are synchronous.
    *
    * @throws what the step that finds the identity throws; a shadow leaves the request out then
    */
-  make(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
+  private make(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
     if (!policy.shadow) {
       const made = this.asked(policy, context, resolved);
       return policy.else === undefined ? made : andThen(made, (charge) => this.withElse(policy, charge, context));
