@@ -30,6 +30,7 @@ const OLDEST: Versions = {
   '@nestjs/passport': '11.0.5',
   '@nestjs/schedule': '5.0.0',
   '@nestjs/swagger': '11.2.0',
+  '@opentelemetry/api': '1.9.0',
   ioredis: '5.4.2',
   'prom-client': '15.0.0',
 };

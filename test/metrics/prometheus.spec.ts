@@ -212,7 +212,22 @@ describe('the metrics module', () => {
 
   it.each<[string, unknown]>([
     ['options must be an object, got null', null],
-    ["'register' is not an option. Did you mean registry? The options are registry", { register }],
+    [
+      "'register' is not an option. Did you mean registry? The options are through, registry, meterProvider, spanAttributes",
+      { register },
+    ],
+    ["through must be 'prom-client' or 'opentelemetry', got 'otel'", { through: 'otel' }],
+    ["spanAttributes must be a boolean, got 'yes'", { spanAttributes: 'yes' }],
+    ['meterProvider must be a MeterProvider of OpenTelemetry, got an object', { meterProvider: {} }],
+    ['meterProvider must be a MeterProvider of OpenTelemetry, got null', { meterProvider: null }],
+    [
+      "registry has no effect, because the metrics go through 'opentelemetry': leave it out, or import the module once for each",
+      { registry: new Registry(), through: 'opentelemetry' },
+    ],
+    [
+      "meterProvider has no effect, because the metrics go through 'prom-client'",
+      { meterProvider: { getMeter: () => undefined }, through: 'prom-client' },
+    ],
     ["registry must be a Registry of prom-client, got 'global'", { registry: 'global' }],
     ['registry must be a Registry of prom-client, got null', { registry: null }],
     ['registry must be a Registry of prom-client, got an object', { registry: {} }],

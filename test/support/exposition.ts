@@ -5,7 +5,7 @@ export class Exposition {
 
   constructor(readonly text: string) {
     for (const line of text.split('\n')) {
-      if (line === '' || line.startsWith('# HELP ')) continue;
+      if (line === '' || /^# (?:HELP|UNIT) /.test(line)) continue;
       const type = /^# TYPE ([a-z_:][a-z0-9_:]*) (counter|gauge|histogram|summary)$/i.exec(line);
       if (type !== null) {
         if (this.types.has(type[1]!)) throw new Error(`Twice: ${line}`);

@@ -8,6 +8,8 @@ const IMPORTS: Readonly<Record<string, () => ModuleMetadata['imports']>> = {
   redis: () => [RateLimitModule.forRoot({ redis: 'redis://127.0.0.1:1' })],
   admin: () => [RateLimitModule.forRoot(), RateLimitAdminModule.register({ guards: [{ canActivate: () => true }] })],
   metrics: () => [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot()],
+  opentelemetry: () => [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot({ through: 'opentelemetry' })],
+  spans: () => [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot({ spanAttributes: true })],
 };
 
 Logger.overrideLogger(false);

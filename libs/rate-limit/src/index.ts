@@ -70,16 +70,19 @@ export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js'
 export type { ThresholdEvent } from './engine/thresholds/threshold-event.js';
 export {
   RateLimitMetricsModule,
+  type MetricsMeterProvider,
   type MetricsRegistry,
   type RateLimitMetricsOptions,
 } from './nest/module/rate-limit-metrics.module.js';
 export type {
   Distribution,
+  LeaseStats,
   MissingIdentityStats,
   OverriddenCharges,
   OverrideStats,
   PlanStats,
   PolicyStats,
+  QueueTimeStats,
   RateLimitStats,
   RejectedIdentity,
   StoreStats,

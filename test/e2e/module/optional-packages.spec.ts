@@ -28,12 +28,19 @@ it.each([
   ['nothing', 'ioredis', 'allowed: true'],
   ['redis', 'prom-client', 'allowed: true'],
   ['metrics', 'ioredis', 'allowed: true'],
+  ['metrics', '@opentelemetry/api', 'allowed: true'],
+  ['opentelemetry', 'prom-client', 'allowed: true'],
   ['admin', '@nestjs/swagger', 'allowed: true'],
   [
     'metrics',
     'prom-client',
     'RateLimitConfigError: RateLimitMetricsModule: needs the package prom-client, which is not installed: npm install "prom-client@^15.0.0"',
   ],
+  ...['opentelemetry', 'spans'].map((imports) => [
+    imports,
+    '@opentelemetry/api',
+    'RateLimitConfigError: RateLimitMetricsModule: needs the package @opentelemetry/api, which is not installed: npm install "@opentelemetry/api@^1.9.0"',
+  ]),
   [
     'redis',
     'ioredis',

@@ -7,10 +7,10 @@ import { notify } from '../util/notify.js';
 import { RationedWarning } from '../util/rationed-warning.js';
 import { reasonOf } from '../util/thrown.js';
 import { type DecisionEvent, type DecisionSource, type HandlerContext, routeName } from './decision-event.js';
-import { Histogram } from './histogram.js';
+import { Measured } from './measured.js';
 import { type CountedCharge, type CountedPolicy, MAX_TALLIES, OTHER, PolicyTallies } from './policy-tallies.js';
 import { RejectedIdentities } from './rejected/rejected-identities.js';
-import type { OverriddenCharges, RateLimitStats } from './stats.js';
+import type { OverriddenCharges, QueueTimeStats, RateLimitStats } from './stats.js';
 
 /** The module's options of the same names. */
 export interface MonitorSettings {
@@ -18,10 +18,6 @@ export interface MonitorSettings {
   readonly decisionSampling?: number | undefined;
   readonly decisionIdentity?: IdentityNaming | undefined;
 }
-
-/** The bounds in milliseconds. They are closest below 1 ms, because a nearby store answers within that. */
-const LATENCY_BOUNDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 25, 50, 100, 250, 500, 1000];
-const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /** What an engine counts of its decisions. */
 export type DecisionMonitor = Pick<
@@ -34,6 +30,7 @@ export class Monitor {
   readonly policies = new PolicyTallies((charge) => this.rejected(charge));
   /** The identities that were rejected most often. */
   readonly rejectedIdentities: RejectedIdentities;
+  readonly measured = new Measured();
   private readonly sources: Record<DecisionSource, number> = {
     store: 0,
     prefetch: 0,
@@ -64,8 +61,6 @@ export class Monitor {
   private readonly addresses = { allowed: 0, blocked: 0 };
   private readonly missingIdentities = new Map<string, number>();
   private readonly runOver = new Map<string, { readonly policy: string; readonly to: string; requests: number }>();
-  private readonly latency = new Histogram(LATENCY_BOUNDS);
-  private readonly batches = new Histogram(BATCH_BOUNDS);
   /** Outages by node of a Cluster; the whole store has an empty name. */
   private readonly outages = new Map<string, { readonly reason: string; readonly since: number }>();
   private timing: boolean;
@@ -170,7 +165,7 @@ export class Monitor {
   /** Counts a request that the store did not answer in time. */
   storeFailed(charges: readonly CountedCharge[], since: number): void {
     this.storeFailures++;
-    if (since !== 0 && charges[0]!.mode !== 'peek') this.latency.observe(performance.now() - since);
+    if (since !== 0 && charges[0]!.mode !== 'peek') this.measured.latency.observe(performance.now() - since);
   }
 
   /** Counts a probe that was not answered. */
@@ -218,9 +213,20 @@ export class Monitor {
     runOver.set(known, tally);
   }
 
+  /**
+   * Measures how long a request has waited for its departure slot.
+   *
+   * @param since what `begin` returned when it began to wait
+   */
+  waited({ policies }: Pick<Decision, 'policies'>, result: QueueTimeStats['result'], since: number): void {
+    if (since === 0 || policies.length === 0) return;
+    const latest = policies.reduce((longest, one) => (one.delayMs > longest.delayMs ? one : longest));
+    this.measured.queue.observe(performance.now() - since, latest, result);
+  }
+
   /** Counts a batch of `size` requests that was sent to Redis. */
   batch(size: number): void {
-    this.batches.observe(size);
+    this.measured.batches.observe(size);
   }
 
   storeChanged({ available, reason, node = '' }: StoreStateChange): void {
@@ -230,7 +236,7 @@ export class Monitor {
 
   stats(): Omit<
     RateLimitStats,
-    'waiting' | 'scheduled' | 'memoryOverflows' | 'prefetch' | 'overrides' | 'shedding' | 'reservations'
+    'waiting' | 'scheduled' | 'leases' | 'memoryOverflows' | 'prefetch' | 'overrides' | 'shedding' | 'reservations'
   > & {
     overridden: OverriddenCharges;
   } {
@@ -246,8 +252,9 @@ export class Monitor {
       sources,
       policies: this.policies.snapshot(),
       shadows: this.policies.snapshotOfShadows(),
-      latencyMs: this.timing ? this.latency.snapshot() : undefined,
-      batchSizes: this.batches.snapshot(),
+      latencyMs: this.timing ? this.measured.latency.snapshot() : undefined,
+      queueTimes: this.measured.queue.snapshot(),
+      batchSizes: this.measured.batches.snapshot(),
       storeFailures,
       overridden: { ...this.overrides },
       functionFailures: { ...this.functionFailures },
@@ -291,7 +298,7 @@ export class Monitor {
     since: number,
   ): void {
     const durationMs = performance.now() - since;
-    if (source === 'store') this.latency.observe(durationMs);
+    if (source === 'store') this.measured.latency.observe(durationMs);
     // Sampled at random: if clients or policies take turns, every n-th decision would be of the same one.
     const onDecision = this.sampling < 1 && Math.random() >= this.sampling ? undefined : this.onDecision;
     if (onDecision === undefined && this.observers.size === 0) return;

@@ -46,6 +46,13 @@ export interface RateLimitStats {
    */
   readonly latencyMs: Distribution | undefined;
   /**
+   * How long requests waited for a leaky bucket's departure slot, by the policy whose slot was the latest. Empty without
+   * `RateLimitMetricsModule` and `onDecision`.
+   */
+  readonly queueTimes: readonly QueueTimeStats[];
+  /** Requests that hold a lease of a `concurrency` at the moment, by policy, since the first one was seen. */
+  readonly leases: readonly LeaseStats[];
+  /**
    * Requests in each batch for the Redis that the module opened. On a Cluster a cross-slot request is in several batches.
    */
   readonly batchSizes: Distribution;
@@ -200,6 +207,22 @@ export interface RejectedIdentity {
   readonly atLeast: number;
   /** The rejections that are possible. */
   readonly atMost: number;
+}
+
+/** How long the requests of one policy waited. `'other'` beyond the first 1,000. */
+export interface QueueTimeStats {
+  readonly policy: string;
+  /** The class of the requests; absent for a policy without `priorities`. */
+  readonly priority?: string;
+  /** `'canceled'`: the client left, or the process shut down, before the slot. */
+  readonly result: 'allowed' | 'canceled';
+  readonly waitedMs: Distribution;
+}
+
+/** The leases of one policy in this process. `'other'` beyond the first 1,000 names. */
+export interface LeaseStats {
+  readonly policy: string;
+  readonly held: number;
 }
 
 /** The requests of one policy without the identity that it asks for. Policies of one name count together. */

@@ -32,6 +32,7 @@ export const ERROR_CODES = [
   'FG_QUEUE_TOO_LONG',
   'FG_CORS',
   'FG_POLICY_NUMBERS',
+  'FG_NO_METER_PROVIDER',
   // Warnings at run time.
   'FG_FORWARDED_HEADER',
   'FG_STORE_UNAVAILABLE',

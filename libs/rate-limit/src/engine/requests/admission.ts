@@ -1,4 +1,5 @@
 import type { HandlerContext } from '../../metrics/decision-event.js';
+import type { Monitor } from '../../metrics/monitor.js';
 import type { Decision } from '../../policy/decision.js';
 import { peekOf } from '../../stores/charge.js';
 import { type Answer, andThen, attempt } from '../../util/answer.js';
@@ -35,6 +36,7 @@ export class Admission<Context extends HandlerContext> {
     private readonly waitingRoom: WaitingRoom,
     private readonly transport: Transport<Context>,
     private readonly pending: PendingCharges,
+    private readonly monitor: Pick<Monitor, 'begin' | 'waited'>,
   ) {}
 
   /**
@@ -219,12 +221,15 @@ export class Admission<Context extends HandlerContext> {
     record: RequestRecord,
     held: CallCharges | undefined,
   ): Promise<boolean> {
+    const since = this.monitor.begin();
     try {
       const departure = this.waitingRoom.wait(judgement.decision.delayMs, this.transport.exchange(context).client);
       record.departs(charges, departure);
       await departure;
+      this.monitor.waited(judgement.decision, 'allowed', since);
       return true;
     } catch (error) {
+      this.monitor.waited(judgement.decision, 'canceled', since);
       // Only slots of the store can be refunded. Slots that a settlement has changed are not free.
       if (judgement.decision.decidedBy === 'store' && held?.claimSlots() !== false) {
         this.engine.refund(judgement.receipts.filter(({ proof }) => proof.algorithm.delays));

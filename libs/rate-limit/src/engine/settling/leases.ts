@@ -1,3 +1,5 @@
+import { MAX_TALLIES, OTHER } from '../../metrics/policy-tallies.js';
+import type { LeaseStats } from '../../metrics/stats.js';
 import { processTimer, type Timer } from '../../stores/timer.js';
 import type { Verdict } from '../../stores/store.js';
 import { attempt } from '../../util/answer.js';
@@ -82,6 +84,8 @@ class RenewedLease implements HeldLease {
 export class Leases {
   /** Groups of leases by length in microseconds. */
   private readonly groups = new Map<number, Group>();
+  /** The policies whose leases were seen: their numbers fall to 0 again. */
+  private readonly seen = new Map<string, number>();
   private readonly ended: RationedWarning;
   private stopped = false;
 
@@ -98,6 +102,20 @@ export class Leases {
     let size = 0;
     for (const { held } of this.groups.values()) size += held.size;
     return size;
+  }
+
+  /** How many leases each policy has, from the first time on that one is seen. */
+  held(): LeaseStats[] {
+    const { seen } = this;
+    for (const name of seen.keys()) seen.set(name, 0);
+    for (const { held } of this.groups.values()) {
+      for (const { receipt } of held) {
+        const { name } = receipt.charge.policy;
+        const counted = seen.has(name) || seen.size < MAX_TALLIES ? name : OTHER;
+        seen.set(counted, (seen.get(counted) ?? 0) + 1);
+      }
+    }
+    return Array.from(seen, ([policy, count]) => ({ policy, held: count }));
   }
 
   /** The leases among the receipts of a request. */

@@ -280,6 +280,7 @@ export class RateLimitGuard implements CanActivate {
       this.runtime.waitingRoom,
       this.transport(),
       this.runtime.pending,
+      this.runtime.monitor,
     );
     const record = context instanceof ContextView ? context.asks(charges) : RequestRecord.of(requestOf(context));
     return this.admission.admit(route, context, charges, record);

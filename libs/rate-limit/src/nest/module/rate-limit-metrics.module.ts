@@ -1,92 +1,70 @@
 import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import type { MetricsMeterProvider } from '../../metrics/publish/opentelemetry.js';
+import type { MetricsRegistry } from '../../metrics/publish/prom-client.js';
+import type { Publish } from '../../metrics/publish/publisher.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
-import { optionalPackageError } from '../../util/optional-package.js';
 import { checkNames } from '../../util/option-rules.js';
+import { RateLimitLogger } from './logger.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
-import { type LibraryMetric, libraryMetrics } from '../../metrics/prometheus.js';
+
+export type { MetricsMeterProvider, MetricsRegistry };
 
 /** The options of `RateLimitMetricsModule.forRoot`. */
 export interface RateLimitMetricsOptions {
-  /** The registry of the metrics. Default: the global `register` of `prom-client`. */
+  /**
+   * What publishes the metrics: `'prom-client'`, or `'opentelemetry'` for `@opentelemetry/api` and the application's own SDK. Only the
+   * chosen package is loaded. Default: `'opentelemetry'` with a `meterProvider`, otherwise `'prom-client'`.
+   */
+  through?: 'prom-client' | 'opentelemetry';
+  /** The registry of `prom-client`. Default: its global `register`. */
   registry?: MetricsRegistry;
-}
-
-/** The part of `prom-client`'s `Registry` that the module needs. Any of its formats fits. */
-export interface MetricsRegistry {
-  registerMetric(metric: never): void;
-  getSingleMetric(name: string): unknown;
-  removeSingleMetric(name: string): void;
+  /** OpenTelemetry's provider of meters. Default: the global one, as it is at the end of the boot. */
+  meterProvider?: MetricsMeterProvider;
+  /**
+   * Whether the current span of OpenTelemetry gets `rate_limit.policy`, `rate_limit.result` and `rate_limit.remaining` of each
+   * decision, whatever publishes the metrics. Default: false.
+   */
+  spanAttributes?: boolean;
 }
 
 const PLACE = 'RateLimitMetricsModule';
 
-/** The limiters that share a registry: its metrics sum over all applications of a process. */
-interface Shared {
-  readonly runtimes: Set<RateLimitRuntime>;
-  readonly metrics: readonly LibraryMetric[];
-}
-
-const sharedBy = new WeakMap<MetricsRegistry, Shared>();
-
-/** Registers the counters of one application for as long as it runs. */
+/** Publishes the counters of one application for as long as it runs. */
 class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly shared: Shared;
+  private readonly ends: (() => void)[] = [];
 
+  /** @param publishers where the counters are published, and what is told of decisions */
   constructor(
-    private readonly registry: MetricsRegistry,
     private readonly runtime: RateLimitRuntime,
-  ) {
-    let shared = sharedBy.get(registry);
-    if (shared === undefined) {
-      const runtimes = new Set<RateLimitRuntime>();
-      shared = { runtimes, metrics: libraryMetrics(() => Array.from(runtimes, ({ limiter }) => limiter.stats())) };
-      sharedBy.set(registry, shared);
-    }
-    this.shared = shared;
-  }
+    private readonly publishers: readonly Publish[],
+  ) {}
 
-  /** Registers at the end of the boot, so that an application that fails to boot leaves nothing behind. */
+  /** Starts at the end of the boot, so that an application that fails to boot leaves nothing behind. */
   onApplicationBootstrap(): void {
-    const { registry, runtime, shared } = this;
-    for (const metric of shared.metrics) {
-      const known = registry.getSingleMetric(metric.id);
-      if (known === undefined || known === metric) continue;
-      throw new RateLimitConfigError(
-        PLACE,
-        `the registry has a metric named '${metric.id}' that is not the library's: give it a registry of its own`,
-        'FG_METRIC_NAME',
-      );
-    }
-    for (const metric of shared.metrics) registry.registerMetric(metric as never);
-    runtime.monitor.takeTimes();
-    shared.runtimes.add(runtime);
+    for (const publish of this.publishers) this.ends.push(publish(this.runtime));
   }
 
   onApplicationShutdown(): void {
-    const { registry, runtime, shared } = this;
-    if (!shared.runtimes.delete(runtime) || shared.runtimes.size > 0) return;
-    for (const metric of shared.metrics) {
-      if (registry.getSingleMetric(metric.id) === metric) registry.removeSingleMetric(metric.id);
-    }
+    for (const end of this.ends.splice(0)) end();
   }
 }
 
 /**
- * Prometheus metrics of the limiter, through `prom-client` 15, which has to be installed. docs/metrics.md lists them. The
- * registry reads the library's counters when it is asked; the application serves it.
+ * Metrics of the limiter for Prometheus, through `prom-client` 15, or for OpenTelemetry, through `@opentelemetry/api` and the
+ * application's SDK. The package that is chosen has to be installed. docs/metrics.md lists the metrics.
  *
- * Applications that share a registry share the metrics. Importing the module twice counts nothing twice.
+ * Applications that share a registry or a provider share the metrics. Importing the module twice counts nothing twice.
  *
  * @example
  * ```ts
- * \@Module({ imports: [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot()] })
+ * \@Module({ imports: [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot({ through: 'opentelemetry' })] })
  * export class AppModule {}
  * ```
  */
 @Module({})
 export class RateLimitMetricsModule {
   /**
-   * @throws {RateLimitConfigError} at boot, when an option is wrong, `prom-client` is missing, `RateLimitModule` is not imported,
+   * @throws {RateLimitConfigError} at boot, when an option is wrong, the chosen package is missing, `RateLimitModule` is not imported,
    *   or the registry has another metric of the same name
    */
   static forRoot(options: RateLimitMetricsOptions = {}): DynamicModule {
@@ -97,10 +75,12 @@ export class RateLimitMetricsModule {
           provide: RateLimitMetrics,
           inject: [{ token: RateLimitRuntime, optional: true }],
           useFactory: async (runtime: RateLimitRuntime | undefined) => {
-            const registry = checked(options) ?? (await globalRegistry());
+            check(options);
+            const publishers = [await publisherOf(options)];
+            if (options.spanAttributes === true) publishers.push(await spanAttributes());
             if (runtime === undefined)
               throw new RateLimitConfigError(PLACE, 'needs RateLimitModule to be imported, too', 'FG_MODULE_IMPORT');
-            return new RateLimitMetrics(registry, runtime);
+            return new RateLimitMetrics(runtime, publishers);
           },
         },
       ],
@@ -108,28 +88,48 @@ export class RateLimitMetricsModule {
   }
 }
 
-function checked(options: RateLimitMetricsOptions): MetricsRegistry | undefined {
-  if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(PLACE, `options must be an object, got ${shown(options)}`, 'FG_INVALID_OPTION');
+/** Each publisher is a chunk of its own, which is loaded when it is chosen. */
+async function publisherOf({ through, registry, meterProvider }: RateLimitMetricsOptions): Promise<Publish> {
+  if (through === 'prom-client' || (through === undefined && meterProvider === undefined)) {
+    const { promClient } = await import('../../metrics/publish/prom-client.js');
+    return promClient(registry);
   }
-  checkNames(options, ['registry'], PLACE);
-  const { registry } = options;
-  const methods = ['registerMetric', 'getSingleMetric', 'removeSingleMetric'] as const;
-  if (registry !== undefined && !methods.every((method) => typeof registry?.[method] === 'function')) {
-    throw new RateLimitConfigError(
-      PLACE,
-      `registry must be a Registry of prom-client, got ${shown(registry)}`,
-      'FG_INVALID_OPTION',
-    );
-  }
-  return registry;
+  const { openTelemetry } = await import('../../metrics/publish/opentelemetry.js');
+  return openTelemetry(meterProvider, new RateLimitLogger());
 }
 
-/** `prom-client` is loaded here and nowhere else: applications without this module need not install it. */
-async function globalRegistry(): Promise<MetricsRegistry> {
-  try {
-    return (await import('prom-client')).register;
-  } catch (error) {
-    throw optionalPackageError(error, { name: 'prom-client', where: PLACE, versions: '^15.0.0' });
+async function spanAttributes(): Promise<Publish> {
+  const { spans } = await import('../../metrics/publish/spans.js');
+  return spans(new RateLimitLogger());
+}
+
+/** @throws {RateLimitConfigError} when an option is wrong, or has no effect */
+function check(options: RateLimitMetricsOptions): void {
+  const wrong = (problem: string): never => {
+    throw new RateLimitConfigError(PLACE, problem, 'FG_INVALID_OPTION');
+  };
+  if (typeof options !== 'object' || options === null) wrong(`options must be an object, got ${shown(options)}`);
+  checkNames(options, ['through', 'registry', 'meterProvider', 'spanAttributes'], PLACE);
+  const { through, registry, meterProvider, spanAttributes: spans } = options;
+  if (through !== undefined && through !== 'prom-client' && through !== 'opentelemetry') {
+    wrong(`through must be 'prom-client' or 'opentelemetry', got ${shown(through)}`);
+  }
+  if (spans !== undefined && typeof spans !== 'boolean') wrong(`spanAttributes must be a boolean, got ${shown(spans)}`);
+  const methods = ['registerMetric', 'getSingleMetric', 'removeSingleMetric'] as const;
+  if (registry !== undefined && !methods.every((method) => typeof registry?.[method] === 'function')) {
+    wrong(`registry must be a Registry of prom-client, got ${shown(registry)}`);
+  }
+  if (meterProvider !== undefined && typeof meterProvider?.getMeter !== 'function') {
+    wrong(`meterProvider must be a MeterProvider of OpenTelemetry, got ${shown(meterProvider)}`);
+  }
+  const isPrometheus = through === 'prom-client' || (through === undefined && meterProvider === undefined);
+  const idle = isPrometheus ? 'meterProvider' : 'registry';
+  if (options[idle] !== undefined) {
+    const other = isPrometheus ? 'prom-client' : 'opentelemetry';
+    throw new RateLimitConfigError(
+      PLACE,
+      `${idle} has no effect, because the metrics go through '${other}': leave it out, or import the module once for each`,
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
   }
 }

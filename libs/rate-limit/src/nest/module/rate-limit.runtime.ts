@@ -335,7 +335,7 @@ export class RateLimitRuntime implements OnModuleInit, OnModuleDestroy, OnApplic
   private stats(): RateLimitStats {
     const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
     const reservations = { open: 0, rejected: 0, untimed: 0 };
-    const engine = { memoryOverflows, prefetch, overrides };
+    const engine = { memoryOverflows, prefetch, overrides, leases: this.leases.held() };
     const own = { ...this.monitor.stats(), ...engine, waiting: 0, scheduled: [], reservations, shedding: undefined };
     return this.parts.reduce<RateLimitStats>((all, part) => ({ ...all, ...part.stats?.() }), own);
   }

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { bindPolicy } from '../policy/bound-policy.js';
-import type { Decision } from '../policy/decision.js';
-import { parsePolicy } from '../policy/parse-policy.js';
-import { chargeOf } from '../engine/policy-charge.js';
-import { Monitor } from './monitor.js';
-import { libraryMetrics } from './prometheus.js';
+import { bindPolicy } from '../../policy/bound-policy.js';
+import type { Decision } from '../../policy/decision.js';
+import { parsePolicy } from '../../policy/parse-policy.js';
+import { chargeOf } from '../../engine/policy-charge.js';
+import { Monitor } from '../monitor.js';
+import { libraryMetrics } from './prom-client.js';
 
 const overrides = { count: 0, loaded: true };
 const POLICY = {
@@ -24,6 +24,7 @@ const stats = (monitor: Monitor) => ({
   waiting: 0,
   scheduled,
   reservations: { open: 0, rejected: 0, untimed: 0 },
+  leases: [],
   shedding: undefined,
   memoryOverflows: 0,
   prefetch,
