@@ -114,6 +114,11 @@ export const FLOORS = {
   ...feature('blockForRefused', 'all refused, blocked / without blockFor', { node: PRICE }),
   ...feature('blockAfter', 'all refused, counted before the block / without blockFor', { node: PRICE }),
   ...feature('metrics', 'with RateLimitMetricsModule / unwatched', { node: 1.05, redis: 1, memory: 1.12 }),
+  ...feature('metricsOtel', 'with RateLimitMetricsModule through OpenTelemetry / unwatched', {
+    node: PRICE,
+    redis: PRICE,
+    memory: PRICE,
+  }),
   ...feature('onDecision', 'with onDecision / unwatched', { node: 1.05, redis: 1, memory: 1.12 }),
   'shedding.critical': {
     what: 'a process with 4 times what it can do: p99 of critical requests, with shed / half loaded',

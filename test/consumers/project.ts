@@ -43,7 +43,7 @@ export async function writeProject(row: Choices, workshop: Workshop): Promise<st
   source('entries.ts', 'entries.ts');
   for (const entry of templatesIn('entries')) source(`${entry}.ts`, `entries/${entry}.ts`);
   source('redis.ts', `redis/${row.redis}.ts`);
-  source('metrics.ts', `metrics/${row.metrics ? 'prom-client' : 'none'}.ts`);
+  source('metrics.ts', `metrics/${row.metrics}.ts`);
   if (row.tests) source('app.spec.ts', 'app.test.ts');
   return folder;
 }
@@ -92,7 +92,7 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     ...(ioredis && { ioredis: pinned(ioredis) }),
     ...(redis === 'second-copy' && { 'another-ioredis': 'npm:ioredis@^5' }),
     ...(redis === 'iovalkey' && { iovalkey: '*' }),
-    ...(metrics && { 'prom-client': '*' }),
+    ...METRICS_PACKAGES[metrics],
   };
   const generated = Object.entries(manifest.devDependencies).filter(
     ([name]) => !STYLE.test(name) && (tests || !TESTS.test(name)),
@@ -103,6 +103,16 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     ...BUILD_PACKAGES[build],
   };
 }
+
+const METRICS_PACKAGES: Readonly<Record<Choices['metrics'], Readonly<Record<string, string>>>> = {
+  none: {},
+  'prom-client': { 'prom-client': '*' },
+  opentelemetry: {
+    '@opentelemetry/api': '*',
+    '@opentelemetry/exporter-prometheus': '*',
+    '@opentelemetry/sdk-metrics': '*',
+  },
+};
 
 const BUILD_PACKAGES: Readonly<Record<Choices['build'], Readonly<Record<string, string>>>> = {
   tsc: {},

@@ -16,6 +16,9 @@ export type Manager = 'npm' | 'pnpm' | 'yarn1' | 'yarn' | 'yarn-pnp';
 /** How the application names its Redis. Each value is a file in templates/redis. */
 export type RedisUse = 'none' | 'url' | 'options' | 'client' | 'second-copy' | 'cluster' | 'iovalkey';
 
+/** What publishes the metrics. */
+export type MetricsUse = 'none' | 'prom-client' | 'opentelemetry';
+
 /** One fresh application. */
 export interface Row {
   /** For `--only`. */
@@ -41,8 +44,8 @@ export interface Row {
   readonly redis?: RedisUse;
   /** The version of ioredis, if it is installed. */
   readonly ioredis?: '5' | '5.4.2' | '6';
-  /** Whether prom-client is installed and its metrics are served. */
-  readonly metrics?: boolean;
+  /** What serves the metrics. Each value is a file in templates/metrics. Default: `none`. */
+  readonly metrics?: MetricsUse;
   /** Default: `npm`. */
   readonly manager?: Manager;
   /** Whether `.ci/run` runs it. */
@@ -63,7 +66,7 @@ export function choicesOf(row: Row): Choices {
     tests: false,
     libCheck: false,
     redis: 'none',
-    metrics: false,
+    metrics: 'none',
     manager: 'npm',
     ci: false,
     ...row,

@@ -27,7 +27,7 @@ describe('the rows', () => {
     ['build', ['tsc', 'swc', 'webpack', 'rspack', 'esbuild']],
     ['redis', templatesIn('redis')],
     ['ioredis', [undefined, '5', '5.4.2', '6']],
-    ['metrics', [true, false]],
+    ['metrics', templatesIn('metrics')],
     ['libCheck', [true, false]],
     ['manager', ['npm', 'pnpm', 'yarn1', 'yarn', 'yarn-pnp']],
   ] as const)('contain every %s', (choice, expected) => {

@@ -34,7 +34,7 @@ export const ROWS: readonly Row[] = [
     node: '20.19',
     resolution: 'node10',
     tests: true,
-    metrics: true,
+    metrics: 'prom-client',
   },
   {
     ...NEST_11,
@@ -120,11 +120,20 @@ export const ROWS: readonly Row[] = [
   },
   {
     ...NEST_11,
+    name: 'nest11-otel',
+    proves: "OpenTelemetry's newest SDK with CommonJS and Fastify, installed by pnpm",
+    node: '24',
+    platform: 'fastify',
+    metrics: 'opentelemetry',
+    manager: 'pnpm',
+  },
+  {
+    ...NEST_11,
     name: 'nest11-iovalkey',
     proves: 'Yarn 1, and a client of iovalkey without ioredis',
     node: '20.18',
     redis: 'iovalkey',
-    metrics: true,
+    metrics: 'prom-client',
     manager: 'yarn1',
   },
   {
@@ -158,7 +167,7 @@ export const ROWS: readonly Row[] = [
     platform: 'fastify',
     redis: 'client',
     ioredis: '6',
-    metrics: true,
+    metrics: 'prom-client',
   },
   {
     ...NEST_12,
@@ -244,8 +253,15 @@ export const ROWS: readonly Row[] = [
     name: 'nest12-yarn1',
     proves: 'Yarn 1 with prom-client, on the newest Node',
     node: '24',
-    metrics: true,
+    metrics: 'prom-client',
     manager: 'yarn1',
+  },
+  {
+    ...NEST_12,
+    name: 'nest12-otel',
+    proves: "OpenTelemetry's newest SDK and its Prometheus exporter, without prom-client, from ES modules",
+    node: '24',
+    metrics: 'opentelemetry',
   },
   {
     ...NEST_12,

@@ -84,9 +84,10 @@ const LINES: readonly Line[] = [
     ['cluster', 'Cluster'],
     ['iovalkey', 'iovalkey'],
   ]),
-  line('prom-client', 'metrics', [
-    [true, 'with'],
-    [false, 'without'],
+  line('Metrics', 'metrics', [
+    ['none', 'without'],
+    ['prom-client', 'prom-client'],
+    ['opentelemetry', 'OpenTelemetry'],
   ]),
   line('Installed by', 'manager', [
     ['npm', 'npm'],

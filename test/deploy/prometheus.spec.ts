@@ -16,7 +16,13 @@ jest.setTimeout(60_000);
 
 const START_LIMIT_MS = 60_000;
 const SCRAPE_LIMIT_MS = 20_000;
-const FOLDER = join(DEPLOY, 'prometheus');
+const MONITORING = join(import.meta.dirname, '../../libs/rate-limit/monitoring');
+const URL_OF_PAGE = 'https://github.com/floodgate-nest/floodgate/blob/main/docs/metrics.md#the-alerts';
+
+/** The folder as deploy/README.md has it: with the alerts of the package beside the application's. */
+const FOLDER = mkdtempSync(join(tmpdir(), 'floodgate-prometheus-'));
+cpSync(join(DEPLOY, 'prometheus'), FOLDER, { recursive: true });
+cpSync(join(MONITORING, 'alerts.yaml'), join(FOLDER, 'floodgate-alerts.yaml'));
 
 interface Rule {
   readonly alert: string;
@@ -40,9 +46,12 @@ interface Sample {
   readonly value: readonly [time: number, value: string];
 }
 
-const RULES = (parse(textOf('prometheus', 'rules.yaml')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
-  ({ rules }) => rules,
-);
+const [OWN_RULES, LIBRARY_RULES] = ['rules.yaml', 'floodgate-alerts.yaml'].map((file) =>
+  (parse(readFileSync(join(FOLDER, file), 'utf8')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
+    ({ rules }) => rules,
+  ),
+) as [Rule[], Rule[]];
+const RULES = [...OWN_RULES, ...LIBRARY_RULES];
 const CONFIGURATION = parse(textOf('prometheus', 'prometheus.yml')) as Configuration;
 
 interface Panel {
@@ -75,7 +84,9 @@ interface Dashboard {
 }
 
 const DASHBOARD = JSON.parse(textOf('grafana', 'dashboard.json')) as Dashboard;
-const VARIABLES = DASHBOARD.templating.list.filter(({ type }) => type === 'query');
+/** The library's own, which fits any application. */
+const LIBRARY = JSON.parse(readFileSync(join(MONITORING, 'dashboard.json'), 'utf8')) as Dashboard;
+const VARIABLES = LIBRARY.templating.list.filter(({ type }) => type === 'query');
 /** The colours of the light theme. Those of the dark one do not show on a light page. */
 const PALETTE = new Map(
   Array.from(
@@ -85,7 +96,8 @@ const PALETTE = new Map(
     ([, name, colour]): [string, string] => [name!, colour!],
   ),
 );
-const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
+const OWN_PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
+const PANELS = [...OWN_PANELS, ...LIBRARY.panels.filter(({ type }) => type !== 'row')];
 
 /** An expression as Grafana sends it, with the values that a user has chosen. Several values are a regular expression. */
 function asSent(expression: string, chosen: Readonly<Record<string, string>> = {}): string {
@@ -101,7 +113,10 @@ const EXPRESSIONS: readonly (readonly [where: string, expression: string])[] = [
   ...PANELS.flatMap(({ title, targets }) =>
     targets!.map(({ expr }): [string, string] => [`panel ${title}`, asSent(expr)]),
   ),
-  ...DASHBOARD.annotations.list.map(({ name, expr }): [string, string] => [`annotation ${name}`, asSent(expr)]),
+  ...[...DASHBOARD.annotations.list, ...LIBRARY.annotations.list].map(({ name, expr }): [string, string] => [
+    `annotation ${name}`,
+    asSent(expr),
+  ]),
 ];
 
 /**
@@ -150,6 +165,7 @@ afterAll(async () => {
   await exporter?.[Symbol.asyncDispose]();
   await service?.app.close();
   await redis?.[Symbol.asyncDispose]();
+  rmSync(FOLDER, { recursive: true });
 });
 
 /** The configuration of the repository with local targets and short intervals. */
@@ -179,6 +195,7 @@ async function query(expression: string): Promise<readonly Sample[]> {
 describe('promtool', () => {
   it.each([
     ['check', 'rules', 'rules.yaml'],
+    ['check', 'rules', 'floodgate-alerts.yaml'],
     ['check', 'config', 'prometheus.yml'],
     ['test', 'rules', 'rules.test.yaml'],
   ])('%s %s %s', async (...args) => {
@@ -216,9 +233,16 @@ describe('the alerts', () => {
     expect(Math.max(...expected)).toBeGreaterThan(0);
   });
 
-  it.each(RULES)('$alert names a section of the guide that exists', ({ alert, annotations }) => {
-    expect(annotations.runbook).toBe(`deploy/README.md#${alert.toLowerCase()}`);
+  it.each(LIBRARY_RULES)('$alert leads to the page of the library', ({ annotations }) => {
+    expect(annotations.runbook).toBe(URL_OF_PAGE);
+  });
+
+  it.each(RULES)('$alert has a section of the guide', ({ alert }) => {
     expect(textOf('README.md').split('\n')).toContain(`### ${alert}`);
+  });
+
+  it.each(OWN_RULES)('$alert names its section', ({ alert, annotations }) => {
+    expect(annotations.runbook).toBe(`deploy/README.md#${alert.toLowerCase()}`);
   });
 
   it('contain the numbers of the manifests', () => {
@@ -338,9 +362,12 @@ describe('the dashboard', () => {
 
   it('offers the policies and the pods of the metrics, several or all of them', async () => {
     expect(VARIABLES.map(({ name, multi, includeAll, allValue }) => [name, multi, includeAll, allValue])).toEqual([
-      ['policy', true, true, '.*'],
+      ['job', true, true, '.*'],
       ['pod', true, true, '.*'],
+      ['policy', true, true, '.*'],
     ]);
+    expect(DASHBOARD.templating.list.map(({ name }) => name)).toEqual(['datasource', 'pod']);
+    expect(await valuesOf('job')).toEqual(['ride-hailing']);
     expect(await valuesOf('policy')).toEqual(expect.arrayContaining(['matching', 'rider']));
     expect(await valuesOf('pod')).toEqual([new URL(service.url).host]);
   });
@@ -351,7 +378,7 @@ describe('the dashboard', () => {
     )) {
       for (const metric of metricsOf(expression)) {
         const samples = (await query(metric)).map((sample) => sample.metric);
-        // Shadows, run-over requests and scheduled calls have no samples here: a shadow has the labels of its namesake.
+        // What `isUnused` names has no samples here: it has the labels of its namesake.
         const labels = samples.find(({ job }) => job === 'ride-hailing') ??
           samples[0] ?? { policy: '', job: 'ride-hailing' };
         const selectors = [...expression.matchAll(new RegExp(`\\b${metric}(\\{[^}]*\\})?(?!\\w)`, 'g'))];
@@ -382,7 +409,7 @@ describe('the dashboard', () => {
   });
 
   it('begins with four numbers, which tell of a burst', async () => {
-    const first = PANELS.filter(({ gridPos }) => gridPos.y === 1).toSorted((a, b) => a.gridPos.x - b.gridPos.x);
+    const first = OWN_PANELS.filter(({ gridPos }) => gridPos.y === 1).toSorted((a, b) => a.gridPos.x - b.gridPos.x);
     expect(first.map(({ title, type }) => [title, type])).toEqual([
       ['Who decides', 'stat'],
       ['Refused', 'stat'],
@@ -403,7 +430,7 @@ describe('the dashboard', () => {
   });
 
   it('has the colours of the palette, and no other colour with a meaning', () => {
-    const text = JSON.stringify(DASHBOARD);
+    const text = JSON.stringify([DASHBOARD, LIBRARY]);
     const used = Array.from(text.matchAll(/"(?:color|fixedColor|iconColor)":"([^"]*)"/g), ([, colour]) => colour!);
     // Grafana's own names of what depends on its theme.
     const known = new Set([...PALETTE.values(), 'text', 'transparent']);
@@ -419,8 +446,7 @@ describe('the dashboard', () => {
     ]);
   });
 
-  it('has no overlapping panels, and an id for each', () => {
-    const { panels } = DASHBOARD;
+  it.each([DASHBOARD, LIBRARY])('has no overlapping panels, and an id for each: %#', ({ panels }) => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const places = panels.map(({ title, gridPos }) => ({ title, ...gridPos }));
     const overlapping = places.flatMap((a, i) =>
@@ -478,7 +504,7 @@ async function matchingRequests(): Promise<number> {
 
 /** Whether an expression is about what the application does not use, or not here. */
 function isUnused(expression: string): boolean {
-  return /rate_limiter_(?:shadow_|run_over_|scheduled_)/.test(expression);
+  return /rate_limiter_(?:shadow_|run_over_|scheduled_|time_in_queue_|leases)/.test(expression);
 }
 
 /** The names of the metrics in an expression: its words without strings, grouping labels and functions. */

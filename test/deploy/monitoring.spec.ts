@@ -1,0 +1,164 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, jest } from '@jest/globals';
+import { RateLimiter, RateLimitMetricsModule, RateLimitModule } from 'nestjs-floodgate';
+import { Registry } from 'prom-client';
+import { parse, stringify } from 'yaml';
+import { INSTRUMENTS } from '../../libs/rate-limit/src/metrics/publish/instruments.js';
+import { PrometheusMetrics } from '../metrics/support/otel.js';
+import { Exposition } from '../support/exposition.js';
+import { start } from '../support/http-app.js';
+import { promtool } from '../support/prometheus.js';
+import { recordingRules } from './support/recording-rules.js';
+
+jest.setTimeout(60_000);
+
+const FOLDER = join(import.meta.dirname, '../../libs/rate-limit/monitoring');
+const FILES = ['dashboard.json', 'alerts.yaml', 'opentelemetry.yaml'];
+const METRICS = INSTRUMENTS.flatMap(({ prometheus }) => prometheus.map(({ name }) => name));
+const text = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
+
+interface Panel {
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+/** The names of the library's metrics in an expression. */
+function metricsOf(expression: string): string[] {
+  return [...expression.matchAll(/\brate_limiter_\w+/g)].map(([name]) => name.replace(/_(?:bucket|sum|count)$/, ''));
+}
+
+if (process.env.WRITE_RULES === '1') writeFileSync(join(FOLDER, 'opentelemetry.yaml'), recordingRules(INSTRUMENTS));
+
+describe("the package's dashboard, alerts and rules", () => {
+  const { panels } = JSON.parse(text('dashboard.json')) as { panels: readonly Panel[] };
+  const { groups } = parse(text('alerts.yaml')) as { groups: { rules: { alert: string; expr: string }[] }[] };
+  const alerts = groups.flatMap(({ rules }) => rules);
+  const shown = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsOf(expr)));
+  const watched = alerts.flatMap(({ expr }) => metricsOf(expr));
+
+  it.each(METRICS)('%s has a panel or an alert', (metric) => {
+    expect([...shown, ...watched]).toContain(metric);
+  });
+
+  it('ask for no metric that the library does not publish', () => {
+    expect([...new Set([...shown, ...watched])].filter((name) => !METRICS.includes(name))).toEqual([]);
+  });
+
+  it.each(FILES)('%s fits any application', (file) => {
+    expect(text(file)).not.toMatch(/\brid(?:e|er|es)\b|matching|hailing|deploy\/README|\bredis_/i);
+  });
+
+  it('each panel asks for the chosen jobs and processes, and for the policies where there are some', () => {
+    for (const { targets = [] } of panels) {
+      for (const { expr } of targets) {
+        for (const [, name, selector] of expr.matchAll(/\b(rate_limiter_\w+?)(?:_bucket|_sum|_count)?\{([^}]*)\}/g)) {
+          const { labels } = INSTRUMENTS.find(({ prometheus }) => prometheus.some((one) => one.name === name))!;
+          const choices = [
+            ...(labels.includes('policy') ? ['policy=~"$policy"'] : []),
+            'job=~"$job"',
+            'instance=~"$pod"',
+          ];
+          expect([name, selector]).toEqual([name, choices.join(',')]);
+        }
+      }
+    }
+  });
+
+  it('take less than 40 kB of the package', () => {
+    expect(FILES.reduce((sum, file) => sum + statSync(join(FOLDER, file)).size, 0)).toBeLessThan(40_000);
+  });
+
+  it('docs/metrics.md says what each alert means', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
+    for (const { alert } of alerts) expect(page.includes(`| \`${alert}\``) ? '' : alert).toBe('');
+  });
+
+  it.each(['alerts.yaml', 'opentelemetry.yaml'])('promtool takes %s', async (file) => {
+    expect(await promtool('check', 'rules', join(FOLDER, file))).toContain('SUCCESS');
+  });
+});
+
+describe('the recording rules for OpenTelemetry', () => {
+  it('are those of the table of instruments', () => {
+    expect(text('opentelemetry.yaml')).toBe(recordingRules(INSTRUMENTS));
+  });
+
+  it('have the figures of prom-client for the same requests', async () => {
+    await using otel = new PrometheusMetrics();
+    const registry = new Registry();
+    await using app = await start('Express', {
+      imports: [
+        RateLimitModule.forRoot({
+          policies: {
+            three: { algorithm: 'token-bucket', capacity: 3, refill: '1/h', candidate: { capacity: 1 } },
+            spare: { algorithm: 'token-bucket', capacity: 1, refill: '1/h', else: 'rest' },
+            rest: { algorithm: 'token-bucket', capacity: 9, refill: '1/h' },
+            busy: { algorithm: 'token-bucket', capacity: 2, refill: '1/h', priorities: { high: 1, low: 0.5 } },
+          },
+          blockList: ['192.0.2.1'],
+        }),
+        RateLimitMetricsModule.forRoot({ registry }),
+        { module: class Otel {}, imports: [RateLimitMetricsModule.forRoot({ meterProvider: otel.provider })] },
+      ],
+    });
+    const limiter = app.app.get(RateLimiter);
+    for (const policy of ['three', 'spare', 'busy', 'three', 'spare', 'three', 'busy', 'three']) {
+      await limiter.consume(policy, { kind: 'user', value: 'ada' });
+    }
+    const [theirs, ours] = [await otel.scrape(), new Exposition(await registry.metrics())];
+    const names = [...theirs.types].filter(([name]) => name.startsWith('rate_limit_'));
+    const samples = names.flatMap(([name, type]) =>
+      (type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']).flatMap((suffix) =>
+        theirs
+          .labelsOf(name + suffix)
+          .map((labels): [string, object, number] => [name + suffix, labels, theirs.get(name + suffix, labels)!]),
+      ),
+    );
+    const records = (parse(text('opentelemetry.yaml')) as { groups: { rules: { record: string }[] }[] }).groups[0]!
+      .rules;
+    const expected = records.flatMap(({ record }) =>
+      ours.labelsOf(record).length === 0 || ours.sum(record) === 0 ? [] : [record],
+    );
+    expect(expected.length).toBeGreaterThan(10);
+    const file = stringify({
+      rule_files: [join(FOLDER, 'opentelemetry.yaml')],
+      evaluation_interval: '1m',
+      tests: [
+        {
+          interval: '1m',
+          input_series: samples.map(([name, labels, value]) => ({
+            series: `${name}${selectorOf(labels)}`,
+            values: `${value}x2`,
+          })),
+          promql_expr_test: expected.map((record) => {
+            const found = ours.labelsOf(record);
+            const labels = [...new Set(found.flatMap((one) => Object.keys(one)))];
+            return {
+              expr: `round(sum by (${labels.join(', ')}) (${record}), 1e-6)`,
+              eval_time: '2m',
+              exp_samples: found.map((one) => ({
+                labels: selectorOf(one),
+                value: Number(ours.get(record, one)!.toFixed(6)),
+              })),
+            };
+          }),
+        },
+      ],
+    });
+    const directory = mkdtempSync(join(tmpdir(), 'floodgate-rules-'));
+    try {
+      writeFileSync(join(directory, 'test.yaml'), file);
+      expect(await promtool('test', 'rules', join(directory, 'test.yaml'))).toContain('SUCCESS');
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+});
+
+function selectorOf(labels: object): string {
+  return `{${Object.entries(labels)
+    .map(([label, value]) => `${label}=${JSON.stringify(value)}`)
+    .join(',')}}`;
+}
