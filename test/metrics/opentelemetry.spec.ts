@@ -103,13 +103,12 @@ describe('what mirrors the metrics of ASP.NET', () => {
   it('the time in the queue, by policy and result', async () => {
     await using memory = new InMemoryMetrics();
     const registry = new Registry();
-    const store = new MemoryStore();
-    const http = await app({ limits: { store }, metrics: [{ meterProvider: memory.provider }, { registry }] });
-    await Promise.all(Array.from({ length: 3 }, () => http.send('/line'))); // one departs at once, two wait 50 and 100 ms
+    const http = await app({ metrics: [{ meterProvider: memory.provider }, { registry }] });
+    await Promise.all(Array.from({ length: 3 }, () => http.send('/line'))); // the clock stands: two wait 50 and 100 ms
     const of = { 'rate_limit.policy': 'line', 'rate_limit.result': 'allowed' };
     const waited = valueOf((await memory.collect()).get('rate_limit.request.time_in_queue'), of) as Histogram;
     expect(waited).toMatchObject({ count: 2, buckets: { boundaries: expect.arrayContaining([0.005, 10]) } });
-    expect(waited.sum).toBeGreaterThan(0.05);
+    expect(waited.sum).toBeGreaterThan(0.1);
     const shown = new Exposition(await registry.metrics());
     const labels = { policy: 'line', result: 'allowed' };
     expect(shown.get('rate_limiter_time_in_queue_seconds_count', labels)).toBe(2);
