@@ -69,6 +69,7 @@ const BESIDES = [
   'test/memory/bounded',
   'test/metrics/cluster',
   'test/package/copies',
+  'test/package/nest-add',
   'test/simulate/run',
   'test/support/faults/redis-cluster',
   'test/support/faults/redis-sentinel',

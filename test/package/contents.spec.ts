@@ -36,7 +36,7 @@ describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts,
       expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...texts, ...built]),
     );
     const known =
-      /^(?:CHANGELOG\.md|LICENSE(?:-ms\.md)?|README\.md|llms\.txt|package\.json|bin\/nestjs-floodgate\.c?js|monitoring\/[\w.]+|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
+      /^(?:CHANGELOG\.md|LICENSE(?:-ms\.md)?|README\.md|llms\.txt|package\.json|bin\/nestjs-floodgate\.c?js|monitoring\/[\w.]+|dist\/schematics\/(?:collection\.json|nest-add\.(?:cjs|schema\.json))|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
     expect(files.filter((file) => !known.test(file))).toEqual([]);
   });
 

@@ -1,0 +1,20 @@
+// Builds the schematics of the package, which `nest add` runs, into its dist: one CommonJS file without dependencies for each. The
+// command line of Nest loads them with `require`, and brings what they run on.
+import { copyFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+await build({
+  entryPoints: [here('nest-add/index.ts')],
+  outfile: here('../dist/schematics/nest-add.cjs'),
+  bundle: true,
+  platform: 'node',
+  format: 'cjs',
+  target: 'node20',
+  minifyWhitespace: true,
+  logLevel: 'warning',
+});
+copyFileSync(here('collection.json'), here('../dist/schematics/collection.json'));
+copyFileSync(here('nest-add/schema.json'), here('../dist/schematics/nest-add.schema.json'));

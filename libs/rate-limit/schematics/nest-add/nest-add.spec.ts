@@ -1,0 +1,267 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { added, type Files } from '../test-support/memory-tree.js';
+import { COMMONJS, ESM, FASTIFY, moduleOf } from '../test-support/projects.js';
+import { CLIENTS } from './package-file.js';
+import { compilerOf } from './typescript.js';
+
+const PROJECTS: readonly (readonly [string, Files])[] = [
+  ['ES modules', ESM],
+  ['CommonJS', COMMONJS],
+  ['Fastify', FASTIFY],
+];
+const CHOICES = (['ioredis', 'redis', 'none'] as const).flatMap((client) =>
+  (['ip', 'user', 'api-key'] as const).map((identity) => ({ client, identity, trustProxy: true })),
+);
+
+/** The messages of syntax errors. */
+function syntaxErrors(files: Files): string[] {
+  return Object.entries(files)
+    .filter(([path]) => path.endsWith('.ts'))
+    .flatMap(([fileName, text]) => {
+      const { diagnostics = [] } = ts.transpileModule(text, { fileName, reportDiagnostics: true });
+      return diagnostics.map(({ messageText }) => `${fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
+    });
+}
+
+/** The root module after a run. */
+function moduleAfter(metadata: string, options = {}, sources: Files = {}): string {
+  const { files, refused } = added({ ...ESM, 'src/app.module.ts': moduleOf(metadata), ...sources }, options);
+  expect([refused, syntaxErrors(files)]).toEqual([undefined, []]);
+  return files['src/app.module.ts']!;
+}
+
+describe.each(PROJECTS)('nest add in a fresh project of %s', (_name, files) => {
+  it.each(CHOICES)('writes sources that parse, and a second run changes nothing: $client, $identity', (choices) => {
+    const first = added(files, choices);
+    const sources = ['src/app.module.ts', 'src/main.ts'];
+    const manifest = choices.client === 'none' ? [] : ['package.json'];
+    expect(first.changed.toSorted()).toEqual([...manifest, ...sources]);
+    expect(syntaxErrors(first.files)).toEqual([]);
+    const second = added(first.files, choices);
+    expect([second.changed, second.installed, second.warnings]).toEqual([[], [], '']);
+    expect(second.info).toBe('src/app.module.ts has RateLimitModule already, and stays as it is.');
+  });
+});
+
+describe('the module', () => {
+  it('is imported as the choices say', () => {
+    const texts = CHOICES.map((choices) => moduleAfter('{}', choices));
+    expect(new Set(texts).size).toBe(CHOICES.length - 3); // both clients take a URL
+    expect(moduleAfter('{\n  imports: [],\n}', { client: 'redis', identity: 'user' }))
+      .toBe(`import { Module } from '@nestjs/common';
+import { ipIdentity, RateLimitModule, type RateLimitRequest } from 'nestjs-floodgate';
+
+@Module({
+  imports: [
+    RateLimitModule.forRoot({
+      redis: process.env.REDIS_URL,
+      identity: [
+        { kind: 'user', resolve: ({ user }: RateLimitRequest<{ user?: { id: string } }>) => user?.id },
+        ipIdentity(),
+      ],
+    }),
+  ],
+})
+export class AppModule {}
+`);
+  });
+
+  it.each([
+    ['{}', '{ imports: [RateLimitModule.forRoot()] }'],
+    ['{ controllers: [A] }', '{ imports: [RateLimitModule.forRoot()], controllers: [A] }'],
+    ['{\n  controllers: [A],\n}', '{\n  imports: [RateLimitModule.forRoot()],\n  controllers: [A],\n}'],
+    ['{ imports: [A] }', '{ imports: [A, RateLimitModule.forRoot()] }'],
+    ['{ imports: [A, ...more] }', '{ imports: [A, ...more, RateLimitModule.forRoot()] }'],
+    ["{ 'imports': [A] }", "{ 'imports': [A, RateLimitModule.forRoot()] }"],
+    [
+      '{\n  imports: [\n    A,\n    B,\n  ],\n}',
+      '{\n  imports: [\n    A,\n    B,\n    RateLimitModule.forRoot(),\n  ],\n}',
+    ],
+    [
+      '{\n  imports: [\n    A, // first\n    B, // last\n  ],\n}',
+      '{\n  imports: [\n    A, // first\n    B, // last\n    RateLimitModule.forRoot(),\n  ],\n}',
+    ],
+    [
+      '{\n  imports: [\n    A,\n    B\n  ]\n}',
+      '{\n  imports: [\n    A,\n    B,\n    RateLimitModule.forRoot()\n  ]\n}',
+    ],
+    ['{ imports: shared }', '{ imports: [...(shared), RateLimitModule.forRoot()] }'],
+    ['{ imports }', '{ imports: [...imports, RateLimitModule.forRoot()] }'],
+    ['{ imports: flag ? [A] : [] }', '{ imports: [...(flag ? [A] : []), RateLimitModule.forRoot()] }'],
+  ])('stands behind the other imports: %j', (before, after) => {
+    expect(moduleAfter(before)).toContain(`@Module(${after})\nexport class`);
+  });
+
+  it("keeps the file's own style", () => {
+    const before =
+      'import { Module } from "@nestjs/common"\r\n\r\n@Module({\r\n\timports: [\r\n\t\tA\r\n\t]\r\n})\r\nexport class AppModule {}\r\n';
+    const { files } = added({ ...ESM, 'src/app.module.ts': before }, { client: 'ioredis', identity: 'api-key' });
+    expect(files['src/app.module.ts']).toContain(
+      '\r\nimport { apiKeyIdentity, ipIdentity, RateLimitModule } from "nestjs-floodgate"\r\n',
+    );
+    expect(files['src/app.module.ts']).toContain('\t\tA,\r\n\t\tRateLimitModule.forRoot({\r\n\t\t  redis');
+    expect(files['src/app.module.ts']!.replaceAll('\r\n', '')).not.toContain('\n');
+  });
+
+  it('joins an import that is there', () => {
+    const { files } = added({
+      ...ESM,
+      'src/app.module.ts': `import { RateLimit } from 'nestjs-floodgate';\n${moduleOf('{}')}`,
+    });
+    expect(files['src/app.module.ts']).toContain("import { RateLimit, RateLimitModule } from 'nestjs-floodgate';\n");
+    expect(files['src/app.module.ts']!.match(/nestjs-floodgate/g)).toHaveLength(1);
+  });
+
+  it('reads the environment as a strict tsconfig.json wants it', () => {
+    const strict = '{ "compilerOptions": { "noPropertyAccessFromIndexSignature": true } }';
+    expect(moduleAfter('{}', { client: 'ioredis' }, { 'tsconfig.json': strict })).toContain(
+      "redis: process.env['REDIS_URL']",
+    );
+  });
+
+  it.each([
+    [
+      "import { RateLimitModule } from 'nestjs-floodgate';\nexport const limits = RateLimitModule.forRootAsync({ useClass: Limits });\n",
+    ],
+    [
+      "import { ThrottlerModule } from 'nestjs-floodgate/throttler';\nexport const limits = ThrottlerModule.forRoot([]);\n",
+    ],
+  ])('is not imported a second time beside that of another file: %j', (text) => {
+    const files = { ...ESM, 'src/core/limits.ts': text };
+    const { changed, info } = added(files);
+    expect([changed, info]).toEqual([[], 'src/core/limits.ts has RateLimitModule already, and stays as it is.']);
+    expect(added(files, { client: 'ioredis' }).info).toContain(
+      'stays as it is. Give it redis: process.env.REDIS_URL, so that all processes count together.',
+    );
+  });
+
+  it('stands beside @nestjs/throttler with a hint', () => {
+    const manifest = '{ "dependencies": { "@nestjs/throttler": "^6.0.0" } }';
+    const { warnings } = added({ ...ESM, 'package.json': manifest });
+    expect(warnings).toContain(
+      'The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate',
+    );
+  });
+});
+
+describe('the client', () => {
+  it('is the dependency that is asked for, in its place, and is installed', () => {
+    const { files, installed } = added(ESM, { client: 'redis' });
+    const { dependencies } = JSON.parse(files['package.json']!) as { dependencies: Record<string, string> };
+    expect(Object.keys(dependencies)).toEqual(Object.keys(dependencies).toSorted());
+    expect(dependencies['redis']).toBe(CLIENTS.redis);
+    expect(installed).toEqual([expect.objectContaining({ command: 'install', packageName: '"redis@^6.0.0"' })]);
+  });
+
+  it('is within the peer range of the package', () => {
+    const { peerDependencies } = JSON.parse(readFileSync('libs/rate-limit/package.json', 'utf8')) as {
+      peerDependencies: Record<string, string>;
+    };
+    const known = Object.entries(CLIENTS).filter(([client]) => peerDependencies[client] !== undefined);
+    expect(known.map(([client]) => peerDependencies[client]!.split(' || ').at(-1))).toEqual(
+      known.map(([, version]) => version),
+    );
+    expect(peerDependencies['ioredis']).toBeDefined();
+  });
+
+  it('is written without being installed with --skip-install', () => {
+    const { changed, installed } = added(ESM, { client: 'ioredis', skipInstall: true });
+    expect([changed, installed]).toEqual([['package.json', 'src/app.module.ts'], []]);
+  });
+
+  it('is the one that the application has, where nobody was asked', () => {
+    const manifest = '{ "dependencies": { "ioredis": "^5.0.0" } }';
+    const { changed, files } = added({ ...ESM, 'package.json': manifest });
+    expect(changed).toEqual(['src/app.module.ts']);
+    expect(files['src/app.module.ts']).toContain('redis: process.env.REDIS_URL');
+    expect(added(ESM).files['src/app.module.ts']).toContain('RateLimitModule.forRoot()');
+  });
+
+  it.each([
+    [{ 'package-lock.json': '' }, 'npm'],
+    [{ 'pnpm-lock.yaml': '' }, 'pnpm'],
+    [{ 'yarn.lock': '' }, 'yarn'],
+    [{ 'bun.lock': '' }, 'bun'],
+    [{ 'package-lock.json': '', 'package.json': '{ "packageManager": "pnpm@10.1.0" }' }, 'pnpm'],
+    [{}, undefined],
+  ])('is installed by the package manager of the project: %j, %s', (more, packageManager) => {
+    const { installed } = added({ ...ESM, ...(more as Files) }, { client: 'ioredis' });
+    expect(installed).toEqual([expect.objectContaining({ packageManager })]);
+  });
+});
+
+describe('what it says at the end', () => {
+  it('shows the decorator, and where to read', () => {
+    const { info } = added(ESM, { client: 'ioredis' });
+    expect(info).toContain("import { RateLimit } from 'nestjs-floodgate';");
+    expect(info).toContain("@RateLimit({ algorithm: 'token-bucket', capacity: 20, refill: '100/h' })");
+    expect(info).toContain('Set REDIS_URL in each process');
+    expect(added(ESM, { client: 'none' }).info).toContain('Each process counts for itself.');
+  });
+
+  it('links to pages that are there', () => {
+    const said = CHOICES.map((choices) => added({ ...ESM, Dockerfile: '' }, { ...choices, trustProxy: undefined }));
+    const text = said.map(({ info, warnings }) => info + warnings).join('\n');
+    const pages = new Set(
+      Array.from(
+        text.matchAll(/blob\/main\/(docs\/[\w-]+\.md)(?:#([\w-]+))?/g),
+        ([, page, anchor]) => `${page}#${anchor ?? ''}`,
+      ),
+    );
+    expect(pages.size).toBeGreaterThanOrEqual(5);
+    for (const one of pages) {
+      const [page, anchor] = one.split('#') as [string, string];
+      const headings = readFileSync(page, 'utf8')
+        .match(/^#+ .*$/gm)!
+        .map((heading) =>
+          heading
+            .replace(/^#+ /, '')
+            .toLowerCase()
+            .replaceAll(/[^\w -]/g, '')
+            .replaceAll(' ', '-'),
+        );
+      expect(['', ...headings]).toContain(anchor);
+    }
+  });
+});
+
+describe('the compiler', () => {
+  /** A folder with these packages, each of one file. */
+  function folderOf(packages: Files): string {
+    const folder = mkdtempSync(join(tmpdir(), 'compiler-'));
+    for (const [name, text] of Object.entries({ 'package.json': '{}', ...packages })) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    return folder;
+  }
+
+  it.each<[string, Files, string]>([
+    [
+      'the application',
+      { 'node_modules/typescript/index.js': 'exports.createSourceFile = () => {}; exports.version = "5"' },
+      '5',
+    ],
+    [
+      'its @nestjs/cli, beside a TypeScript without an API',
+      {
+        'node_modules/typescript/index.js': 'exports.version = "7"',
+        'node_modules/@nestjs/cli/package.json': '{}',
+        'node_modules/@nestjs/cli/node_modules/typescript/index.js':
+          'exports.createSourceFile = () => {}; exports.version = "6"',
+      },
+      '6',
+    ],
+  ])('is that of %s', (_whose, packages, version) => {
+    const folder = folderOf(packages);
+    try {
+      expect(compilerOf(folder)?.version).toBe(version);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,63 @@
+import { textOf, type Tree } from './schematic.js';
+
+const FILE = '/package.json';
+const FIELDS = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'] as const;
+
+/** The clients of Redis, and the version that a new application gets: the newest major of the peer range. */
+export const CLIENTS = { ioredis: '^6.0.0', redis: '^6.0.0' } as const;
+
+export type Client = keyof typeof CLIENTS;
+
+interface Manifest extends Partial<Record<(typeof FIELDS)[number], Record<string, string>>> {
+  readonly packageManager?: string;
+}
+
+/** The application's package.json. */
+export class PackageFile {
+  private constructor(
+    private readonly tree: Tree,
+    private readonly text: string,
+    private readonly manifest: Manifest,
+  ) {}
+
+  /** Undefined when there is none that can be read. */
+  static of(tree: Tree): PackageFile | undefined {
+    const text = textOf(tree, FILE);
+    if (text === undefined) return undefined;
+    try {
+      return new PackageFile(tree, text, JSON.parse(text) as Manifest);
+    } catch {
+      return undefined;
+    }
+  }
+
+  has(name: string): boolean {
+    return FIELDS.some((field) => this.manifest[field]?.[name] !== undefined);
+  }
+
+  /** Adds a dependency in npm's order, and keeps the file's indent. */
+  add(name: string, version: string): void {
+    const all = { ...this.manifest.dependencies, [name]: version };
+    const dependencies = Object.fromEntries(
+      Object.entries(all).toSorted(([one], [other]) => one.localeCompare(other, 'en')),
+    );
+    const indent = /^[ \t]+/m.exec(this.text)?.[0] ?? '  ';
+    const written = JSON.stringify({ ...this.manifest, dependencies }, null, indent);
+    this.tree.overwrite(FILE, written + (this.text.endsWith('\n') ? '\n' : ''));
+  }
+
+  /** The package manager of the project: by its package.json, else by its lock file; undefined when neither tells. */
+  get manager(): string | undefined {
+    const [, named] = /^(npm|pnpm|yarn|bun)@/.exec(this.manifest.packageManager ?? '') ?? [];
+    if (named !== undefined) return named;
+    return Object.entries(LOCKS).find(([file]) => this.tree.exists(file))?.[1];
+  }
+}
+
+const LOCKS = {
+  '/pnpm-lock.yaml': 'pnpm',
+  '/yarn.lock': 'yarn',
+  '/bun.lock': 'bun',
+  '/bun.lockb': 'bun',
+  '/package-lock.json': 'npm',
+} as const;

@@ -1,0 +1,48 @@
+/** What a schematic gets of `@angular-devkit/schematics`. The package does not depend on it: the command line of Nest brings it. */
+export interface Tree {
+  exists(path: string): boolean;
+  read(path: string): Buffer | null;
+  overwrite(path: string, content: string): void;
+  getDir(path: string): Folder;
+}
+
+/** A folder of a `Tree`. */
+export interface Folder {
+  readonly subdirs: readonly string[];
+  readonly subfiles: readonly string[];
+}
+
+export interface Context {
+  readonly logger: { info(message: string): void; warn(message: string): void };
+  addTask(task: { toConfiguration(): object }): unknown;
+}
+
+export type Rule = (tree: Tree, context: Context) => void;
+
+/** The text of a file; undefined when there is none. */
+export function textOf(tree: Tree, path: string): string | undefined {
+  return tree.read(path)?.toString('utf8');
+}
+
+const LEFT_OUT = new Set(['node_modules', 'dist', 'build', 'coverage']);
+/** A project with more files is not searched further, so that the command ends in time. */
+const MOST_FILES = 5000;
+
+/**
+ * The paths of the files below a folder whose names fit.
+ *
+ * @param depth how many folders deep the search goes
+ */
+export function filesBelow(tree: Tree, root: string, fits: (name: string) => boolean, depth = 20): string[] {
+  const found: string[] = [];
+  const look = (folder: string, left: number): void => {
+    const { subdirs, subfiles } = tree.getDir(folder === '' ? '/' : folder);
+    found.push(...subfiles.filter(fits).map((name) => `${folder}/${name}`));
+    if (left === 0 || found.length > MOST_FILES) return;
+    for (const name of subdirs) {
+      if (!LEFT_OUT.has(name) && !name.startsWith('.')) look(`${folder}/${name}`, left - 1);
+    }
+  };
+  look(root === '/' ? '' : root, depth);
+  return found;
+}
