@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { type CommandOptions, type Log, run } from './command.js';
 import type { Choices, Manager } from './row.js';
 import { NPM, QUIET, type Workshop } from './workshop.js';
@@ -29,6 +29,23 @@ export function filesOf(manager: Manager): Readonly<Record<string, string>> {
   return {};
 }
 
+/** The environment of what calls the package manager of an application by its name. */
+export async function environmentFor(
+  manager: Manager,
+  nodeFolder: string,
+  workshop: Workshop,
+): Promise<Record<string, string>> {
+  const path = [nodeFolder, process.env['PATH']].join(delimiter);
+  if (manager !== 'pnpm') return { PATH: path };
+  const pnpm = join(await workshop.tool(manager, PNPM), '.bin');
+  // It refuses packages of another store beside those that are installed.
+  return { PATH: [pnpm, path].join(delimiter), npm_config_store_dir: pnpmStore(workshop) };
+}
+
+function pnpmStore(workshop: Workshop): string {
+  return join(workshop.folder, 'cache', 'pnpm');
+}
+
 /** Installs the packages of an application. */
 export async function install(row: Choices, folder: string, workshop: Workshop, log: Log): Promise<Installed> {
   const nodeFolder = await workshop.nodeFolder(row.node);
@@ -53,7 +70,7 @@ export async function install(row: Choices, folder: string, workshop: Workshop, 
     npm: async () => [...NPM, 'install', ...QUIET],
     pnpm: async () => {
       const pnpm = await tool('pnpm', PNPM, 'pnpm/bin/pnpm.cjs');
-      return [node, pnpm, 'install', '--ignore-scripts', '--store-dir', join(cache, 'pnpm')];
+      return [node, pnpm, 'install', '--ignore-scripts', '--store-dir', pnpmStore(workshop)];
     },
     yarn1: async () => {
       const yarn1 = await tool('yarn1', YARN_1, 'yarn/bin/yarn.js');

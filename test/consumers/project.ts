@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { prepare } from './added.js';
 import { filesOf } from './managers.js';
 import type { Choices, Resolution } from './row.js';
 import type { Workshop } from './workshop.js';
@@ -25,8 +26,8 @@ export async function writeProject(row: Choices, workshop: Workshop): Promise<st
   if (row.major === 'none') return writeClientProject(row, workshop, folder);
   cpSync(await workshop.scaffold(row), folder, { recursive: true });
   const unused = row.tests ? [] : ['vitest.config.ts', 'vitest.config.e2e.ts', 'jest.config.ts'];
-  for (const name of ['src', 'test', ...unused]) rmSync(join(folder, name), { recursive: true, force: true });
-  mkdirSync(join(folder, 'src'));
+  const replaced = row.added ? [] : ['src', 'test'];
+  for (const name of [...replaced, ...unused]) rmSync(join(folder, name), { recursive: true, force: true });
 
   edit(folder, 'package.json', (manifest) => editManifest(manifest, row, workshop));
   edit(folder, 'tsconfig.json', ({ compilerOptions }) => editTypes(compilerOptions, row));
@@ -34,6 +35,11 @@ export async function writeProject(row: Choices, workshop: Workshop): Promise<st
   if (row.build === 'webpack') cpSync(join(TEMPLATES, 'webpack.config.js'), join(folder, 'webpack.config.js'));
   for (const [name, text] of Object.entries(filesOf(row.manager))) writeFileSync(join(folder, name), text);
 
+  if (row.added) {
+    prepare(row, folder);
+    return folder;
+  }
+  mkdirSync(join(folder, 'src'));
   const source = (to: string, from: string): void => {
     writeFileSync(join(folder, 'src', to), spelled(readFileSync(join(TEMPLATES, from), 'utf8'), row));
   };
@@ -94,6 +100,7 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     ...(redis === 'iovalkey' && { iovalkey: '*' }),
     ...METRICS_PACKAGES[metrics],
   };
+  if (row.added) for (const name of ['nestjs-floodgate', 'ioredis']) delete manifest.dependencies[name];
   const generated = Object.entries(manifest.devDependencies).filter(
     ([name]) => !STYLE.test(name) && (tests || !TESTS.test(name)),
   );
@@ -134,9 +141,10 @@ const RESOLUTIONS: Readonly<Record<Resolution, Readonly<Record<string, unknown>>
   bundler: { module: 'esnext', moduleResolution: 'bundler' },
 };
 
-function editTypes(options: Record<string, unknown>, { resolution, libCheck, tests, modules }: Choices): void {
+function editTypes(options: Record<string, unknown>, { resolution, libCheck, tests, modules, major }: Choices): void {
   Object.assign(options, RESOLUTIONS[resolution], libCheck && { skipLibCheck: false });
-  if (!tests && modules === 'esm') options['types'] = ['node'];
+  // Nest 12 generates the types of its test runner.
+  if (!tests && (modules === 'esm' || major === '12')) options['types'] = ['node'];
 }
 
 function editBuild(options: Record<string, unknown>, { build }: Choices): void {

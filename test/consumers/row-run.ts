@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { add, expectTrustedProxy } from './added.js';
 import { type Application, startApplication } from './application.js';
 import { burst, expectMetrics } from './burst.js';
 import { Log, run } from './command.js';
@@ -46,6 +47,10 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
     const folder = await writeProject(choices, workshop);
     step = 'install';
     const app = await install(choices, folder, workshop, log);
+    if (choices.added) {
+      step = 'nest add';
+      await add(choices, app, workshop, log);
+    }
     versions = await versionsOf(app);
     step = 'type check';
     await app.bin(['tsc', '--noEmit', '-p', 'tsconfig.json']);
@@ -125,7 +130,7 @@ async function test({ major, modules }: Choices, app: Installed, redis: RedisFor
 }
 
 async function tryOut(
-  { metrics }: Choices,
+  { metrics, added }: Choices,
   app: Installed,
   { entry, cwd }: Built,
   redis: RedisForRow | undefined,
@@ -137,10 +142,11 @@ async function tryOut(
     for (let i = 0; i < (redis ? 2 : 1); i++) started.push(await startApplication(app, { entry, cwd, env, log }));
     const [first] = started as [Application];
     const { entries } = workshop.library;
-    if (first.entries !== entries.join(' '))
+    if (!added && first.entries !== entries.join(' '))
       throw new Error(`It used the entries '${first.entries}', expected '${entries.join(' ')}'`);
     await burst(started.map(({ url }) => url));
     if (metrics !== 'none') await expectMetrics(first.url);
+    if (added) await expectTrustedProxy(first.url);
     for (const one of started) await one.stop();
   } finally {
     for (const one of started) one.kill();
@@ -148,5 +154,6 @@ async function tryOut(
 }
 
 function environmentOf(redis: RedisForRow | undefined): Record<string, string> {
-  return redis ? { REDIS_URL: redis.url } : {};
+  // What `nest new` generates listens on PORT; the templates do not read it.
+  return { PORT: '0', ...(redis && { REDIS_URL: redis.url }) };
 }

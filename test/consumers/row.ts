@@ -48,6 +48,8 @@ export interface Row {
   readonly metrics?: MetricsUse;
   /** Default: `npm`. */
   readonly manager?: Manager;
+  /** Whether `nest add` installs the library, by its own questions. Otherwise its tarball is a dependency, and templates import it. */
+  readonly added?: boolean;
   /** Whether `.ci/run` runs it. */
   readonly ci?: boolean;
 }
@@ -68,6 +70,7 @@ export function choicesOf(row: Row): Choices {
     redis: 'none',
     metrics: 'none',
     manager: 'npm',
+    added: false,
     ci: false,
     ...row,
     major: row.nest === '11.1.4' ? '11' : row.nest,

@@ -29,6 +29,7 @@ describe('the rows', () => {
     ['ioredis', [undefined, '5', '5.4.2', '6']],
     ['metrics', templatesIn('metrics')],
     ['libCheck', [true, false]],
+    ['added', [true, false]],
     ['manager', ['npm', 'pnpm', 'yarn1', 'yarn', 'yarn-pnp']],
   ] as const)('contain every %s', (choice, expected) => {
     expect(new Set(valuesOf(choice))).toEqual(new Set<unknown>(expected));
@@ -78,11 +79,22 @@ describe('the command line', () => {
     expect(names('--nest', '11', '--node', '20.18')).toEqual(['nest11-floor', 'nest11-esbuild', 'nest11-iovalkey']);
   });
 
-  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules and the client alone', () => {
-    const [first, second, third, fourth, ...more] = chosen.filter(({ ci }) => ci);
+  it('add the library to fresh projects of both Nests, on both platforms, by npm and pnpm', () => {
+    const rows = chosen.filter(({ added }) => added);
+    const pairs = (one: keyof Choices, other: keyof Choices): number =>
+      new Set(rows.map((row) => `${String(row[one])} ${String(row[other])}`)).size;
+    expect([pairs('major', 'platform'), pairs('major', 'manager'), pairs('platform', 'manager')]).toEqual([4, 4, 4]);
+    expect(new Set(rows.map(({ major, modules }) => `${major} ${modules}`))).toEqual(
+      new Set(['11 commonjs', '12 commonjs', '12 esm']),
+    );
+  });
+
+  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules, nest add and the client alone', () => {
+    const [first, second, third, added, fourth, ...more] = chosen.filter(({ ci }) => ci);
     expect(first).toMatchObject({ major: '11', modules: 'commonjs', tests: true });
     expect(second).toMatchObject({ major: '12', modules: 'esm', redis: 'url' });
     expect(third).toMatchObject({ manager: 'pnpm' });
+    expect(added).toMatchObject({ added: true });
     expect(fourth).toMatchObject({ nest: 'none' });
     expect(more).toEqual([]);
     expect(readFileSync('.ci/run', 'utf8')).toContain('npm run test:all');

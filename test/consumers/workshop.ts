@@ -14,6 +14,8 @@ export interface PackedLibrary {
   readonly tarball: string;
   /** The names of the subpath entries, such as `testing`. */
   readonly entries: readonly string[];
+  /** Its package.json. */
+  readonly manifest: { readonly name: string; readonly version: string };
 }
 
 /** What the rows share, each part made when a row first needs it: the packed library and client, tools, and projects as generated. */
@@ -37,7 +39,8 @@ export class Workshop {
       if (!report.files.some(({ path }) => path.startsWith('dist/'))) throw new Error('npm pack packed no dist');
       return named(join(folder, report.filename));
     };
-    const library = { tarball: await pack(LIBRARY), entries: entriesOf() };
+    const manifest = JSON.parse(readFileSync(join(LIBRARY, 'package.json'), 'utf8')) as PackedLibrary['manifest'];
+    const library = { tarball: await pack(LIBRARY), entries: entriesOf(), manifest };
     const client = await pack(CLIENT);
     const registry = (await run([...NPM, 'config', 'get', 'registry'], { cwd: folder, log })).trim();
     return new Workshop(folder, library, client, registry);

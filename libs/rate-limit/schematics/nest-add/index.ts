@@ -52,8 +52,11 @@ export default function nestAdd(options: NestAddOptions, folder: string = proces
     const { client } = choices;
     if (client !== 'none' && !manifest.has(client)) {
       manifest.add(client, CLIENTS[client]);
-      if (options.skipInstall !== true) context.addTask(installation(client, manifest.manager));
-      say(`package.json: ${client} ${CLIENTS[client]} is a dependency.`);
+      const { manager } = manifest;
+      const isLeft = options.skipInstall === true;
+      if (!isLeft) context.addTask(installation(client, manager));
+      const install = isLeft ? `: run ${manager ?? 'npm'} install` : '';
+      say(`package.json: ${client} ${CLIENTS[client]} is a dependency${install}.`);
     }
     if (manifest.has('@nestjs/throttler')) {
       context.logger.warn(

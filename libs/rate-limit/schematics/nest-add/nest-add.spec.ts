@@ -169,8 +169,12 @@ describe('the client', () => {
   });
 
   it('is written without being installed with --skip-install', () => {
-    const { changed, installed } = added(ESM, { client: 'ioredis', skipInstall: true });
+    const { changed, installed, info } = added(
+      { ...ESM, 'pnpm-lock.yaml': '' },
+      { client: 'ioredis', skipInstall: true },
+    );
     expect([changed, installed]).toEqual([['package.json', 'src/app.module.ts'], []]);
+    expect(info).toContain('package.json: ioredis ^6.0.0 is a dependency: run pnpm install.');
   });
 
   it('is the one that the application has, where nobody was asked', () => {

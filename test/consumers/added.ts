@@ -1,0 +1,82 @@
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Log, run } from './command.js';
+import { environmentFor, type Installed } from './managers.js';
+import { serveLibrary } from './registry.js';
+import type { Choices } from './row.js';
+import type { Workshop } from './workshop.js';
+
+const TEMPLATES = fileURLToPath(new URL('templates/added/', import.meta.url));
+/** What `nest add` may change. */
+const CHANGED = ['package.json', 'src/app.module.ts', 'src/main.ts'];
+
+/** Makes the generated sources ready for `nest add`: it finds a project that knows nothing of the library. */
+export function prepare(row: Choices, folder: string): void {
+  for (const name of ['src/app.controller.spec.ts', 'test'])
+    rmSync(join(folder, name), { recursive: true, force: true });
+  const main = join(folder, 'src/main.ts');
+  const given = row.platform === 'fastify' ? join(TEMPLATES, 'main.fastify.ts') : main;
+  const spelled = readFileSync(given, 'utf8').replace('.module.js', row.modules === 'esm' ? '.module.js' : '.module');
+  const listening = 'console.log(`listening ${await app.getUrl()}`);';
+  writeFileSync(main, spelled.replace(/^( *)(await app\.listen\(.*\);)$/m, `$1$2\n$1${listening}`));
+  // The sign of a proxy.
+  writeFileSync(join(folder, 'Procfile'), 'web: node dist/main\n');
+}
+
+/**
+ * Runs `nest add`, twice, and puts the decorator on a route.
+ *
+ * @throws {Error} when the second run changes something
+ */
+export async function add(row: Choices, app: Installed, workshop: Workshop, log: Log): Promise<void> {
+  await using registry = await serveLibrary(workshop);
+  // @nestjs/schematics 12 asks for Node 22.22 or 24.15, whatever runs the application.
+  const nodeFolder = row.major === '12' ? await workshop.nodeFolder('24') : app.nodeFolder;
+  const manager = await environmentFor(row.manager, nodeFolder, workshop);
+  const env = { ...manager, npm_config_registry: registry.url };
+  const client = row.redis === 'none' ? 'none' : 'ioredis';
+  const nest = (...flags: string[]): Promise<void> =>
+    app.bin(['nest', 'add', 'nestjs-floodgate', `--client=${client}`, '--identity=user', ...flags], {
+      env,
+      nodeFolder,
+    });
+  const texts = (): string[] => CHANGED.map((name) => readFileSync(join(app.folder, name), 'utf8'));
+
+  const before = texts();
+  if (row.major === '11' && row.manager === 'pnpm') {
+    // @nestjs/cli 11 goes on at pnpm's first output, before the package is there: nestjs/nest-cli#1660.
+    const pnpm = (...args: string[]): Promise<string> =>
+      run(['pnpm', ...args, '--ignore-scripts'], { cwd: app.folder, nodeFolder, env, log });
+    await pnpm('add', 'nestjs-floodgate');
+    await nest('--skip-install');
+    await pnpm('install', '--no-frozen-lockfile');
+  } else await nest();
+  const once = texts();
+  const same = CHANGED.filter((_, i) => once[i] === before[i]);
+  if (same.length > 0) throw new Error(`nest add did not change ${same.join(', ')}`);
+  await nest('--skip-install');
+  const again = texts();
+  const changed = CHANGED.filter((_, i) => again[i] !== once[i]);
+  if (changed.length > 0) throw new Error(`A second nest add changed ${changed.join(', ')}`);
+
+  cpSync(join(TEMPLATES, 'app.controller.ts'), join(app.folder, 'src/app.controller.ts'));
+  // A machine that builds another application meanwhile may take long for the first answer of Redis.
+  const module = join(app.folder, 'src/app.module.ts');
+  const patient = readFileSync(module, 'utf8').replace(
+    'process.env.REDIS_URL,',
+    "process.env.REDIS_URL,\n      deadline: '5s',",
+  );
+  writeFileSync(module, patient);
+}
+
+/**
+ * Asks as a client behind the proxy, whose address no request has had.
+ *
+ * @throws {Error} when trust proxy is not set
+ */
+export async function expectTrustedProxy(url: string): Promise<void> {
+  const { status } = await fetch(`${url}/burst`, { headers: { 'X-Forwarded-For': '203.0.113.9' } });
+  if (status !== 200)
+    throw new Error(`A client behind the proxy got ${status}, expected 200 after the burst of another`);
+}
