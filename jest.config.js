@@ -78,6 +78,7 @@ const BESIDES = [
   'test/throttler/command',
   'test/throttler/docs',
   'test/throttler/migrate',
+  'test/throttler/migrate-shapes',
   'test/throttler/switch',
 ].map((name) => `${name}.spec.ts`);
 const LEFT_OUT = process.env.QUICK_TESTS === '1' ? BESIDES : [];

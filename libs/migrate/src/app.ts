@@ -1,5 +1,7 @@
-import { Node, type Project, type SourceFile } from 'ts-morph';
-import { type Source, sourcesOf, THROTTLER, usesOf } from './bindings.js';
+import { type ClassDeclaration, Node, type Project, type SourceFile } from 'ts-morph';
+import { Barrels } from './barrels.js';
+import { type Source, sourcesOf, usesOf } from './bindings.js';
+import { guardClassesOf } from './guard-classes.js';
 import { type ModuleCall, readModuleCall } from './module-config.js';
 import type { Notes } from './notes.js';
 import { inOrder } from './throttlers.js';
@@ -18,6 +20,9 @@ export interface App {
   readonly files: readonly ThrottlerFile[];
   readonly module: ModuleCall;
   readonly globalGuard: GlobalGuard;
+  /** The classes that extend ThrottlerGuard, also by a class between. */
+  readonly guards: ReadonlySet<ClassDeclaration>;
+  readonly barrels: Barrels;
   /** Whether files are left as they are. */
   readonly leavesFiles: boolean;
 }
@@ -32,9 +37,10 @@ export interface Unreadable {
 /** Reads an application; undefined when nothing of it is to be rewritten. */
 export function readApp(project: Project, notes: Notes): App | Unreadable | undefined {
   const files: ThrottlerFile[] = [];
+  const barrels = new Barrels(project);
   for (const file of project.getSourceFiles()) {
-    const { sources, opaque } = sourcesOf(file, THROTTLER);
-    for (const statement of opaque)
+    const { sources, opaque } = sourcesOf(file, barrels);
+    for (const statement of [...opaque, ...barrels.opaque.filter((one) => one.getSourceFile() === file)])
       notes.add(statement, 'brings in the whole package: import its names one by one, then run again');
     if (sources.length > 0) files.push({ file, sources });
   }
@@ -60,14 +66,20 @@ export function readApp(project: Project, notes: Notes): App | Unreadable | unde
     notes.add(call, `${module}, so the names of the throttlers are unknown, and nothing is rewritten`);
     return { unreadable: true };
   }
-  const sources = files.find(({ file }) => file === call.getSourceFile())?.sources ?? [];
+  const sources = files.find(({ file }) => file === module.literal.getSourceFile())?.sources ?? [];
   const throttlers = inOrder(module.throttlers, (local) =>
     sources.map(({ names }) => names.get(local)).find((name) => name !== undefined),
+  );
+  const guards = guardClassesOf(
+    project,
+    files.flatMap((file) => guardClasses(file)),
   );
   return {
     files,
     module: { ...module, throttlers },
-    globalGuard: globalGuardOf(project, files),
+    globalGuard: globalGuardOf(project, files, guards, notes),
+    guards,
+    barrels,
     leavesFiles: ofTests.length > 0,
   };
 }
@@ -101,16 +113,42 @@ export function appGuardProvider(value: Node): Node | undefined {
   return isAppGuard ? provider : undefined;
 }
 
-function globalGuardOf(project: Project, files: readonly ThrottlerFile[]): GlobalGuard {
+function globalGuardOf(
+  project: Project,
+  files: readonly ThrottlerFile[],
+  guards: ReadonlySet<ClassDeclaration>,
+  notes: Notes,
+): GlobalGuard {
   if (files.some((file) => referencesTo(file, 'ThrottlerGuard').some((one) => appGuardProvider(one) !== undefined)))
     return 'plain';
-  const subclasses = new Set(files.flatMap((file) => guardClasses(file).map((one) => one.getName())));
+  const subclasses = new Set([...guards].map((one) => one.getName()));
+  let found: GlobalGuard = 'none';
   for (const file of project.getSourceFiles()) {
     for (const identifier of file.getDescendants().filter(Node.isIdentifier)) {
-      if (subclasses.has(identifier.getText()) && appGuardProvider(identifier) !== undefined) return 'extended';
+      if (appGuardProvider(identifier) === undefined) continue;
+      if (subclasses.has(identifier.getText())) found = 'extended';
+      else noteForeignGuard(identifier, notes);
     }
   }
-  return 'none';
+  return found;
+}
+
+/** A guard of a package may extend ThrottlerGuard, where nothing can be rewritten. */
+function noteForeignGuard(guard: Node, notes: Notes): void {
+  const name = guard.getText();
+  if (!/throttl|limit/i.test(name)) return;
+  const statement = guard
+    .getSourceFile()
+    .getImportDeclaration((one) =>
+      one.getNamedImports().some((named) => (named.getAliasNode() ?? named.getNameNode()).getText() === name),
+    );
+  const from = statement?.getModuleSpecifierValue();
+  if (statement === undefined || from!.startsWith('.') || statement.getModuleSpecifierSourceFile() !== undefined)
+    return;
+  notes.add(
+    guard,
+    `${name} comes from ${from}, which is not rewritten: if it extends ThrottlerGuard, run this command there as well, or bind RateLimitGuard here`,
+  );
 }
 
 /** The classes that extend ThrottlerGuard. */

@@ -7,6 +7,7 @@ const LIBRARY = 'nestjs-floodgate';
 /** The changes of one file, and the names that it needs after them. */
 export class FileRewrite {
   readonly edits: Edits;
+  private readonly passed = new Set<string>();
   /** By package. */
   private readonly needed = new Map<string, Map<string, boolean>>();
 
@@ -41,10 +42,19 @@ export class FileRewrite {
     if (this.edits.isEmpty) return;
     this.forgetUnused();
     for (const [from, names] of this.needed) if (from !== LIBRARY) this.join(from, names);
-    const own = [...(this.needed.get(LIBRARY) ?? [])].map(written);
+    const known = new Set(
+      this.edits.file
+        .getImportDeclarations()
+        .filter((one) => one.getModuleSpecifierValue() === LIBRARY)
+        .flatMap((one) => one.getNamedImports().map((named) => named.getText())),
+    );
+    const own = [...(this.needed.get(LIBRARY) ?? [])].filter(([name]) => !known.has(name)).map(written);
+    if (this.sources.length === 0 && own.length > 0) this.importFirst(own, LIBRARY);
     for (const [i, source] of this.sources.entries()) {
       const kept = [...source.names].filter(([local]) => this.isUsed(local, source.statement));
-      const statements = kept.length > 0 ? [this.keep(source, kept)] : [];
+      const stays = kept.length + source.others.length > 0;
+      const isUnchanged = kept.length === source.names.size;
+      const statements = stays ? [isUnchanged ? source.statement.getText() : this.keep(source, kept)] : [];
       if (i === 0 && own.length > 0) statements.push(bringIn(own, LIBRARY, source));
       if (statements.length > 0) this.edits.replace(source.statement, statements.join('\n'));
       else this.edits.remove(source.statement);
@@ -61,16 +71,37 @@ export class FileRewrite {
     }
   }
 
+  /** Keeps the import of a name that the file passes on. */
+  passOn(local: string): void {
+    this.passed.add(local);
+  }
+
   private isUsed(local: string, statement: Node): boolean {
+    if (this.passed.has(local)) return true;
     return usesOf(this.edits.file, local, statement).some((one) => !this.edits.covers(one));
   }
 
-  private keep({ statement, isRequire }: Source, kept: readonly (readonly [string, string])[]): string {
+  /** The throttler's names that the file still needs of other files of the application. */
+  get stillPassedOn(): readonly string[] {
+    return this.sources
+      .filter(({ isPassedOn }) => isPassedOn)
+      .flatMap(({ names, statement }) => [...names.keys()].filter((local) => this.isUsed(local, statement)));
+  }
+
+  private keep({ statement, spelled, others }: Source, kept: readonly (readonly [string, string])[]): string {
     const text = statement.getText();
     const [open, close] = [text.indexOf('{'), text.indexOf('}')];
-    const as = isRequire ? ': ' : ' as ';
-    const list = kept.map(([local, name]) => (local === name ? name : `${name}${as}${local}`));
+    const list = [...others, ...kept.map(([local]) => spelled.get(local)!)];
     return `${text.slice(0, open)}{ ${list.join(', ')} ${text.slice(close)}`;
+  }
+
+  /** In a file that has nothing of the packages. */
+  private importFirst(names: readonly string[], from: string): void {
+    const last = this.edits.file.getImportDeclarations().at(-1);
+    const quote = last?.getText().includes('"') === true ? '"' : "'";
+    const text = `import { ${names.join(', ')} } from ${quote}${from}${quote};`;
+    if (last === undefined) this.edits.insert(0, `${text}\n`);
+    else this.edits.insert(last.getEnd(), `\n${text}`);
   }
 
   /** Adds names to an import of another package, or imports them. */
@@ -87,7 +118,8 @@ export class FileRewrite {
       return;
     }
     const [source] = this.sources;
-    this.edits.insert(source!.statement.getStart(), `${bringIn(missing, from, source!)}\n`);
+    if (source === undefined) this.importFirst(missing, from);
+    else this.edits.insert(source.statement.getStart(), `${bringIn(missing, from, source)}\n`);
   }
 }
 

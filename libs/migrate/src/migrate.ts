@@ -1,10 +1,11 @@
-import { type CompilerOptions, Project, type SourceFile, ts } from 'ts-morph';
+import { type CompilerOptions, Node, Project, type SourceFile, ts } from 'ts-morph';
 import { readApp, type ThrottlerFile } from './app.js';
 import { isHelper } from './expressions.js';
 import { FileRewrite } from './file-rewrite.js';
 import { type Note, Notes } from './notes.js';
 import { DecoratorRewriter } from './rewrite-decorators.js';
-import { rewriteGuards } from './rewrite-guards.js';
+import { rewriteBarrels } from './rewrite-barrels.js';
+import { rewriteGuards, rewriteSubclass } from './rewrite-guards.js';
 import { ModuleRewriter } from './rewrite-module.js';
 import { PolicyWriter } from './throttlers.js';
 
@@ -42,6 +43,12 @@ const NO_COUNTERPART: Readonly<Record<string, string>> = {
   ThrottlerLimitDetail: 'Decision takes its place',
 };
 
+/** What is rewritten where it decorates a class or a method. */
+const DECORATORS: Readonly<Record<string, string>> = {
+  Throttle: 'as no decorator it is not rewritten. RateLimit takes its place, with all policies of the route',
+  SkipThrottle: 'as no decorator it is not rewritten. SkipRateLimit takes its place',
+};
+
 /**
  * Rewrites source files.
  *
@@ -71,15 +78,23 @@ export function migrateSources(paths: readonly string[], compilerOptions: Compil
   const modules = new ModuleRewriter(app, writer, notes);
   const rewrites = app.files.map((file) => ({ file, rewrite: new FileRewrite(file.file, file.sources) }));
   for (const { file, rewrite } of rewrites) decorators.rewrite(rewrite, file);
+  const byFile = new Map(rewrites.map(({ file, rewrite }) => [file.file, rewrite]));
+  const rewriteOf = (file: SourceFile): FileRewrite => {
+    const rewrite = byFile.get(file) ?? new FileRewrite(file, []);
+    byFile.set(file, rewrite);
+    return rewrite;
+  };
+  modules.rewrite(rewriteOf, decorators.namesOnClass);
   for (const { file, rewrite } of rewrites) {
-    if (file.file === app.module.call.getSourceFile()) modules.rewrite(rewrite, decorators.namesOnClass);
     modules.rewriteProviders(rewrite, file);
     rewriteGuards(rewrite, file, notes);
     rewriteHelpers(rewrite, file);
-    noteTheRest(rewrite, file, notes);
-    rewrite.finish();
   }
-  return concluded(rewrites, notes, app.leavesFiles);
+  for (const owner of app.guards) rewriteSubclass(rewriteOf(owner.getSourceFile()), owner, app.guards, notes);
+  for (const { file, rewrite } of rewrites) noteTheRest(rewrite, file, notes);
+  const passesOn = rewriteBarrels(app.barrels, byFile, notes);
+  for (const rewrite of byFile.values()) rewrite.finish();
+  return concluded([...byFile.values()], notes, app.leavesFiles || passesOn);
 }
 
 /** The duration helpers that are left: each is a number of milliseconds. */
@@ -101,29 +116,25 @@ function noteTheRest({ edits }: FileRewrite, { file, sources }: ThrottlerFile, n
     for (const [local, name] of names) {
       const [use] = file
         .getDescendantsOfKind(ts.SyntaxKind.Identifier)
-        .filter((one) => one.getText() === local && !edits.covers(one) && one.getPos() > statement.getEnd());
-      const instead = NO_COUNTERPART[name];
+        .filter((one) => one.getText() === local && !edits.covers(one) && one.getPos() > statement.getEnd())
+        // A decorator that stays has a line of its own already.
+        .filter((one) => !(name in DECORATORS) || one.getFirstAncestorByKind(ts.SyntaxKind.Decorator) === undefined)
+        .filter((one) => !Node.isExportSpecifier(one.getParent()));
+      const instead = NO_COUNTERPART[name] ?? DECORATORS[name];
       if (use !== undefined && instead !== undefined) notes.add(use, `${name} stays: ${instead}`);
     }
   }
 }
 
-function concluded(
-  rewrites: readonly { file: ThrottlerFile; rewrite: FileRewrite }[],
-  notes: Notes,
-  leavesFiles: boolean,
-): Migration {
+function concluded(rewrites: readonly FileRewrite[], notes: Notes, leavesFiles: boolean): Migration {
   const changed: ChangedFile[] = [];
   let stillNeeded = leavesFiles;
-  for (const { file, rewrite } of rewrites) {
-    const before = file.file.getFullText();
-    const after = rewrite.edits.result();
-    const path = file.file.getFilePath();
+  for (const { edits } of rewrites) {
+    const before = edits.file.getFullText();
+    const after = edits.result();
+    const path = edits.file.getFilePath();
     if (!parses(path, after)) {
-      notes.add(
-        file.sources[0]!.statement,
-        'the rewritten file would not parse, so it stays as it is: please report this',
-      );
+      notes.add(edits.file, 'the rewritten file would not parse, so it stays as it is: please report this');
       stillNeeded = true;
       continue;
     }

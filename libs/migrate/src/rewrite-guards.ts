@@ -1,6 +1,7 @@
 import { type ClassDeclaration, Node } from 'ts-morph';
-import { guardClasses, referencesTo, type ThrottlerFile } from './app.js';
+import { referencesTo, type ThrottlerFile } from './app.js';
 import type { FileRewrite } from './file-rewrite.js';
+import { baseOf } from './guard-classes.js';
 import type { Notes } from './notes.js';
 
 /** What a subclass may override, and what takes its place. */
@@ -15,9 +16,8 @@ const COUNTERPARTS: Readonly<Record<string, string>> = {
   canActivate: 'canActivate(context), whose answer may be no promise',
 };
 
-/** Rewrites the references to ThrottlerGuard, and the classes that extend it. */
+/** Rewrites the references to ThrottlerGuard. */
 export function rewriteGuards(rewrite: FileRewrite, file: ThrottlerFile, notes: Notes): void {
-  for (const owner of guardClasses(file)) rewriteSubclass(rewrite, owner, notes);
   for (const reference of referencesTo(file, 'ThrottlerGuard')) {
     if (Node.isNewExpression(reference.getParent())) {
       notes.add(reference, 'a RateLimitGuard cannot be made with new: bind it with APP_GUARD, @UseGuards or app.get()');
@@ -26,7 +26,17 @@ export function rewriteGuards(rewrite: FileRewrite, file: ThrottlerFile, notes: 
   }
 }
 
-function rewriteSubclass(rewrite: FileRewrite, owner: ClassDeclaration, notes: Notes): void {
+/**
+ * Rewrites a class that extends ThrottlerGuard, perhaps by a class between.
+ *
+ * @param guards all such classes
+ */
+export function rewriteSubclass(
+  rewrite: FileRewrite,
+  owner: ClassDeclaration,
+  guards: ReadonlySet<ClassDeclaration>,
+  notes: Notes,
+): void {
   const isTypeScript = /\.[cm]?ts$/.test(owner.getSourceFile().getFilePath());
   for (const [method, counterpart] of Object.entries(COUNTERPARTS)) {
     const found = owner.getInstanceMethod(method);
@@ -36,7 +46,8 @@ function rewriteSubclass(rewrite: FileRewrite, owner: ClassDeclaration, notes: N
     notes.add(member, `${owner.getName()}: RateLimitGuard has no arguments; call super() without any`);
   }
   const tracker = owner.getInstanceMethod('getTracker');
-  if (tracker === undefined) return;
+  // The identityTag of a class between calls this method, too.
+  if (tracker === undefined || inheritsTracker(owner, guards)) return;
   const override = tracker.getModifiers().find((modifier) => modifier.getText() === 'override');
   if (override !== undefined) rewrite.edits.remove(override);
   const indent = ' '.repeat(tracker.getStart() - tracker.getStartLinePos());
@@ -56,4 +67,10 @@ function rewriteSubclass(rewrite: FileRewrite, owner: ClassDeclaration, notes: N
       `${owner.getName()}.getTracker calls super, which RateLimitGuard does not have: request.ip takes its place`,
     );
   }
+}
+
+function inheritsTracker(owner: ClassDeclaration, guards: ReadonlySet<ClassDeclaration>): boolean {
+  const base = baseOf(owner);
+  if (base === undefined || !guards.has(base)) return false;
+  return base.getInstanceMethod('getTracker') !== undefined || inheritsTracker(base, guards);
 }

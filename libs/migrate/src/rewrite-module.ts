@@ -1,7 +1,8 @@
-import { type Expression, Node, SyntaxKind } from 'ts-morph';
+import { type ClassDeclaration, type Expression, Node, type SourceFile, SyntaxKind } from 'ts-morph';
 import { type App, appGuardProvider, referencesTo, type ThrottlerFile } from './app.js';
 import { asRequestFunction, called } from './expressions.js';
 import type { FileRewrite } from './file-rewrite.js';
+import { CREATE } from './module-config.js';
 import type { Notes } from './notes.js';
 import { isDynamic, type PolicyWriter } from './throttlers.js';
 
@@ -22,17 +23,23 @@ export class ModuleRewriter {
   }
 
   /** @param scoped whether a class names policies, whose routes then still count one by one */
-  rewrite(rewrite: FileRewrite, scoped: boolean): void {
-    const { call, isAsync, literal } = this.app.module;
+  rewrite(rewriteOf: (file: SourceFile) => FileRewrite, scoped: boolean): void {
+    const { call, isAsync, literal, factory } = this.app.module;
+    const rewrite = rewriteOf(call.getSourceFile());
     const { edits } = rewrite;
     const callee = call.getExpression();
     if (!Node.isPropertyAccessExpression(callee)) return;
     edits.replace(callee.getExpression(), rewrite.use('RateLimitModule'));
-    const line = callee.getStartLineNumber();
-    const indent = /^\s*/.exec(edits.file.getFullText().split('\n')[line - 1]!)![0];
+    const ofOptions = rewriteOf(literal.getSourceFile());
+    if (factory !== undefined) this.rewriteFactory(ofOptions, factory);
+    const owner = factory ?? call;
+    const isInPlace = literal.getFirstAncestor((node) => node === owner) !== undefined;
+    const line = (factory === undefined || !isInPlace ? callee : literal).getStartLineNumber();
+    const indent = /^\s*/.exec(
+      (factory === undefined ? edits : ofOptions.edits).file.getFullText().split('\n')[line - 1]!,
+    )![0];
     const hasGuard = this.app.globalGuard === 'plain' && !this.skips;
-    const fields = this.fields(rewrite, scoped);
-    const isInPlace = literal.getFirstAncestor((node) => node === call) !== undefined;
+    const fields = this.fields(ofOptions, scoped);
     if (!hasGuard && !isAsync) fields.unshift('guard: false');
     if (!hasGuard && isAsync) {
       const object = call.getArguments()[0]!.asKindOrThrow(SyntaxKind.ObjectLiteralExpression);
@@ -40,10 +47,10 @@ export class ModuleRewriter {
     }
     const inner = `${indent}  `;
     const text = `{\n${fields.map((field) => `${inner}${field.replaceAll('\n', `\n${inner}`)},\n`).join('')}${indent}}`;
-    if (isInPlace) edits.replace(literal, text);
+    if (isInPlace) ofOptions.edits.replace(literal, text);
     else {
       // A const with the options: the policies stand where it was used.
-      edits.replace(isAsync ? literal : call.getArguments()[0]!, text);
+      ofOptions.edits.replace(isAsync ? literal : call.getArguments()[0]!, text);
       this.notes.add(
         literal,
         'the throttlers here became policies of RateLimitModule: remove them if nothing else uses them',
@@ -67,7 +74,7 @@ export class ModuleRewriter {
 
   private fields(rewrite: FileRewrite, scoped: boolean): string[] {
     const { module } = this.app;
-    const at = module.call;
+    const at = module.factory === undefined ? module.call : module.literal;
     const scope = scoped ? ["scope: 'route'"] : [];
     const fixed = module.throttlers.filter(({ options }) => !isDynamic(options));
     const policies = fixed.map(({ name, options, comments }) => {
@@ -94,6 +101,25 @@ export class ModuleRewriter {
     if (storage !== undefined) fields.push(...this.storage(rewrite, storage));
     this.noteLost();
     return fields;
+  }
+
+  /** Renames the method of the class that makes the options, and the types that it is declared with. */
+  private rewriteFactory(rewrite: FileRewrite, factory: ClassDeclaration): void {
+    const { edits } = rewrite;
+    const method = factory.getInstanceMethod(CREATE);
+    if (method === undefined) return;
+    edits.replace(method.getNameNode(), 'createRateLimitOptions');
+    const named = method.getReturnTypeNode()?.getDescendantsOfKind(SyntaxKind.Identifier) ?? [];
+    for (const type of named) {
+      if (type.getText() === 'ThrottlerModuleOptions') {
+        edits.replace(type, rewrite.use('RateLimitModuleOptions', 'nestjs-floodgate', true));
+      }
+    }
+    const clause = factory.getHeritageClauseByKind(SyntaxKind.ImplementsKeyword);
+    const own = clause?.getTypeNodes().find((type) => type.getText() === 'ThrottlerOptionsFactory');
+    if (clause === undefined || own === undefined) return;
+    if (clause.getTypeNodes().length === 1) edits.remove(clause);
+    else edits.removeElement(own);
   }
 
   private storage(rewrite: FileRewrite, storage: Expression): string[] {
@@ -149,6 +175,9 @@ export class ModuleRewriter {
       `@${rewrite.use('Injectable', '@nestjs/common')}()\nclass ${SKIPPING_GUARD} extends ${rewrite.use('RateLimitGuard')} {\n` +
         `  ${signature} {\n    return ${conditions.join(' || ')};\n  }\n}\n\n`,
     );
+    if ([agents, skipIf].some((one) => one !== undefined && one.getSourceFile() !== call.getSourceFile())) {
+      this.notes.add(call, `${SKIPPING_GUARD} has functions of another file: import what they name`);
+    }
     if (this.app.globalGuard !== 'plain') {
       this.notes.add(
         call,

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { type CompilerOptions, ts } from 'ts-morph';
 import { type Migration, migrateSources } from './migrate.js';
 import { migratePackageFile } from './package-file.js';
 
@@ -20,7 +21,7 @@ export interface Run {
 
 /** Migrates the application in a folder. */
 export function run({ folder, dryRun, version, print }: Run): Migration {
-  const migration = migrateSources(sourcesBelow(folder));
+  const migration = migrateSources(sourcesBelow(folder), pathsOf(folder));
   const changed: { readonly path: string; readonly after: string }[] = [...migration.changed];
   if (changed.length > 0) changed.push(...packageFile(folder, version, migration.stillNeeded));
   for (const { path, after } of changed) {
@@ -40,6 +41,24 @@ export function run({ folder, dryRun, version, print }: Run): Migration {
   return migration;
 }
 
+/** The options of a tsconfig.json by which an import finds another file of the application. */
+function pathsOf(folder: string): CompilerOptions {
+  const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {
+    config?: object;
+  };
+  if (config === undefined) return {};
+  const host = { ...ts.sys, readDirectory: () => [] };
+  const { baseUrl, paths } = ts.parseJsonConfigFileContent(config, host, folder).options;
+  return paths === undefined && baseUrl === undefined ? {} : { baseUrl: baseUrl ?? folder, ...(paths && { paths }) };
+}
+
+/**
+ * Passes names of the packages on, extends a guard, or leaves the options to a class. What another file has to do with that, its
+ * text does not tell.
+ */
+const REACHES_OTHERS =
+  /\bexport\b[^;]*?\bfrom\s*['"](?:@nestjs\/throttler|nestjs-floodgate\/throttler)|\bexport\s*\{|\bextends\s+\w*Guard\b|\buse(?:Class|Existing)\b/;
+
 /** The source files that may use throttlers, and those that may bind a guard which does. */
 function sourcesBelow(folder: string): string[] {
   const files: string[] = [];
@@ -52,10 +71,9 @@ function sourcesBelow(folder: string): string[] {
   };
   look(folder);
   const relevant = /APP_GUARD/;
-  return files.filter((path) => {
-    const text = readFileSync(path, 'utf8');
-    return PACKAGES.test(text) || relevant.test(text);
-  });
+  const texts = files.map((path) => readFileSync(path, 'utf8'));
+  if (texts.some((text) => PACKAGES.test(text) && REACHES_OTHERS.test(text))) return files;
+  return files.filter((_, i) => PACKAGES.test(texts[i]!) || relevant.test(texts[i]!));
 }
 
 function packageFile(folder: string, version: string, stillNeeded: boolean): { path: string; after: string }[] {

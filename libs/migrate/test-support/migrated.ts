@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { run } from '../src/run.js';
 
 /** Files as they are after a run of the codemod, and what it printed. */
@@ -13,7 +13,10 @@ export interface Migrated {
 export function migrated(files: Readonly<Record<string, string>>): Migrated {
   const folder = mkdtempSync(join(tmpdir(), 'migrate-'));
   try {
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
     const lines: string[] = [];
     run({ folder, dryRun: false, version: '^1.0.0', print: (line) => lines.push(line) });
     const after = Object.keys(files).map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);

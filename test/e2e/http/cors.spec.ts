@@ -1,4 +1,5 @@
-import { Controller, Get, type INestApplication, type NestApplicationOptions } from '@nestjs/common';
+import type { ServerResponse } from 'node:http';
+import { Controller, Get, type INestApplication, type NestApplicationOptions, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import { RATE_LIMIT_HEADERS, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
@@ -117,6 +118,22 @@ describe.each(PLATFORMS)('over %s', (platform) => {
       expect((await app.send('/free', preflight)).status).toBe(429);
     });
   });
+});
+
+it('a page reads the headers of a handler that writes its own by the list form of writeHead', async () => {
+  @Controller()
+  class Raw {
+    @Get('limited')
+    @RateLimit(ONE)
+    limited(@Res() response: ServerResponse): void {
+      response.writeHead(200, ['X-Own', '1', 'Content-Type', 'text/plain']).end('passed');
+    }
+  }
+  const configure = (app: INestApplication): void => app.enableCors({ exposedHeaders: [...RATE_LIMIT_HEADERS] });
+  await using app = await limited('Express', Raw, { store: new StillStore() }, { configure });
+  const reply = await app.send('/limited', PAGE);
+  expect(reply.headers).toMatchObject({ 'x-own': '1', 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
+  expect(exposed(reply)).toEqual(NAMES);
 });
 
 /** The hook of docs/http.md. */
