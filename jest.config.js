@@ -130,8 +130,30 @@ const PROJECTS = {
   long: { folders: LONG, setup: 'long', timed: true },
 };
 
+/**
+ * The specs that run a second time with node-redis, the other client of Redis: those whose outcome depends on the client. What they
+ * give of ioredis becomes what an application with node-redis would give (test/support/node-redis).
+ */
+const NODE_REDIS = {
+  'node-redis': {
+    folders: ['test/conformance', 'test/equivalence', 'test/e2e/redis'],
+    setup: 'faults',
+  },
+  'node-redis-faults': {
+    folders: ['test/faults'],
+    setup: 'faults',
+    timed: true,
+  },
+};
+const AS_NODE_REDIS = {
+  '^\\.\\./\\.\\./stores/redis/clients/open-redis\\.js$': '<rootDir>/test/support/node-redis/open-redis.ts',
+  '^\\./clients/adapters\\.js$': '<rootDir>/test/support/node-redis/adapters.ts',
+};
+
 /** The projects beside which nothing runs, as they measure real time. */
-export const TIMED = Object.keys(PROJECTS).filter((name) => PROJECTS[name].timed);
+export const TIMED = Object.entries({ ...PROJECTS, ...NODE_REDIS }).flatMap(([name, { timed }]) =>
+  timed ? [name] : [],
+);
 
 /** Has a configuration of its own: it needs a browser and the built application. */
 const BROWSER = 'test/browser';
@@ -187,6 +209,14 @@ export default {
   testTimeout: 30_000,
   projects: [
     { ...base, displayName: 'unit', testMatch: specsIn(UNIT) },
+    ...Object.entries(NODE_REDIS).map(([displayName, { folders, setup }]) => ({
+      ...base,
+      displayName,
+      moduleNameMapper: { ...AS_NODE_REDIS, ...base.moduleNameMapper },
+      testMatch: specsIn(folders),
+      testPathIgnorePatterns: LEFT_OUT.map((file) => `<rootDir>/${file}`),
+      globalSetup: `<rootDir>/test/support/setup/${setup}.js`,
+    })),
     ...Object.entries(PROJECTS).map(([displayName, { folders, setup }]) => ({
       ...base,
       displayName,

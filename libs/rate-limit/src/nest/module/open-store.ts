@@ -223,7 +223,7 @@ export function reservationLogOf(store: RateLimitStore, { keyPrefix }: CheckedOp
 async function clientFor(
   redis: NonNullable<CheckedOptions['redis']>,
 ): Promise<{ readonly client: OwnedClient | undefined; readonly ignored?: readonly string[] }> {
-  return isRedisClient(redis) ? { client: duplicateRedis(redis) } : openRedis(redis);
+  return isRedisClient(redis) ? { client: await duplicateRedis(redis) } : openRedis(redis);
 }
 
 function noEffect(option: string, where: string, advice: string): RateLimitConfigError {

@@ -7,7 +7,7 @@ import { STORE_FAILURES } from '../../policy/policy-options.js';
 import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
 import { shown } from '../../util/config-error.js';
 import { MAX_LINGER_MS } from '../../stores/redis/batch/linger.js';
-import { isRedisClient } from '../../stores/redis/clients/redis-client.js';
+import { gotRedis, isGivenRedis, WANTED_REDIS } from '../../stores/redis/clients/given-redis.js';
 import { duration, oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
@@ -38,9 +38,9 @@ const addressList = {
 export const MODULE_OPTIONS = {
   redis: {
     default: undefined,
-    valid: (value) => value === '' || isRedisUrl(value) || isRedisOptions(value),
-    wanted: 'a redis:// or rediss:// URL, ioredis options, or a client with evalsha, eval and del',
-    secret: true, // a URL can hold a password
+    valid: isGivenRedis,
+    wanted: WANTED_REDIS,
+    got: gotRedis, // never the value: a URL can hold a password
   },
   store: {
     default: undefined,
@@ -157,13 +157,4 @@ function isAdapter(value: unknown, i: number, all: readonly unknown[]): boolean 
   return (
     typeof type === 'string' && type !== '' && type !== 'http' && typeof handlers === 'string' && isPlace && isOnly
   );
-}
-
-function isRedisUrl(redis: unknown): boolean {
-  return typeof redis === 'string' && /^rediss?:\/\//.test(redis) && URL.canParse(redis);
-}
-
-function isRedisOptions(redis: unknown): boolean {
-  if (typeof redis !== 'object' || redis === null) return false;
-  return isRedisClient(redis) || [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
 }

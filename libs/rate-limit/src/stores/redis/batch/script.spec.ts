@@ -3,7 +3,7 @@ import { algorithmOf } from '../../../../../../test/support/algorithm-of.js';
 import { PROGRAMS } from '../../../../../../test/support/programs.js';
 import { Batch } from './batch.js';
 import { givenIoredis } from '../clients/ioredis-client.js';
-import type { RedisClient } from '../clients/redis-client.js';
+import type { RedisCommands } from '../clients/redis-client.js';
 import { PendingSettlement } from './pending-request.js';
 import { UnusableReplyError } from './reply.js';
 import { Script, type ScriptSettings } from './script.js';
@@ -12,7 +12,7 @@ const NOW = 1_700_000_000_000_000;
 const NOSCRIPT = new Error('NOSCRIPT No matching script. Please use EVAL.');
 
 /** Every call of a client, in order, with the arguments after the script; `answers` are its replies. */
-function client(...answers: readonly unknown[]): RedisClient & { readonly calls: [string, ...unknown[]][] } {
+function client(...answers: readonly unknown[]): RedisCommands & { readonly calls: [string, ...unknown[]][] } {
   const calls: [string, ...unknown[]][] = [];
   const call =
     (name: string) =>
@@ -25,7 +25,7 @@ function client(...answers: readonly unknown[]): RedisClient & { readonly calls:
   return { calls, evalsha: call('evalsha'), eval: call('eval'), del: async () => 0 };
 }
 
-function script(on: RedisClient, settings: Partial<ScriptSettings> = {}): Script {
+function script(on: RedisCommands, settings: Partial<ScriptSettings> = {}): Script {
   return new Script(givenIoredis(on), { clock: undefined, maxSkew: 0, ...settings });
 }
 

@@ -1,6 +1,8 @@
 import type { StoreClient } from './client.js';
+import { gotRedis } from './given-redis.js';
 import { givenIoredis } from './ioredis-client.js';
-import { isRedisClient, type RedisClient } from './redis-client.js';
+import { givenNodeRedis } from './node-redis-client.js';
+import { isNodeRedisClient, isRedisCommands, type RedisClient } from './redis-client.js';
 
 /**
  * The client that a store uses: the adapter of a client of the application, or what the module has opened, which is one already.
@@ -8,9 +10,12 @@ import { isRedisClient, type RedisClient } from './redis-client.js';
  * @throws {TypeError} when it is no client
  */
 export function storeClientOf(client: RedisClient | StoreClient): StoreClient {
-  if (isRedisClient(client)) return givenIoredis(client);
+  if (isRedisCommands(client)) return givenIoredis(client);
+  if (isNodeRedisClient(client)) return givenNodeRedis(client);
   if (isStoreClient(client)) return client;
-  throw new TypeError('RedisStore: takes a client with evalsha, eval and del');
+  throw new TypeError(
+    `RedisStore: takes a client of ioredis or node-redis, or one with evalsha, eval and del, got ${gotRedis(client)}`,
+  );
 }
 
 function isStoreClient(value: unknown): value is StoreClient {

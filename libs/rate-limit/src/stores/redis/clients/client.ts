@@ -21,6 +21,8 @@ export interface ConnectionSocket {
 export interface ProgramRunner {
   /** What it puts before each declared key; empty: nothing. */
   readonly keyPrefix: string;
+  /** Whether the client writes a call in the next check phase, before which the event loop may stall. Default: at once. */
+  readonly writesLater?: boolean | undefined;
   /**
    * Runs a program that Redis knows by its SHA-1. Rejects with NOSCRIPT, and has run nothing, where Redis does not.
    *

@@ -8,11 +8,11 @@ import type {
 } from './client.js';
 import { firstAnswerMs, PingingConnector } from './connector.js';
 import { inOurWords } from './ioredis-failure.js';
-import type { RedisClient } from './redis-client.js';
+import type { RedisCommands } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
 
 /** What is used of a `Redis` of ioredis that a `Cluster` has for each node. */
-interface Ioredis extends Pick<RedisClient, 'evalsha' | 'eval'> {
+interface Ioredis extends Pick<RedisCommands, 'evalsha' | 'eval'> {
   readonly status: string;
   readonly stream?: ConnectionSocket;
   readonly options?: RedisConnectionOptions;
@@ -20,7 +20,7 @@ interface Ioredis extends Pick<RedisClient, 'evalsha' | 'eval'> {
 }
 
 /** What is used of a `Redis` and a `Cluster` that the store opened. */
-export interface IoredisClient extends Ioredis, Pick<RedisClient, 'del' | 'isCluster'> {
+export interface IoredisClient extends Ioredis, Pick<RedisCommands, 'del' | 'isCluster'> {
   select?(database: number): Promise<unknown>;
   info(section: string): Promise<string>;
   time(): Promise<unknown>;
@@ -204,7 +204,7 @@ export function ownedIoredis(client: IoredisClient): OwnedClient {
   return new ClientOfIoredis(client);
 }
 
-/** Adapts a client of the application, of which the store uses nothing else but what `RedisClient` has. */
-export function givenIoredis(client: RedisClient): StoreClient {
+/** Adapts a client of the application, of which the store uses nothing else but what `RedisCommands` has. */
+export function givenIoredis(client: RedisCommands): StoreClient {
   return new ClientOfIoredis(client as IoredisClient);
 }

@@ -73,10 +73,11 @@ export const LATER_OPTIONS = {
 const ELSEWHERE: Readonly<Record<string, string>> = {
   url: "give the URL itself, redis: 'redis://host:6379'",
   uri: "give the URL itself, redis: 'redis://host:6379'",
-  socket: 'socket belongs to node-redis; give host and port, redis: { host, port }',
-  database: 'database belongs to node-redis; give db',
+  socket: 'socket belongs to node-redis; give host and port, or its client, redis: createClient({ socket })',
+  database: 'database belongs to node-redis; give db, or its client, redis: createClient({ database })',
   nodes: 'for a Cluster, give a client: redis: new Cluster(nodes)',
-  rootNodes: 'for a Cluster, give a client: redis: new Cluster(nodes)',
+  rootNodes: 'for a Cluster, give a client: redis: createCluster({ rootNodes })',
+  sentinelRootNodes: 'for Sentinels of node-redis, give a client: redis: createSentinel(options)',
   startupNodes: 'for a Cluster, give a client: redis: new Cluster(nodes)',
 };
 

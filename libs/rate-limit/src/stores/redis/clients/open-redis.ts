@@ -1,211 +1,55 @@
-import dns from 'node:dns';
-import type { Redis, RedisOptions } from 'ioredis';
-import { optionalPackageError } from '../../../util/optional-package.js';
-import { backoff } from './backoff.js';
-import { PingingConnector } from './connector.js';
-import { checkDatabase } from './database.js';
+import { RateLimitConfigError } from '../../../util/config-error.js';
+import { isPackageAbsent } from '../../../util/optional-package.js';
 import type { OwnedClient } from './client.js';
-import { type IoredisClient, opensItself, ownedIoredis } from './ioredis-client.js';
-import { checkIoredisOptions } from './ioredis-options.js';
-import { addressesOf, queuedLookup } from './lookup.js';
-import type { RedisClient } from './redis-client.js';
+import { changedIoredisOptions, duplicateIoredis, IOREDIS_VERSIONS, openIoredis } from './open-ioredis.js';
+import { changedNodeRedisOptions, duplicateNodeRedis, NODE_REDIS_VERSIONS, openNodeRedis } from './open-node-redis.js';
+import { isNodeRedisClient, isRedisCommands, type RedisClient } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
 
-const CONNECT_MS = 10_000;
-/** How long one Sentinel may take for its first answer before the next one is asked. The lookup of its name comes before. */
-const SENTINEL_MS = 1000;
-
-/**
- * Options that the application cannot change, because a promise of the library depends on each. The client queues nothing for
- * an unavailable server, and sends nothing twice, since the first may have been charged. No timer of ioredis decides: after a
- * stall of the event loop it fires before the answers that arrived meanwhile are read.
- */
-const PROMISED: RedisConnectionOptions = {
-  enableOfflineQueue: false,
-  maxRetriesPerRequest: 0,
-  autoResendUnfulfilledCommands: false,
-  enableAutoPipelining: false,
-  lazyConnect: true,
-  stringNumbers: false,
-  monitor: false,
-  readOnly: false,
-  // The master was demoted: behind its name another server may answer. (True reconnects, and resends nothing.)
-  reconnectOnError: (error) => error.message.startsWith('READONLY'),
-  socketTimeout: undefined,
-  commandTimeout: undefined,
-};
-
-/** Options that the application may change. */
-const DEFAULTS: RedisConnectionOptions = {
-  connectTimeout: CONNECT_MS,
-  disconnectTimeout: 200,
-  // ioredis would wait as long as a loading server estimates, up to 10 s.
-  maxLoadingRetryTime: 100,
-  // With Sentinel: leave a replaced master at once. Writes that it acknowledges later are lost.
-  failoverDetector: true,
-  // For a Sentinel that answers once and then hangs. It counts from before the lookup.
-  sentinelCommandTimeout: CONNECT_MS + 2 * SENTINEL_MS,
-  keepAlive: 10_000,
-  retryStrategy: backoff,
-};
-
-/** For a Cluster: a command that a lost node, or a Cluster that is down, did not answer is not sent again. */
-const CLUSTER_OPTIONS = {
-  lazyConnect: true,
-  // Without the queue, a redirection to a node that is not connected yet fails.
-  enableOfflineQueue: true,
-  enableAutoPipelining: false,
-  retryDelayOnFailover: 0,
-  retryDelayOnClusterDown: 0,
-  maxRedirections: 5,
-  slotsRefreshTimeout: 1000,
-  clusterRetryStrategy: backoff,
-};
-
-const CONNECTOR: RedisConnectionOptions = { Connector: PingingConnector };
-
-/** A client that the store opened, and the given options that it overrules. */
+/** A client that the store opened. */
 export interface OpenedRedis {
   readonly client: OwnedClient;
-  /** The overruled options, each with the value that holds instead. */
+  /** The package that connects. */
+  readonly library: 'ioredis' | 'redis';
+  /** The given options that are overruled, each with the value that holds instead. */
   readonly ignored: readonly string[];
 }
 
 /**
- * Makes a client for a URL or ioredis options, without connecting. Only this function loads ioredis: an application that gives
- * a client, or uses no Redis, need not install it.
+ * Makes a client for a URL or ioredis options, without connecting. A URL takes ioredis, and `redis` where ioredis is not installed. The
+ * package is loaded only here: an application that gives a client, or uses no Redis, need not install it.
  *
- * @throws {RateLimitConfigError} when ioredis is not installed or does not know an option, or for what is no database
+ * @throws {RateLimitConfigError} when neither package is installed, for an option that is not known, or for what is no database
  */
 export async function openRedis(redis: string | RedisConnectionOptions): Promise<OpenedRedis> {
-  const Client = await redisClass();
-  checkDatabase(redis);
-  if (typeof redis === 'string') {
-    const { url, ignored } = withoutPromised(redis);
-    return {
-      client: owned(new Client(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR } as RedisOptions)),
-      ignored,
-    };
-  }
-  checkIoredisOptions(redis, new Client({ lazyConnect: true }).options);
-  const options = { ...DEFAULTS, ...defined(redis), ...PROMISED, retryStrategy: endless(redis.retryStrategy) };
-  const client = new Client((opensItself(options) ? options : { ...options, ...CONNECTOR }) as RedisOptions);
-  return { client: owned(client), ignored: differences(PROMISED, redis) };
-}
-
-async function redisClass(): Promise<typeof Redis> {
   try {
-    return (await import('ioredis')).Redis;
+    return { ...(await openIoredis(redis)), library: 'ioredis' };
   } catch (error) {
-    throw optionalPackageError(error, {
-      name: 'ioredis',
-      where: 'RateLimitModule, redis',
-      versions: '^5.4.2 || ^6.0.0',
-    });
+    if (typeof redis !== 'string' || !wasAbsent(error, 'ioredis')) throw error;
+  }
+  try {
+    return { client: await openNodeRedis(redis), library: 'redis', ignored: [] };
+  } catch (error) {
+    if (!wasAbsent(error, 'redis')) throw error;
+    throw new RateLimitConfigError(
+      'RateLimitModule, redis',
+      `a URL needs the package ioredis or redis, and neither is installed: npm install "ioredis@${IOREDIS_VERSIONS}" or ` +
+        `npm install "redis@${NODE_REDIS_VERSIONS}"`,
+      'FG_MISSING_PACKAGE',
+    );
   }
 }
 
-/** Removes overruled options from a URL's query: ioredis prefers the query to the options beside the URL. */
-function withoutPromised(given: string): { readonly url: string; readonly ignored: readonly string[] } {
-  const url = new URL(given);
-  const names = Object.keys({ ...PROMISED, ...CONNECTOR, retryStrategy: backoff });
-  const found = names.filter((name) => url.searchParams.has(name));
-  if (found.length === 0) return { url: given, ignored: [] };
-  for (const name of found) url.searchParams.delete(name);
-  return { url: url.href, ignored: found.map((name) => inWords(name, PROMISED[name as keyof RedisConnectionOptions])) };
-}
-
-/**
- * Duplicates a client with the options above: ioredis's defaults queue without bound, and resend what may have been charged.
- * Returns undefined for a client without `duplicate`.
- */
-export function duplicateRedis(client: RedisClient): OwnedClient | undefined {
-  const { duplicate, options = {} } = client as {
-    duplicate?: (...args: unknown[]) => IoredisClient;
-    options?: RedisConnectionOptions & { redisOptions?: RedisConnectionOptions; dnsLookup?: unknown };
-  };
-  if (typeof duplicate !== 'function') return undefined;
-  const own = { ...DEFAULTS, ...PROMISED };
-  if (client.isCluster !== true) {
-    return owned(duplicate.call(client, opensItself(options) ? own : { ...own, ...CONNECTOR }));
-  }
-  const { lazyConnect: _, ...redisOptions } = { ...options.redisOptions, ...own };
-  const cluster = duplicate.call(client, [], {
-    ...CLUSTER_OPTIONS,
-    redisOptions: opensItself(redisOptions) ? redisOptions : { ...redisOptions, ...CONNECTOR },
-    ...(options.dnsLookup === dns.lookup && { dnsLookup: lookupFirst }),
-  });
-  return ownedIoredis(cluster);
+/** Duplicates a client of the application, which stays as it is. Returns undefined for a client without `duplicate`. */
+export async function duplicateRedis(client: RedisClient): Promise<OwnedClient | undefined> {
+  return isRedisCommands(client) ? duplicateIoredis(client) : duplicateNodeRedis(client);
 }
 
 /** The options in which the duplicate differs from the client, such as `maxRetriesPerRequest: 0`; functions by their names. */
 export function changedOptions(client: RedisClient): string[] {
-  const { options = {} } = client as { options?: RedisConnectionOptions & { redisOptions?: RedisConnectionOptions } };
-  const { lazyConnect: _, ...all } = { ...DEFAULTS, ...PROMISED };
-  // They have no effect on connections without Sentinel.
-  const { failoverDetector: _detector, sentinelCommandTimeout: _timeout, ...plain } = all;
-  const own = options.sentinels ? all : plain;
-  if (client.isCluster !== true) return differences(own, options, true);
-  const { lazyConnect: __, ...cluster } = CLUSTER_OPTIONS;
-  return [...differences(cluster, options, true), ...differences(own, options.redisOptions ?? {}, true)];
+  return isNodeRedisClient(client) ? changedNodeRedisOptions(client) : changedIoredisOptions(client);
 }
 
-/** @param missing whether an option that is not given counts as different */
-function differences(wanted: object, given: object, missing = false): string[] {
-  const values = given as Readonly<Record<string, unknown>>;
-  return Object.entries(wanted)
-    .filter(
-      ([name, value]) => values[name] !== value && (missing ? value !== undefined || values[name] : name in values),
-    )
-    .map(([name, value]) => inWords(name, value));
-}
-
-function inWords(name: string, value: unknown): string {
-  return typeof value === 'function' ? name : `${name}: ${String(value)}`;
-}
-
-function owned(client: IoredisClient): OwnedClient {
-  queueLookups(client);
-  return ownedIoredis(client);
-}
-
-/** Sends ioredis's own lookups of names through the queue of `addressesOf`, if Sentinels are used. */
-function queueLookups(client: IoredisClient): void {
-  const { connector } = client as {
-    connector?: {
-      connectToSentinel?: (endpoint: unknown, options?: object) => unknown;
-      resolve?: (endpoint: unknown) => Promise<object | null>;
-    };
-  };
-  if (typeof connector?.connectToSentinel !== 'function' || typeof connector.resolve !== 'function') return;
-  const { connectToSentinel, resolve } = connector;
-  connector.connectToSentinel = (endpoint, options) =>
-    connectToSentinel.call(connector, endpoint, {
-      connectTimeout: SENTINEL_MS,
-      lookupTimeout: CONNECT_MS,
-      ...options,
-      ...CONNECTOR,
-    });
-  connector.resolve = async (endpoint) => {
-    const master = await resolve.call(connector, endpoint);
-    return master && { ...master, lookup: queuedLookup };
-  };
-}
-
-function lookupFirst(hostname: string, callback: (error: Error | null, address?: string) => void): void {
-  addressesOf(hostname).then(([first]) => callback(null, first!.address), callback);
-}
-
-/** Replaces the end of a `retryStrategy` by a back-off: otherwise the process would not use Redis again until it restarts. */
-function endless(given: RedisConnectionOptions['retryStrategy']): (attempt: number) => number {
-  if (typeof given !== 'function') return backoff;
-  return (attempt) => {
-    const ms = given(attempt);
-    return typeof ms === 'number' ? ms : backoff(attempt);
-  };
-}
-
-/** Leaves out undefined options, which would replace a default. */
-function defined<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+function wasAbsent(error: unknown, name: string): boolean {
+  return error instanceof RateLimitConfigError && isPackageAbsent(error.cause, name);
 }

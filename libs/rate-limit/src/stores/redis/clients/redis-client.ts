@@ -1,5 +1,5 @@
 /** The part of a client of the application that the store uses. ioredis's `Redis` and `Cluster` have it. */
-export interface RedisClient {
+export interface RedisCommands {
   evalsha(sha1: string, keys: number, ...args: string[]): Promise<unknown>;
   eval(script: string, keys: number, ...args: string[]): Promise<unknown>;
   del(key: string): Promise<unknown>;
@@ -8,9 +8,41 @@ export interface RedisClient {
   readonly options?: { readonly keyPrefix?: string };
 }
 
-/** Whether `value` is a ready client, by its methods: two copies of ioredis in a dependency tree have two classes. */
+/** What `createClient`, `createCluster`, `createSentinel` and `createClientPool` of the package `redis` (node-redis, 5 and 6) return. */
+export interface NodeRedisClient {
+  readonly isOpen: boolean;
+  evalSha(...args: never[]): Promise<unknown>;
+  sendCommand(...args: never[]): Promise<unknown>;
+  close(): unknown;
+  destroy(): unknown;
+}
+
+/** A client of the application: of ioredis, of node-redis, or any other that has `evalsha`, `eval` and `del` as ioredis does. */
+export type RedisClient = RedisCommands | NodeRedisClient;
+
+/** Whether `value` is a ready client, by its methods: two copies of a package in a dependency tree have two classes. */
 export function isRedisClient(value: unknown): value is RedisClient {
+  return isRedisCommands(value) || isNodeRedisClient(value);
+}
+
+/** Whether `value` has the commands as ioredis names them. */
+export function isRedisCommands(value: unknown): value is RedisCommands {
+  return hasMethods(value, ['evalsha', 'eval', 'del']);
+}
+
+/** Whether `value` is a client of node-redis. Version 4 has no `destroy`, and other answers. */
+export function isNodeRedisClient(value: unknown): value is NodeRedisClient {
+  return hasMethods(value, ['evalSha', 'sendCommand', 'close', 'destroy']);
+}
+
+/** Whether `value` is a client of a node-redis that is too old. */
+export function isOldNodeRedisClient(value: unknown): boolean {
+  return (
+    !isNodeRedisClient(value) && hasMethods(value, ['sendCommand', 'disconnect']) && hasMethods(value, ['duplicate'])
+  );
+}
+
+export function hasMethods(value: unknown, names: readonly string[]): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const client = value as Record<string, unknown>;
-  return typeof client.evalsha === 'function' && typeof client.eval === 'function' && typeof client.del === 'function';
+  return names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
 }

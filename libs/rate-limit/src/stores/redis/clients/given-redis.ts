@@ -1,0 +1,46 @@
+import { hasMethods, isOldNodeRedisClient, isRedisClient } from './redis-client.js';
+
+/** What would be right as `redis`. */
+export const WANTED_REDIS =
+  'a redis:// or rediss:// URL, ioredis options, or a client of ioredis or node-redis (the package redis)';
+
+/** Whether `redis` is a URL, options or a client, as far as can be told without loading a client's package. */
+export function isGivenRedis(redis: unknown): boolean {
+  if (typeof redis === 'string') return redis === '' || isRedisUrl(redis);
+  if (typeof redis !== 'object' || redis === null) return false;
+  return isRedisClient(redis) || [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
+}
+
+/** Names what was given instead, and never shows it: a URL or options may hold a password. */
+export function gotRedis(redis: unknown): string {
+  if (typeof redis === 'string') return gotText(redis);
+  if (typeof redis === 'function') return 'a function: give what it returns';
+  if (Array.isArray(redis)) return 'an array: for a Cluster, give a client, as in redis: new Cluster(nodes)';
+  if (typeof redis !== 'object' || redis === null) return redis === null ? 'null' : `a ${typeof redis}`;
+  if (isOldNodeRedisClient(redis)) return 'a client of node-redis before version 5: npm install redis@latest';
+  if (hasMethods(redis, ['then'])) return 'a promise: await it before, or use forRootAsync';
+  if (hasMethods(redis, ['customCommand'])) return 'a client of Valkey GLIDE: give a URL, and install ioredis or redis';
+  const name = className(redis);
+  return name === '' ? 'an object of a class without a name' : `an object of the class ${name}`;
+}
+
+function isRedisUrl(text: string): boolean {
+  return /^rediss?:\/\//.test(text) && URL.canParse(text);
+}
+
+function gotText(text: string): string {
+  const [, scheme] = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(text) ?? [];
+  if (scheme === undefined) return 'a text without redis://';
+  if (/^rediss?$/i.test(scheme)) {
+    return URL.canParse(text)
+      ? `a URL that begins with ${scheme}://, in capitals`
+      : 'a URL that cannot be parsed: in a password, / is written %2F';
+  }
+  return `a URL that begins with ${scheme}://`;
+}
+
+function className(value: object): string {
+  const { constructor } = value as { constructor?: { name?: string } };
+  const name = typeof constructor === 'function' ? (constructor.name ?? '') : '';
+  return /^\w{1,40}$/.test(name) ? name : '';
+}

@@ -1,0 +1,16 @@
+// Takes the place of the library's own file in the projects of Jest that run specs with node-redis.
+import { Cluster, Redis } from 'ioredis';
+import * as real from '../../../libs/rate-limit/src/stores/redis/clients/adapters.js';
+import type { StoreClient } from '../../../libs/rate-limit/src/stores/redis/clients/client.js';
+import type { RedisClient } from '../../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
+import { connectedTwin } from './twin.js';
+
+/** The twin of each client: stores of one test share it. */
+const twins = new WeakMap<object, RedisClient>();
+
+export function storeClientOf(client: RedisClient | StoreClient): StoreClient {
+  if (!(client instanceof Redis) && !(client instanceof Cluster)) return real.storeClientOf(client);
+  let twin = twins.get(client);
+  if (twin === undefined) twins.set(client, (twin = connectedTwin(client)));
+  return real.storeClientOf(twin);
+}

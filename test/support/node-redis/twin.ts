@@ -1,0 +1,89 @@
+import { Cluster, type ClusterNode, Redis, type RedisOptions } from 'ioredis';
+import { createClient, createCluster, createSentinel } from 'redis';
+import type { RedisClient } from 'nestjs-floodgate';
+
+type Options = NonNullable<Parameters<typeof createClient>[0]>;
+type Socket = NonNullable<Options['socket']>;
+
+/** The options of node-redis that say what these options of ioredis say. */
+export function optionsAsNodeRedis(options: RedisOptions): Options {
+  const { host, port, path, family, tls, username, password, db, keyPrefix, connectionName } = options;
+  const { connectTimeout, retryStrategy, protocol, lazyConnect: _ } = options;
+  const given = {
+    username,
+    password,
+    database: db,
+    keyPrefix: keyPrefix ?? undefined,
+    name: connectionName,
+    ...(protocol !== undefined && { RESP: protocol }),
+  };
+  const socket = {
+    ...(path ? { path } : { host: host || undefined, port, family }),
+    ...(tls && { tls: true, ...tls }),
+    connectTimeout,
+    ...(retryStrategy && { reconnectStrategy: (retries: number) => retryStrategy(retries + 1) ?? false }),
+  };
+  return { ...defined(given), socket: defined(socket) as Socket };
+}
+
+/** A client of node-redis for what ioredis is given: not connected, except by the store. */
+export function asNodeRedis(redis: Redis | Cluster | RedisOptions): RedisClient {
+  if (redis instanceof Cluster) return quiet(clusterTwin(redis));
+  const options = redis instanceof Redis ? redis.options : redis;
+  if (!options.sentinels) return quiet(createClient(optionsAsNodeRedis(options)));
+  const natMap = options.natMap as Record<string, { host: string; port: number }> | undefined;
+  return quiet(
+    createSentinel({
+      name: options.name!,
+      sentinelRootNodes: options.sentinels.map(({ host, port }) => ({ host: host!, port: port! })),
+      nodeClientOptions: optionsAsNodeRedis({ ...options, host: undefined, port: undefined }),
+      ...(natMap && { nodeAddressMap: natMap }),
+    }),
+  );
+}
+
+/** A client of node-redis that connects, and ends when the client of ioredis does. */
+export function connectedTwin(client: Redis | Cluster): RedisClient {
+  const twin = asNodeRedis(client) as unknown as Twin;
+  const connected = twin.connect().catch(() => undefined);
+  client.once('end', () => void connected.then(() => twin.destroy()));
+  // A Cluster queues nothing while it reads the slots.
+  const send = twin.sendCommand.bind(twin);
+  twin.sendCommand = async (...args) => {
+    await connected;
+    return send(...args);
+  };
+  return twin as unknown as RedisClient;
+}
+
+interface Twin {
+  connect(): Promise<unknown>;
+  destroy(): void;
+  sendCommand(...args: unknown[]): Promise<unknown>;
+}
+
+function clusterTwin(cluster: Cluster): ReturnType<typeof createCluster> {
+  const { options, startupNodes } = cluster as unknown as {
+    readonly options: { readonly redisOptions?: RedisOptions; readonly natMap?: unknown; readonly keyPrefix?: string };
+    readonly startupNodes: readonly ClusterNode[];
+  };
+  const rootNodes = startupNodes.map((node) =>
+    typeof node === 'object' ? { socket: { host: node.host, port: node.port } } : { url: `redis://${node}` },
+  );
+  const natMap = options.natMap as Record<string, { host: string; port: number }> | undefined;
+  return createCluster({
+    rootNodes: rootNodes,
+    defaults: optionsAsNodeRedis(options.redisOptions ?? {}),
+    ...(natMap && { nodeAddressMap: natMap }),
+    ...(options.keyPrefix && { keyPrefix: options.keyPrefix }),
+  });
+}
+
+function quiet<T extends { on(event: 'error', listener: () => void): unknown }>(client: T): T & RedisClient {
+  client.on('error', () => undefined); // Tests kill servers.
+  return client as T & RedisClient;
+}
+
+function defined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+}
