@@ -9,7 +9,11 @@ import type {
 import { AS_SENT, type NodeRedis, programCommand, prefixOf } from './node-redis.js';
 import { NodeRedisConnection, type NodeRedisConnectionSettings } from './node-redis-connection.js';
 import { failureOfCall } from './node-redis-failure.js';
+import { setTimeout as delay } from 'node:timers/promises';
 import { hasMethods, type NodeRedisClient } from './redis-client.js';
+
+const TRY_AGAIN_MS = 100;
+const MAX_TRIES_AGAIN = 16;
 
 /** One server, or what looks like one, by connections that the store opens. */
 export class OwnedNodeRedis extends NodeRedisConnection implements OwnedClient {
@@ -56,11 +60,11 @@ class GivenNodeRedis implements StoreClient {
   ) {}
 
   runByHash(sha1: string, keys: number, args: readonly string[]): Promise<unknown> {
-    return this.run('EVALSHA', sha1, keys, args);
+    return this.run('evalsha', sha1, keys, args);
   }
 
   runByText(text: string, keys: number, args: readonly string[]): Promise<unknown> {
-    return this.run('EVAL', text, keys, args);
+    return this.run('eval', text, keys, args);
   }
 
   del(key: string): Promise<unknown> {
@@ -72,7 +76,7 @@ class GivenNodeRedis implements StoreClient {
     return failureOfCall(thrown);
   }
 
-  private run(command: 'EVAL' | 'EVALSHA', program: string, keys: number, args: readonly string[]): Promise<unknown> {
+  private run(command: 'eval' | 'evalsha', program: string, keys: number, args: readonly string[]): Promise<unknown> {
     const call = programCommand(command, program, keys, args, this.keyPrefix);
     return this.send(call[3]!, call);
   }
@@ -155,12 +159,24 @@ export function givenNodeRedis(client: NodeRedisClient): StoreClient {
   const keyPrefix = prefixOf(_keyPrefix ?? options?.keyPrefix);
   if (isNodeRedisCluster(client)) {
     const cluster = client as unknown as GivenCluster;
-    const send: Send = (key, args) => cluster.sendCommand(key, false, args, AS_SENT);
+    const send: Send = (key, args) => sendToSlot(cluster, key, args);
     return new GivenNodeRedis(send, keyPrefix, new GivenNodes(cluster));
   }
   if (isNodeRedisSentinel(client))
     return new GivenNodeRedis(sendOnce(client as unknown as GivenSentinel), keyPrefix, undefined);
   return new GivenNodeRedis((_, args) => (client as NodeRedis).sendCommand(args, AS_SENT), keyPrefix, undefined);
+}
+
+/** While a slot moves, a call may find its keys on two nodes, which run nothing then: `createCluster` does not send it again. */
+async function sendToSlot(cluster: GivenCluster, key: string, args: readonly string[]): Promise<unknown> {
+  for (let again = 0; ; again++) {
+    try {
+      return await cluster.sendCommand(key, false, args, AS_SENT);
+    } catch (error) {
+      if (again === MAX_TRIES_AGAIN || !String((error as Partial<Error>).message).startsWith('TRYAGAIN')) throw error;
+    }
+    await delay(TRY_AGAIN_MS);
+  }
 }
 
 export function isNodeRedisCluster(client: NodeRedisClient): boolean {

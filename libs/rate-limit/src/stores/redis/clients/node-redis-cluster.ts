@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { slotOf } from '../../slots.js';
 import { withinLoopTime } from '../../loop-timer.js';
 import type { ConnectionSocket, ConnectionState, OwnedClient } from './client.js';
@@ -8,6 +9,8 @@ import { failureOfCall } from './node-redis-failure.js';
 import { NodeRedisNodes } from './node-redis-nodes.js';
 
 const MAX_REDIRECTIONS = 5;
+/** Milliseconds until a call is sent again whose keys are on their way to another node: nothing was run. As long as ioredis takes. */
+export const TRY_AGAIN_MS = 100;
 /** Milliseconds that a redirection waits for a node that is not connected yet. */
 const REDIRECTION_MS = 1000;
 /** Milliseconds that the first connection waits for all nodes: one of them may be silent. */
@@ -118,6 +121,10 @@ export class NodeRedisCluster implements OwnedClient {
         return await call(connection);
       } catch (error) {
         const failure = connection.failureOf(error);
+        if (failure.message.startsWith('TRYAGAIN') && redirections < MAX_REDIRECTIONS) {
+          await delay(TRY_AGAIN_MS);
+          continue;
+        }
         const [, kind, address] = /^(MOVED|ASK) \d+ (\S+)/.exec(failure.message) ?? [];
         if (address === undefined) throw failure;
         if (redirections === MAX_REDIRECTIONS) {

@@ -4,7 +4,8 @@ import type { ConnectionSocket, ConnectionState, RedisConnection } from './clien
 import { ConnectionError } from './client-failure.js';
 import { programCommand, type NodeRedis, type NodeRedisSocket } from './node-redis.js';
 import { failureOfCall, inOurWords } from './node-redis-failure.js';
-import { type LinkOwner, NodeRedisLink } from './node-redis-link.js';
+import { type DialOwner, NodeRedisDial } from './node-redis-dial.js';
+import type { NodeRedisLink } from './node-redis-link.js';
 
 /** Milliseconds until a server that still reads its data is asked again. */
 const LOADING_MS = 100;
@@ -20,12 +21,15 @@ export interface NodeRedisConnectionSettings {
 }
 
 /** A connection of node-redis that the store opened, and opens again whenever it is lost. */
-export class NodeRedisConnection implements RedisConnection, LinkOwner {
+export class NodeRedisConnection implements RedisConnection, DialOwner {
   state: ConnectionState = 'closed';
-  readonly isProbed = false;
-  readonly firstAnswerMs = 0;
+  readonly isProbed = true;
+  firstAnswerMs = 0;
   readonly keyPrefix: string;
   readonly writesLater = true;
+  /** The attempt that is under way. */
+  private dial: NodeRedisDial | undefined;
+  /** The connection on which Redis has answered. */
   private link: NodeRedisLink | undefined;
   private readonly stateListeners: ((state: ConnectionState) => void)[] = [];
   private readonly errorListeners: ((error: Error) => void)[] = [];
@@ -39,8 +43,7 @@ export class NodeRedisConnection implements RedisConnection, LinkOwner {
   }
 
   get socket(): ConnectionSocket | undefined {
-    const { link } = this;
-    return link?.client === undefined || link.isLookingUp ? undefined : link;
+    return this.link;
   }
 
   onState(listener: (state: ConnectionState) => void): void {
@@ -54,7 +57,7 @@ export class NodeRedisConnection implements RedisConnection, LinkOwner {
   /** Connects, and again whenever the connection is lost. Rejects when the first attempt fails. */
   connect(): Promise<void> {
     const connected = this.ready();
-    if (this.link === undefined) this.open();
+    this.open();
     return connected;
   }
 
@@ -71,11 +74,11 @@ export class NodeRedisConnection implements RedisConnection, LinkOwner {
   }
 
   runByHash(sha1: string, keys: number, args: readonly string[]): Promise<unknown> {
-    return this.send(programCommand('EVALSHA', sha1, keys, args, this.keyPrefix));
+    return this.send(programCommand('evalsha', sha1, keys, args, this.keyPrefix));
   }
 
   runByText(text: string, keys: number, args: readonly string[]): Promise<unknown> {
-    return this.send(programCommand('EVAL', text, keys, args, this.keyPrefix));
+    return this.send(programCommand('eval', text, keys, args, this.keyPrefix));
   }
 
   failureOf(thrown: unknown): Error {
@@ -97,10 +100,11 @@ export class NodeRedisConnection implements RedisConnection, LinkOwner {
   destroy(): void {
     clearTimeout(this.timer);
     if (this.state === 'ended') return;
-    const { link } = this;
-    this.link = undefined;
+    const { dial, link } = this;
+    this.dial = this.link = undefined;
     this.become('ended');
     const error = new ConnectionError('the connection to Redis is closed', undefined, true);
+    dial?.destroy(error);
     link?.destroy(error);
     this.settle((one) => one.reject(error));
   }
@@ -109,45 +113,67 @@ export class NodeRedisConnection implements RedisConnection, LinkOwner {
     return this.settings.make(link);
   }
 
-  connected(link: NodeRedisLink): void {
-    if (link === this.link) this.become('connected');
+  answered(link: NodeRedisLink, ms: number): void {
+    if (this.dial === undefined) return;
+    this.dial = undefined;
+    this.link = link;
+    this.firstAnswerMs = ms;
+    this.become('connected');
+    this.prepare(link).then(
+      () => this.prepared(link),
+      (error: Error) => link.destroy(error),
+    );
   }
 
-  /** Chooses the database, and waits until the server has read its data. */
-  async prepare(link: NodeRedisLink): Promise<void> {
-    const { database } = this.settings;
-    const answers: Promise<unknown>[] = [ping(link)];
-    // A refusal is reported by those who ask whether the database is the right one: see `expectDatabase`.
-    if (database !== 0) answers.push(link.send(['SELECT', String(database)]).catch(() => undefined));
-    await Promise.all(answers);
-    await this.settings.check?.(link);
+  failed(error: Error): void {
+    if (this.dial === undefined) return;
+    this.dial = undefined;
+    this.lost(error);
   }
 
   ended(link: NodeRedisLink, error: Error): void {
     if (link !== this.link) return;
     this.link = undefined;
+    this.lost(error);
+  }
+
+  private open(): void {
+    if (this.state === 'ended' || this.dial !== undefined || this.link !== undefined) return;
+    clearTimeout(this.timer);
+    this.dial = new NodeRedisDial(this);
+    this.become('connecting');
+    this.dial.start();
+  }
+
+  /** Waits until the server has read its data, and chooses the database. */
+  private async prepare(link: NodeRedisLink): Promise<void> {
+    const { database } = this.settings;
+    for (let told = link.persistence; told.includes('loading:1') && !link.destroyed;) {
+      await delay(LOADING_MS, undefined, { ref: false });
+      told = String(await link.send(['INFO', 'persistence']).catch(() => ''));
+    }
+    // A refusal is reported by those who ask whether the database is the right one: see `expectDatabase`.
+    if (database !== 0) await link.send(['SELECT', String(database)]).catch(() => undefined);
+    await this.settings.check?.(link);
+  }
+
+  private prepared(link: NodeRedisLink): void {
+    if (link !== this.link) return;
+    this.attempts = 0;
+    this.become('ready');
+    this.settle((one) => one.resolve());
+  }
+
+  private lost(error: Error): void {
     const words = inOurWords(error);
     // A server that closes a connection says nothing else by it than the state `closed` does.
-    if (!error.message.startsWith('Socket closed unexpectedly')) for (const listener of this.errorListeners) listener(words);
+    if (!error.message.startsWith('Socket closed unexpectedly')) {
+      for (const listener of this.errorListeners) listener(words);
+    }
     this.become('closed');
     this.settle((one) => one.reject(words));
     if (this.state !== 'closed') return;
     this.timer = setTimeout(() => this.open(), this.retryMs(++this.attempts, error));
-  }
-
-  private open(): void {
-    if (this.state === 'ended' || this.link !== undefined) return;
-    const link = (this.link = new NodeRedisLink(this));
-    this.become('connecting');
-    link.open().then(
-      () => {
-        if (link !== this.link) return;
-        this.attempts = 0;
-        this.become('ready');
-        this.settle((one) => one.resolve());
-      },
-      () => undefined, // `ended` was called
-    );
   }
 
   private become(state: ConnectionState): void {
@@ -172,17 +198,5 @@ export class NodeRedisConnection implements RedisConnection, LinkOwner {
     } catch {
       return backoff(attempt);
     }
-  }
-}
-
-/** Any other reply than that of a server which reads its data will do: a user may lack the right to PING. */
-async function ping(link: NodeRedisLink): Promise<void> {
-  for (;;) {
-    try {
-      return void (await link.send(['PING']));
-    } catch (error) {
-      if (!(error as Error).message.startsWith('LOADING') || link.destroyed) return;
-    }
-    await delay(LOADING_MS, undefined, { ref: false });
   }
 }

@@ -17,6 +17,7 @@ const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean]
     false,
   ],
   [/^All the root nodes are unavailable/, 'no node of the Redis Cluster is connected', false],
+  [/^Unknown RESP type/, 'the server is no Redis: it answers in another protocol', false],
   [/reading 'master'/, 'no node of the Redis Cluster has the slot of the key', true],
   [
     /^(Too many Cluster redirections|Cannot find node)/,

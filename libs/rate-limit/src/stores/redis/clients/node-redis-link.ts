@@ -29,6 +29,8 @@ export class NodeRedisLink implements ConnectionSocket {
   bytesRead = 0;
   connecting = true;
   destroyed = false;
+  /** What INFO told first of a server's data; empty: it may not be asked. */
+  persistence = '';
   /** The client, once it was made. */
   client: NodeRedis | undefined;
   /** Whether the name of the server is being looked up: there is no socket yet. */

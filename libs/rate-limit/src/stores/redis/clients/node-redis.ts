@@ -93,9 +93,9 @@ export const PROMISED = {
 /** Of `socket`, beside those of a single connection. `connectTimeout` is kept, by a clock that stops while the event loop stalls. */
 export const PROMISED_SOCKET = { reconnectStrategy: false, socketTimeout: undefined, connectTimeout: 0 } as const;
 
-/** The command of a program. */
+/** The command of a program, in small letters as ioredis writes it. */
 export function programCommand(
-  command: 'EVALSHA' | 'EVAL',
+  command: 'evalsha' | 'eval',
   program: string,
   keys: number,
   args: readonly string[],
