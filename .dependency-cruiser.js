@@ -107,14 +107,17 @@ export default {
       comment: 'The store on Redis knows its clients by the port alone: stores/redis/clients/client.ts',
       severity: 'error',
       from: { path: REDIS, pathNot: [`${REDIS}clients/`, SPEC] },
-      to: { path: `${REDIS}clients/(?:ioredis-|open-redis|connector|lookup|redis-options)` },
+      to: { path: `${REDIS}clients/(?:ioredis-|node-redis|open-|connector|lookup|redis-options)` },
     },
     {
       name: 'redis-clients-only',
       comment: 'Only stores/redis/clients/ imports a client library',
       severity: 'error',
       from: { path: LIBRARY, pathNot: [`${REDIS}clients/`, SPEC] },
-      to: { path: '(?:^|/)ioredis(?:/|$)' },
+      to: {
+        path: '(?:^|/)(?:ioredis|redis|@redis/[^/]+)(?:/|$)',
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg'],
+      },
     },
     {
       name: 'library-alone',

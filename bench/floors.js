@@ -29,6 +29,11 @@ export const FLOORS = {
   'single.redisCpu': { what: `each request in its own call: Redis CPU per decision, ${PEER}`, atMost: 1.25 },
   'single.nodeCpu': { what: `each request in its own call: Node CPU per decision, ${PEER}` },
   'hot512.throughput': { what: `one key, 512 in flight: decisions/s, ${PEER}`, atLeast: 12 },
+  'clients.nodeCpu512': {
+    what: '10,000 keys, 512 in flight: Node CPU per decision, on node-redis / on ioredis',
+    atMost: 1.1,
+  },
+  'clients.nodeCpu1': { what: '1 in flight: Node CPU per decision, on node-redis / on ioredis' },
   'sizing.rows1': { what: `8 pods, one request a call: Redis CPU per decision, ${PEER}` },
   'sizing.rows32': { what: `8 pods, 32 requests a call: Redis CPU per decision, ${PEER}` },
   'sizing.quiet': { what: `one pod, one request at a time: Redis CPU per decision, ${PEER}` },

@@ -33,6 +33,7 @@ const OLDEST: Versions = {
   '@opentelemetry/api': '1.9.0',
   ioredis: '5.4.2',
   'prom-client': '15.0.0',
+  redis: '5.0.0',
 };
 
 /** What Nest 11 loads where Nest 12 loads another package. */
@@ -68,7 +69,9 @@ copySources();
 writeFileSync(join(COPY, 'package.json'), JSON.stringify(manifest(), undefined, 2));
 writeFileSync(join(COPY, 'package-lock.json'), JSON.stringify(lock(), undefined, 2));
 run('npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts');
-const installed = ['@nestjs/core', 'ioredis', 'prom-client'].map((name) => `${name} ${installedVersion(name)}`);
+const installed = ['@nestjs/core', 'ioredis', 'redis', 'prom-client'].map(
+  (name) => `${name} ${installedVersion(name)}`,
+);
 console.log(`With ${installed.join(', ')} on Node ${process.version}:`);
 const given = process.argv.slice(2);
 const folders = given.some((argument) => argument.includes('/')) ? [] : FOLDERS;

@@ -35,6 +35,7 @@ function runsOf(timed: readonly string[]): Readonly<Record<string, Run>> {
 const MORE: Readonly<Record<string, Run>> = {
   browser: { command: ['test:browser'] },
   chaos: { command: ['test:chaos', '--minutes', '1', '--seed', '1'], option: '--json' },
+  'chaos-redis': { command: ['test:chaos', '--minutes', '1', '--seed', '1', '--client', 'redis'], option: '--json' },
   consumers: { command: ['test:consumers', '--ci'], option: '--json' },
   bench: { command: ['bench', '--smoke'], option: '--results' },
   'bench-cluster': { command: ['bench:cluster', '--smoke'], option: '--results' },

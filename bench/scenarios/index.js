@@ -1,5 +1,6 @@
 import { algorithms } from './algorithms.js';
 import { distinct512, distinct64, hot512, single, singlePipelined } from './decisions.js';
+import { clients1, clients512 } from './clients.js';
 import { blockFor } from './features/block-for.js';
 import { blockForRefused } from './features/block-for-refused.js';
 import { concurrency } from './features/concurrency.js';
@@ -36,6 +37,8 @@ export const SCENARIOS = [
   single,
   singlePipelined,
   hot512,
+  clients512,
+  clients1,
   sizing,
   openLoop,
   prefetch,

@@ -36,7 +36,7 @@ function prepare(): void {
 
 /** @returns the evidence of the run */
 async function injure(options: ChaosOptions, storms: readonly Storm[], folder: string): Promise<Run> {
-  await using scene = await Scene.start(folder, options.seed);
+  await using scene = await Scene.start(folder, options);
   const began = now();
   let last = 'nothing yet';
   const progress = (): void => {

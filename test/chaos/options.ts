@@ -1,5 +1,9 @@
 import { parseArgs } from 'node:util';
 
+/** The packages through which pods can use Redis. */
+export const CLIENTS = ['ioredis', 'redis'] as const;
+export type ChaosClient = (typeof CLIENTS)[number];
+
 export interface ChaosOptions {
   /** How many minutes of faults the run has. */
   readonly minutes: number;
@@ -7,6 +11,8 @@ export interface ChaosOptions {
   readonly seed: number;
   /** The file for the result, which has the field names of Jest's results. */
   readonly json: string | undefined;
+  /** The package through which the pods use Redis. */
+  readonly client: ChaosClient;
   /** Whether the run only prints its plan. */
   readonly plan: boolean;
   /** Whether a run without failures keeps its histories. */
@@ -17,6 +23,7 @@ export const USAGE = `npm run test:chaos -- [options]
 
   --minutes N   how long faults are injected, 0.7 to 120 (1); the start and the replay take some 15 seconds more
   --seed N      a whole number; the same seed plans the same faults (drawn and printed when it is not given)
+  --client C    ioredis (default) or redis: the package through which the pods use Redis
   --plan        print the plan of the faults, and do nothing
   --json FILE   write the result, as numPassedTests and numFailedTests
   --keep        keep the histories even when nothing failed
@@ -33,6 +40,7 @@ export class UsageError extends Error {
 const OPTIONS = {
   minutes: { type: 'string' },
   seed: { type: 'string' },
+  client: { type: 'string' },
   json: { type: 'string' },
   plan: { type: 'boolean' },
   keep: { type: 'boolean' },
@@ -50,15 +58,20 @@ const MAX_SEED = 2 ** 31 - 1;
 export function readOptions(args: readonly string[]): ChaosOptions | undefined {
   const given = parse(args);
   if (given.help === true) return undefined;
-  const { minutes = '1', seed, json, plan = false, keep = false } = given;
+  const { minutes = '1', seed, client = 'ioredis', json, plan = false, keep = false } = given;
   if (!(/^\d+(\.\d+)?$/.test(minutes) && Number(minutes) >= MIN_MINUTES && Number(minutes) <= MAX_MINUTES)) {
     throw new UsageError(`--minutes must be a number from ${MIN_MINUTES} to ${MAX_MINUTES}, got '${minutes}'`);
   }
   if (seed !== undefined && !(/^\d+$/.test(seed) && Number(seed) <= MAX_SEED)) {
     throw new UsageError(`--seed must be a whole number from 0 to ${MAX_SEED}, got '${seed}'`);
   }
+  if (!isClient(client)) throw new UsageError(`--client must be one of ${CLIENTS.join(', ')}, got '${client}'`);
   const drawn = Math.floor(Math.random() * MAX_SEED);
-  return { minutes: Number(minutes), seed: seed === undefined ? drawn : Number(seed), json, plan, keep };
+  return { minutes: Number(minutes), seed: seed === undefined ? drawn : Number(seed), client, json, plan, keep };
+}
+
+function isClient(name: string): name is ChaosClient {
+  return (CLIENTS as readonly string[]).includes(name);
 }
 
 function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {

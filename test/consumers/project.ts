@@ -86,7 +86,7 @@ function edit(folder: string, name: string, change: (content: Generated) => void
 }
 
 function editManifest(manifest: Generated, row: Choices, { library }: Workshop): void {
-  const { nest, platform, build, redis, ioredis, metrics, tests } = row;
+  const { nest, platform, build, redis, ioredis, nodeRedis, metrics, tests } = row;
   const version = nest.includes('.') ? nest : `^${nest}`;
   manifest.dependencies = {
     'reflect-metadata': manifest.dependencies['reflect-metadata']!,
@@ -96,6 +96,7 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     [`@nestjs/platform-${platform}`]: version,
     'nestjs-floodgate': `file:${library.tarball}`,
     ...(ioredis && { ioredis: pinned(ioredis) }),
+    ...(nodeRedis && { redis: pinned(nodeRedis) }),
     ...(redis === 'second-copy' && { 'another-ioredis': 'npm:ioredis@^5' }),
     ...(redis === 'iovalkey' && { iovalkey: '*' }),
     ...METRICS_PACKAGES[metrics],

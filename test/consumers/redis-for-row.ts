@@ -13,7 +13,7 @@ export interface RedisForRow extends AsyncDisposable {
 /** Starts what a row's application connects to: nothing, a server, or a Cluster of three masters. */
 export async function redisFor(use: RedisUse): Promise<RedisForRow | undefined> {
   if (use === 'none') return undefined;
-  if (use !== 'cluster') {
+  if (use !== 'cluster' && use !== 'node-redis-cluster') {
     const server = await RedisServer.start();
     return { url: server.url, empty: () => empty(server.url), [Symbol.asyncDispose]: () => server.stop() };
   }

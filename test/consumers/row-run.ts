@@ -17,6 +17,7 @@ const NAMED = [
   'ioredis',
   'another-ioredis',
   'iovalkey',
+  'redis',
   'prom-client',
   '@opentelemetry/sdk-metrics',
   'jest',

@@ -14,7 +14,8 @@ export type Build = 'tsc' | 'swc' | 'webpack' | 'rspack' | 'esbuild';
 export type Manager = 'npm' | 'pnpm' | 'yarn1' | 'yarn' | 'yarn-pnp';
 
 /** How the application names its Redis. Each value is a file in templates/redis. */
-export type RedisUse = 'none' | 'url' | 'options' | 'client' | 'second-copy' | 'cluster' | 'iovalkey';
+export type RedisUse =
+  'none' | 'url' | 'options' | 'client' | 'second-copy' | 'cluster' | 'iovalkey' | 'node-redis' | 'node-redis-cluster';
 
 /** What publishes the metrics. */
 export type MetricsUse = 'none' | 'prom-client' | 'opentelemetry';
@@ -44,6 +45,8 @@ export interface Row {
   readonly redis?: RedisUse;
   /** The version of ioredis, if it is installed. */
   readonly ioredis?: '5' | '5.4.2' | '6';
+  /** The version of node-redis, if it is installed. */
+  readonly nodeRedis?: '5' | '5.0.0' | '6';
   /** What serves the metrics. Each value is a file in templates/metrics. Default: `none`. */
   readonly metrics?: MetricsUse;
   /** Default: `npm`. */
@@ -55,7 +58,8 @@ export interface Row {
 }
 
 /** A row with all choices made. */
-export interface Choices extends Required<Omit<Row, 'node' | 'ioredis'>>, Pick<Row, 'node' | 'ioredis'> {
+export interface Choices
+  extends Required<Omit<Row, 'node' | 'ioredis' | 'nodeRedis'>>, Pick<Row, 'node' | 'ioredis' | 'nodeRedis'> {
   readonly major: (typeof NESTS)[number];
 }
 

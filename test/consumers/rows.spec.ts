@@ -27,6 +27,7 @@ describe('the rows', () => {
     ['build', ['tsc', 'swc', 'webpack', 'rspack', 'esbuild']],
     ['redis', templatesIn('redis')],
     ['ioredis', [undefined, '5', '5.4.2', '6']],
+    ['nodeRedis', [undefined, '5', '5.0.0', '6']],
     ['metrics', templatesIn('metrics')],
     ['libCheck', [true, false]],
     ['added', [true, false]],
@@ -46,9 +47,12 @@ describe('the rows', () => {
     expect(new Set(tested)).toEqual(new Set(['11 commonjs', '12 commonjs', '12 esm']));
   });
 
-  it('install ioredis where an application imports it, and not beside iovalkey', () => {
-    for (const { redis, ioredis } of chosen) {
-      expect(ioredis === undefined).toBe(redis === 'none' || redis === 'iovalkey');
+  it('install ioredis where an application imports it, and not beside iovalkey and node-redis', () => {
+    for (const { redis, ioredis, nodeRedis } of chosen) {
+      expect(ioredis === undefined).toBe(redis === 'none' || redis === 'iovalkey' || nodeRedis !== undefined);
+      expect(nodeRedis !== undefined).toBe(
+        redis.startsWith('node-redis') || (redis === 'url' && ioredis === undefined),
+      );
     }
   });
 });

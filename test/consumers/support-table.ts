@@ -75,6 +75,13 @@ const LINES: readonly Line[] = [
         rows.some(({ ioredis, redis }) => ioredis === version && redis !== 'none'),
       ),
   },
+  {
+    title: 'node-redis',
+    valuesOf: (rows) =>
+      ['5.0.0', '5', '6'].filter((version) =>
+        rows.some(({ nodeRedis, redis }) => nodeRedis === version && redis !== 'none'),
+      ),
+  },
   line('Redis', 'redis', [
     ['none', 'without'],
     ['url', 'by URL'],
@@ -83,6 +90,8 @@ const LINES: readonly Line[] = [
     ['second-copy', 'a client of another ioredis'],
     ['cluster', 'Cluster'],
     ['iovalkey', 'iovalkey'],
+    ['node-redis', 'createClient'],
+    ['node-redis-cluster', 'createCluster'],
   ]),
   line('Metrics', 'metrics', [
     ['none', 'without'],

@@ -1,5 +1,7 @@
 import { Controller, type DynamicModule, Get, Headers, Inject, Injectable, Module } from '@nestjs/common';
 import { ipIdentity, RateLimit, RateLimitModule, userIdentity } from 'nestjs-floodgate';
+import { createClient } from 'redis';
+import type { ChaosClient } from '../options.js';
 import { DEADLINE_MS, POLICIES, type PolicyName } from '../policies.js';
 import type { Recorder } from './recorder.js';
 
@@ -70,18 +72,20 @@ class Routes {
 
 export interface PodOptions {
   readonly redisPort: number;
+  readonly client: ChaosClient;
   readonly recorder: Recorder;
   readonly localShare: () => number;
 }
 
 @Module({})
 export class PodModule {
-  static of({ redisPort, recorder, localShare }: PodOptions): DynamicModule {
+  static of({ redisPort, client, recorder, localShare }: PodOptions): DynamicModule {
     const policies = Object.fromEntries(
       (Object.keys(POLICIES) as PolicyName[]).map((name) => [name, POLICIES[name].policy]),
     );
+    const socket = { host: 'redis.chaos', port: redisPort };
     const limits = RateLimitModule.forRoot({
-      redis: { host: 'redis.chaos', port: redisPort },
+      redis: client === 'ioredis' ? socket : createClient({ socket }),
       policies,
       middleware: ['gate'],
       identity: [userIdentity(), ipIdentity()],

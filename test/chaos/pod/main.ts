@@ -10,6 +10,7 @@ import { RateLimiter } from 'nestjs-floodgate';
 import { randomOf } from '../../support/random.js';
 import { now, StallMeter } from '../clock.js';
 import { SHARE } from '../policies.js';
+import type { ChaosClient } from '../options.js';
 import { compute, PodModule, Work } from './application.js';
 import { Lookup, type LookupWeather } from './lookup.js';
 import { type Asked, asking, Recorder } from './recorder.js';
@@ -20,6 +21,7 @@ export interface PodSettings {
   readonly name: string;
   readonly platform: 'Express' | 'Fastify';
   readonly redisPort: number;
+  readonly client: ChaosClient;
   readonly history: string;
   readonly fifo: string;
   /** A small file in memory, so that no disk delays a read. */
@@ -63,7 +65,12 @@ const say =
     recorder.add(['log', now(), level, parts.map(String).join(' ')]);
 const logger = { log: say('log'), warn: say('warn'), error: say('error'), fatal: say('fatal') };
 
-const root = PodModule.of({ redisPort: settings.redisPort, recorder, localShare: () => share });
+const root = PodModule.of({
+  redisPort: settings.redisPort,
+  client: settings.client,
+  recorder,
+  localShare: () => share,
+});
 const adapter = settings.platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
 const app: INestApplication = await NestFactory.create(root, adapter, { logger, abortOnError: false });
 app.enableShutdownHooks();

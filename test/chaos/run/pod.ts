@@ -24,6 +24,7 @@ export interface PodOfRun {
   readonly index: number;
   readonly platform: PodSettings['platform'];
   readonly redisPort: number;
+  readonly client: PodSettings['client'];
   readonly folder: string;
   readonly fifo: string;
   readonly file: string;
@@ -67,11 +68,11 @@ export class Pod {
   }
 
   async start(): Promise<void> {
-    const { index, platform, redisPort, folder, fifo, file, seed } = this.options;
+    const { index, platform, redisPort, client, folder, fifo, file, seed } = this.options;
     const number = this.histories.length;
     const name = `pod-${index}-${number}`;
     const history = join(folder, `${name}.jsonl`);
-    const settings: PodSettings = { name, platform, redisPort, history, fifo, file, seed: seed + number };
+    const settings: PodSettings = { name, platform, redisPort, client, history, fifo, file, seed: seed + number };
     const child = fork(SCRIPT, {
       execArgv: [
         '--import',

@@ -9,6 +9,7 @@ import type { procedures, Weather } from '../network/main.js';
 import { PODS } from '../plan.js';
 import { Load } from './load.js';
 import { Pod } from './pod.js';
+import type { ChaosOptions } from '../options.js';
 import { ChaosRedis } from './redis.js';
 
 /** The parts of a run: Redis, the network, pods and clients. */
@@ -32,7 +33,7 @@ export class Scene implements AsyncDisposable {
     readonly random: Random,
   ) {}
 
-  static async start(folder: string, seed: number): Promise<Scene> {
+  static async start(folder: string, { seed, client }: Pick<ChaosOptions, 'seed' | 'client'>): Promise<Scene> {
     const redis = await ChaosRedis.start();
     const script = new URL('../network/main.ts', import.meta.url);
     const network = await Processes.start<typeof procedures>(script, 1).catch(async (error: unknown) => {
@@ -46,7 +47,7 @@ export class Scene implements AsyncDisposable {
       const fifo = join(folder, `lookups-${index}`);
       execFileSync('mkfifo', [fifo]);
       const platform = index % 2 === 0 ? 'Express' : 'Fastify';
-      return new Pod({ index, platform, redisPort, folder, fifo, file, seed: seed * 100 + index * 20 });
+      return new Pod({ index, platform, redisPort, client, folder, fifo, file, seed: seed * 100 + index * 20 });
     });
     const load = new Load(pods, randomOf(seed + 1));
     const scene = new Scene(folder, redis, network, pods, load, randomOf(seed + 2));

@@ -4,8 +4,7 @@ import { keyOf } from '../../policy/key.js';
 import { Deadlines } from '../../stores/deadlines.js';
 import { MemoryOverrideLog } from '../../stores/memory/override-log.js';
 import { MemoryStore } from '../../stores/memory/memory.store.js';
-import type { OwnedClient } from '../../stores/redis/clients/client.js';
-import { changedOptions, duplicateRedis, openRedis } from '../../stores/redis/clients/open-redis.js';
+import { changedOptions, duplicateRedis, type OpenedRedis, openRedis } from '../../stores/redis/clients/open-redis.js';
 import type { OverrideLog } from '../../stores/override-log.js';
 import type { ReportBoard } from '../../stores/report-board.js';
 import type { ReservationLog } from '../../stores/reservation-log.js';
@@ -155,13 +154,13 @@ async function redisStore(
   };
   const opened = { deadlines, denials };
   const description = `Limits are kept in Redis, for all processes together${wholeLimits(options)}`;
-  const { client, ignored = [] } = await clientFor(redis);
+  const { client, library, ignored = [] } = await clientFor(redis);
   if (client === undefined) {
     if (onStoreStateChange !== undefined) {
       throw noEffect(
         'onStoreStateChange',
         'with a client that has no duplicate()',
-        'the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
+        'the module watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
       );
     }
     const warning = withHelp(
@@ -170,7 +169,8 @@ async function redisStore(
     );
     const store = new RedisStore(redis as RedisClient, settings);
     const overrides = overrideLogOf(store, options);
-    return { ...opened, store, owned: false, overrides, description, ...(clock === 'app' && { warning }) };
+    const used = `${description}; on the client that was given, which has no duplicate()`;
+    return { ...opened, store, owned: false, overrides, description: used, ...(clock === 'app' && { warning }) };
   }
   const store = new RedisStore(client, {
     ...settings,
@@ -188,7 +188,7 @@ async function redisStore(
     store,
     owned: true,
     overrides: overrideLogOf(store, options),
-    description: `${description}${duplicated(redis)}`,
+    description: `${description}${typeof redis === 'string' ? `; ${library} opens the URL` : duplicated(redis)}`,
     ...(ignored.length > 0 && {
       warning: withHelp(
         `RateLimitModule, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
@@ -220,9 +220,7 @@ export function reservationLogOf(store: RateLimitStore, { keyPrefix }: CheckedOp
 }
 
 /** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */
-async function clientFor(
-  redis: NonNullable<CheckedOptions['redis']>,
-): Promise<{ readonly client: OwnedClient | undefined; readonly ignored?: readonly string[] }> {
+async function clientFor(redis: NonNullable<CheckedOptions['redis']>): Promise<Partial<OpenedRedis>> {
   return isRedisClient(redis) ? { client: await duplicateRedis(redis) } : openRedis(redis);
 }
 
