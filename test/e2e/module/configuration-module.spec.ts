@@ -21,7 +21,8 @@ class Routes {
 
 const BURST: Policy = { algorithm: 'token-bucket', capacity: 20, refill: 10 };
 const bucket: Record<string, unknown> = { ...BURST };
-const REDIS = 'redis must be a redis:// or rediss:// URL, ioredis options, or a client with evalsha, eval and del';
+const REDIS =
+  'redis must be a redis:// or rediss:// URL, ioredis options, or a client of ioredis or node-redis (the package redis), got';
 const IDENTITY =
   'identity must be an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -';
 const PREFIX = 'keyPrefix must be 1 to 32 printable characters without blanks and braces';
@@ -36,14 +37,16 @@ const WRONG: [problem: string, options: unknown][] = [
   ["got 'clsed'. Did you mean 'closed'?", { onStoreFailure: 'clsed' }],
   ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
   ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
-  [REDIS, { redis: 'localhost:6379' }],
-  [REDIS, { redis: 'http://localhost' }],
-  [REDIS, { redis: 'redis://localhost:99999' }],
-  [REDIS, { redis: 6379 }],
-  [REDIS, { redis: null }],
-  [REDIS, { redis: true }],
-  [REDIS, { redis: [] }],
-  [REDIS, { redis: new Map() }],
+  [`${REDIS} a text without redis://`, { redis: 'localhost:6379' }],
+  [`${REDIS} a URL that begins with http://`, { redis: 'http://localhost' }],
+  [`${REDIS} a URL that cannot be parsed`, { redis: 'redis://localhost:99999' }],
+  [`${REDIS} a number`, { redis: 6379 }],
+  [`${REDIS} null`, { redis: null }],
+  [`${REDIS} a boolean`, { redis: true }],
+  [`${REDIS} an array`, { redis: [] }],
+  [`${REDIS} an object of the class Map`, { redis: new Map() }],
+  [`${REDIS} a function`, { redis: () => undefined }],
+  [`${REDIS} a promise`, { redis: Promise.resolve() }],
   ['store must be a RateLimitStore (an object with consume and reset), got an object', { store: {} }],
   ['store must be a RateLimitStore (an object with consume and reset), got an object', { store: { consume: () => 1 } }],
   ["store must be a RateLimitStore (an object with consume and reset), got 'memory'", { store: 'memory' }],

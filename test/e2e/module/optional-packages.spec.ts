@@ -25,9 +25,12 @@ async function boot(imports: string, absent: string): Promise<string> {
 
 it.each([
   ['nothing', 'prom-client', 'allowed: true'],
-  ['nothing', 'ioredis', 'allowed: true'],
+  ['nothing', 'ioredis,redis', 'allowed: true'],
   ['redis', 'prom-client', 'allowed: true'],
-  ['metrics', 'ioredis', 'allowed: true'],
+  ['metrics', 'ioredis,redis', 'allowed: true'],
+  // Nothing listens there: the process decides.
+  ['redis', 'redis', 'allowed: true'],
+  ['redis', 'ioredis', 'allowed: true'],
   ['metrics', '@opentelemetry/api', 'allowed: true'],
   ['opentelemetry', 'prom-client', 'allowed: true'],
   ['admin', '@nestjs/swagger', 'allowed: true'],
@@ -43,10 +46,16 @@ it.each([
   ]),
   [
     'redis',
+    'ioredis,redis',
+    'RateLimitConfigError: RateLimitModule, redis: a URL needs the package ioredis or redis, and neither is installed: npm install ' +
+      '"ioredis@^5.4.2 || ^6.0.0" or npm install "redis@^5.0.0 || ^6.0.0"',
+  ],
+  [
+    'redisOptions',
     'ioredis',
     'RateLimitConfigError: RateLimitModule, redis: needs the package ioredis, which is not installed: npm install "ioredis@^5.4.2 || ^6.0.0"',
   ],
-])('an application that imports %s, without the package %s, prints: %s', async (imports, absent, printed) => {
+])('an application that imports %s, without %s, prints: %s', async (imports, absent, printed) => {
   const answer = (await boot(imports, absent)).replace(HELP, '');
   expect(answer).toBe(printed);
 });

@@ -1,0 +1,41 @@
+import { describe, expect, it } from '@jest/globals';
+import { gotRedis, isGivenRedis } from './given-redis.js';
+
+const method = (): undefined => undefined;
+
+describe('what is given as redis', () => {
+  it.each([
+    ['', true],
+    ['redis://localhost', true],
+    ['rediss://localhost', true],
+    [{ host: 'localhost' }, true],
+    [{ evalsha: method, eval: method, del: method }, true],
+    [Object.assign(new Map(), { evalSha: method, sendCommand: method, close: method, destroy: method }), true],
+    ['localhost', false],
+    [new Map(), false],
+    [[], false],
+    [undefined, false],
+  ])('%j is right: %s', (redis, right) => {
+    expect(isGivenRedis(redis)).toBe(right);
+  });
+
+  it.each([
+    ['http://user:secret@localhost', 'a URL that begins with http://'],
+    ['secret', 'a text without redis://'],
+    ['redis://user:se/cret@[', 'a URL that cannot be parsed: in a password, / is written %2F'],
+    ['REDIS://localhost', 'a URL that begins with REDIS://, in capitals'],
+    [null, 'null'],
+    [6379, 'a number'],
+    [method, 'a function: give what it returns'],
+    [['redis://a'], 'an array: for a Cluster, give a client, as in redis: new Cluster(nodes)'],
+    [Promise.resolve(), 'a promise: await it before, or use forRootAsync'],
+    [new Map(), 'an object of the class Map'],
+    [
+      { evalSha: method, sendCommand: method, disconnect: method, duplicate: method },
+      'a client of node-redis before version 5: npm install redis@latest',
+    ],
+  ])('%j is named, and not shown', (redis, named) => {
+    expect(gotRedis(redis)).toBe(named);
+    expect(gotRedis(redis)).not.toContain('secret');
+  });
+});
