@@ -136,11 +136,23 @@ const PROJECTS = {
  */
 const NODE_REDIS = {
   'node-redis': {
-    folders: ['test/conformance', 'test/equivalence', 'test/e2e/redis'],
+    folders: [
+      ...['blocks', 'by-node', 'concurrency', 'every-algorithm', 'expiry', 'headroom', 'refunds', 'settlements'].map(
+        (name) => `test/conformance/${name}.spec.ts`,
+      ),
+      ...['override-log', 'report-board', 'reservation-log'].map((name) => `test/conformance/${name}.spec.ts`),
+      ...['all-or-nothing', 'batches', 'by-node', 'one-truth', 'refund', 'script-flush', 'settle'].map(
+        (name) => `test/equivalence/${name}.spec.ts`,
+      ),
+      ...['cluster', 'prefetch', 'redis-demoted'].map((name) => `test/e2e/redis/${name}.spec.ts`),
+    ],
     setup: 'faults',
   },
   'node-redis-faults': {
-    folders: ['test/faults'],
+    folders: [
+      ...['acl', 'cluster', 'cluster-by-node', 'cluster-down', 'cluster-nodes', 'first-answers', 'full-redis'],
+      ...['lost-data', 'network', 'outage', 'replies', 'sentinel', 'tls', 'troubles'],
+    ].map((name) => `test/faults/${name}.spec.ts`),
     setup: 'faults',
     timed: true,
   },
@@ -213,6 +225,7 @@ export default {
       ...base,
       displayName,
       moduleNameMapper: { ...AS_NODE_REDIS, ...base.moduleNameMapper },
+      setupFiles: ['<rootDir>/test/support/node-redis/setup.js'],
       testMatch: specsIn(folders),
       testPathIgnorePatterns: LEFT_OUT.map((file) => `<rootDir>/${file}`),
       globalSetup: `<rootDir>/test/support/setup/${setup}.js`,
