@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { RateLimiter, RateLimitModule, type RateLimitModuleOptions, RedisStore } from 'nestjs-floodgate';
-import { createClient, createClientPool } from 'redis';
+import { createClient } from 'redis';
 import { type HttpApp, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 
@@ -65,7 +65,7 @@ describe('a client of node-redis', () => {
   });
 
   it('keeps database and key prefix', async () => {
-    await using app = await boot({ redis: client({ database: 3, keyPrefix: 'shop:' } as object) });
+    await using app = await boot({ redis: client({ database: 3, keyPrefix: 'shop:' }) });
     expect(await fourOf(app)).toEqual(STORE);
     await redis.client.select(3);
     const keys = await redis.client.keys('*');
@@ -85,7 +85,7 @@ describe('a client of node-redis', () => {
   });
 
   it('without duplicate, such as a pool, is used as it is, and boot says so', async () => {
-    const pool = createClientPool({ url: redis.server.url });
+    const pool = client().createPool();
     pool.on('error', () => undefined);
     await pool.connect();
     const app = await boot({ redis: pool });

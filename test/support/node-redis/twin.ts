@@ -62,7 +62,7 @@ interface Twin {
   sendCommand(...args: unknown[]): Promise<unknown>;
 }
 
-function clusterTwin(cluster: Cluster): ReturnType<typeof createCluster> {
+function clusterTwin(cluster: Cluster): RedisClient & EventSource {
   const { options, startupNodes } = cluster as unknown as {
     readonly options: { readonly redisOptions?: RedisOptions; readonly natMap?: unknown; readonly keyPrefix?: string };
     readonly startupNodes: readonly ClusterNode[];
@@ -71,15 +71,22 @@ function clusterTwin(cluster: Cluster): ReturnType<typeof createCluster> {
     typeof node === 'object' ? { socket: { host: node.host, port: node.port } } : { url: `redis://${node}` },
   );
   const natMap = options.natMap as Record<string, { host: string; port: number }> | undefined;
-  return createCluster({
+  const twin = createCluster({
     rootNodes: rootNodes,
     defaults: optionsAsNodeRedis(options.redisOptions ?? {}),
     ...(natMap && { nodeAddressMap: natMap }),
     ...(options.keyPrefix && { keyPrefix: options.keyPrefix }),
   });
+  // Version 5 knows no key prefix. The store puts it before each key as well.
+  if (options.keyPrefix && !('_keyPrefix' in twin)) Object.assign(twin, { _keyPrefix: options.keyPrefix });
+  return twin;
 }
 
-function quiet<T extends { on(event: 'error', listener: () => void): unknown }>(client: T): T & RedisClient {
+interface EventSource {
+  on(event: 'error', listener: () => void): unknown;
+}
+
+function quiet<T extends EventSource>(client: T): T & RedisClient {
   client.on('error', () => undefined); // Tests kill servers.
   return client as T & RedisClient;
 }

@@ -40,7 +40,7 @@ export class NodeRedisDial implements LinkOwner {
   destroy(error: Error): void {
     this.cancelHedge?.();
     const { open } = this;
-    for (const link of [...open.keys()]) {
+    for (const link of open.keys()) {
       open.delete(link);
       link.destroy(error);
     }

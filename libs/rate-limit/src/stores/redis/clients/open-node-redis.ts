@@ -115,7 +115,7 @@ function optionsOf(client: NodeRedisClient): object {
 
 async function createClient(): Promise<MakeNodeRedis> {
   try {
-    return (await import('redis')).createClient as MakeNodeRedis;
+    return (await import('redis')).createClient;
   } catch (error) {
     throw optionalPackageError(error, { name: 'redis', where: WHERE, versions: NODE_REDIS_VERSIONS });
   }
