@@ -47,7 +47,7 @@ describe('the options of ioredis', () => {
     ],
     ['url, undefined', { url: undefined }, "'url' is not an option of ioredis: give the URL itself"],
     ['socket', { socket: { host: 'redis.internal' } }, 'socket belongs to node-redis; give host and port'],
-    ['rootNodes', { rootNodes: [] }, 'for a Cluster, give a client: redis: new Cluster(nodes)'],
+    ['rootNodes', { rootNodes: [] }, 'for a Cluster, give a client: redis: createCluster({ rootNodes })'],
     ['anything else', { colour: 'red' }, "'colour' is not an option of ioredis"],
   ])('are refused when unknown: %s', (_, options, problem) => {
     expect(() => check(options)).toThrow(RateLimitConfigError);
