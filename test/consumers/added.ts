@@ -35,7 +35,7 @@ export async function add(row: Choices, app: Installed, workshop: Workshop, log:
   const nodeFolder = row.major === '12' ? await workshop.nodeFolder('24') : app.nodeFolder;
   const manager = await environmentFor(row.manager, nodeFolder, workshop);
   const env = { ...manager, npm_config_registry: registry.url };
-  const client = row.redis === 'none' ? 'none' : 'ioredis';
+  const client = row.redis === 'none' ? 'none' : row.nodeRedis === undefined ? 'ioredis' : 'redis';
   const nest = (...flags: string[]): Promise<void> =>
     app.bin(['nest', 'add', 'nestjs-floodgate', `--client=${client}`, '--identity=user', ...flags], {
       env,

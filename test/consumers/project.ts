@@ -101,7 +101,7 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     ...(redis === 'iovalkey' && { iovalkey: '*' }),
     ...METRICS_PACKAGES[metrics],
   };
-  if (row.added) for (const name of ['nestjs-floodgate', 'ioredis']) delete manifest.dependencies[name];
+  if (row.added) for (const name of ['nestjs-floodgate', 'ioredis', 'redis']) delete manifest.dependencies[name];
   const generated = Object.entries(manifest.devDependencies).filter(
     ([name]) => !STYLE.test(name) && (tests || !TESTS.test(name)),
   );

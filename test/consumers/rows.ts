@@ -354,6 +354,14 @@ export const ROWS: readonly Row[] = [
   },
   {
     ...NEST_12,
+    name: 'nest12-add-node-redis',
+    proves: '`nest add` by npm with node-redis, from ES modules',
+    redis: 'url',
+    nodeRedis: '6',
+    added: true,
+  },
+  {
+    ...NEST_12,
     name: 'nest12-add-commonjs',
     proves: '`nest add` by npm in what `nest new` generates for Nest 12 with CommonJS, without Redis',
     modules: 'commonjs',
