@@ -1,12 +1,17 @@
 // Builds the package of the working folder into its dist: every entry point as an ES module and as CommonJS, each with its types.
 // Within one format the entry points share chunks, so that each class exists once. Sources of another package of this repository are
 // included, and so are its devDependencies, which npm does not install for its users.
+//
+// What both formats can share is there once: the texts of programs (`*.generated.js`), and the types, which ES modules take from
+// CommonJS. The code is twice: on Node 20.18 CommonJS cannot load Nest 12, and bundles of ES modules have no `require`. It has no
+// comments and no source maps; the names of functions and classes stay, for stack traces and for Nest.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import commonjs from '@rollup/plugin-commonjs';
 import { nodeResolve } from '@rollup/plugin-node-resolve';
+import { minify } from '@swc/core';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 
@@ -16,6 +21,8 @@ const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** The output of tsc: each source as a module and its declarations, without what is `@internal`. */
 const COMPILED = join(DIST, 'compiled');
 const SOURCES = join(COMPILED, basename(ROOT), 'src');
+/** How chunks name a module of texts until they are written. */
+const TEXTS = /(["'])texts:([\w.-]+)\1/g;
 /** Says in what format it was built. */
 const COPIES = join(COMPILED, 'rate-limit/src/nest/module/copies.js');
 
@@ -26,17 +33,19 @@ execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json', '--outDir', COMP
 const code = await rollup({
   input: entries('.js'),
   external: isPackage,
-  plugins: [sourceMaps(), requireOptionalPackages(), nodeResolve(), commonjs({ include: /node_modules/ })],
+  plugins: [shareTexts(), requireLazily(), nodeResolve(), commonjs({ include: /node_modules/ }), shorten()],
   onLog,
 });
 await code.write(output('es', '.js'));
 await code.write(output('cjs', '.cjs'));
 await code.close();
 
-const types = await rollup({ input: entries('.d.ts'), external: isPackage, plugins: [dts()], onLog });
-await types.write(output('es', '.d.ts'));
+const types = await rollup({ input: entries('.d.ts'), external: isPackage, plugins: [dts(), readableTypes()], onLog });
 await types.write(output('es', '.d.cts'));
 await types.close();
+for (const name of Object.keys(entries('.d.ts'))) {
+  writeFileSync(join(DIST, `${name}.d.ts`), `export * from './${name}.cjs';\n`);
+}
 
 rmSync(COMPILED, { recursive: true });
 
@@ -59,7 +68,6 @@ function output(format, extension) {
     format,
     entryFileNames: `[name]${extension}`,
     chunkFileNames: `shared/[name]-[hash]${extension}`,
-    sourcemap: !extension.startsWith('.d'),
     intro: ({ modules }) =>
       COPIES in modules ? `const FLOODGATE_FORMAT = '${format === 'cjs' ? 'CommonJS' : 'ES module'}';` : '',
     // Node does this, too, for an ES module that imports CommonJS: the default is `module.exports`.
@@ -68,24 +76,93 @@ function output(format, extension) {
   };
 }
 
-/** Passes on tsc's source maps, so that the maps of the package lead to the TypeScript sources, which they contain. */
-function sourceMaps() {
+/** Puts each module of texts beside the chunks, as CommonJS, which both formats can load. */
+function shareTexts() {
+  const shared = new Map();
   return {
-    name: 'source-maps',
-    load(file) {
-      if (!existsSync(`${file}.map`)) return null;
-      return { code: readFileSync(file, 'utf8'), map: JSON.parse(readFileSync(`${file}.map`, 'utf8')) };
+    name: 'share-texts',
+    async resolveId(specifier, importer) {
+      if (!/\.generated\.js$/.test(specifier)) return null;
+      const { id } = await this.resolve(specifier, importer, { skipSelf: true });
+      const name = basename(id).replace('.generated.js', '.cjs');
+      shared.set(name, id);
+      return { id: `texts:${name}`, external: true };
+    },
+    generateBundle(_, chunks) {
+      for (const chunk of Object.values(chunks)) {
+        const folder = dirname(chunk.fileName) === 'shared' ? '.' : './shared';
+        chunk.code = chunk.code.replaceAll(TEXTS, (_text, quote, name) => `${quote}${folder}/${name}${quote}`);
+      }
+      for (const [name, id] of shared) {
+        const source = readFileSync(id, 'utf8').replaceAll(/^export const (\w+) =/gm, 'exports.$1 =');
+        this.emitFile({ type: 'asset', fileName: `shared/${name}`, source });
+      }
     },
   };
 }
 
-/**
- * Makes an `import()` of an optional package a `require()` in CommonJS, on the spot: rollup's own replacement moves it into a
- * function, out of the `try` that tells bundlers that the package may be missing. See src/util/optional-package.ts.
- */
-function requireOptionalPackages() {
+/** Removes comments and whitespace, and shortens the names of locals. */
+function shorten() {
+  const keep = { keep_classnames: true, keep_fnames: true };
   return {
-    name: 'require-optional-packages',
+    name: 'shorten',
+    async generateBundle({ format }, chunks) {
+      for (const chunk of Object.values(chunks).filter(({ type }) => type === 'chunk')) {
+        const { code } = await minify(chunk.code, {
+          module: format === 'es',
+          compress: { ...keep, inline: 0, reduce_funcs: false },
+          mangle: { ...keep, toplevel: false },
+          format: { comments: false },
+        });
+        chunk.code = inLines(code, this.parse(code));
+      }
+    },
+  };
+}
+
+/** Breaks long lines before statements and members of classes: Node prints the whole line where an error comes from. */
+function inLines(code, tree) {
+  const starts = [];
+  const visit = (node) => {
+    if (Array.isArray(node)) node.forEach(visit);
+    if (typeof node?.type !== 'string') return;
+    if (['Program', 'BlockStatement', 'StaticBlock', 'ClassBody'].includes(node.type)) starts.push(...node.body);
+    Object.values(node).forEach(visit);
+  };
+  visit(tree);
+  let lines = '';
+  let from = 0;
+  for (const { start } of starts.toSorted((one, other) => one.start - other.start)) {
+    if (start - from < 100) continue;
+    lines += `${code.slice(from, start)}\n`;
+    from = start;
+  }
+  return lines + code.slice(from);
+}
+
+/**
+ * Marks the imports of packages as types, in the words that CommonJS and ES modules share: else TypeScript refuses the types of a package
+ * that has ES modules alone, such as Nest 12, in CommonJS. TypeScript reads the words since 5.3. A type whose name another one has, too, is
+ * the generic one behind it: messages of the compiler say `PolicyOf<ExecutionContext>`, not `Policy$1<ExecutionContext>`.
+ */
+function readableTypes() {
+  return {
+    name: 'readable-types',
+    renderChunk: (code) =>
+      code
+        .replaceAll(/^import ([^;']+ from '[^.'][^']*');$/gm, "import type $1 with { 'resolution-mode': 'import' };")
+        .replaceAll(/\b(\w+)\$1\b/g, '$1Of'),
+  };
+}
+
+/**
+ * Makes an `import()` a `require()` in CommonJS, on the spot, so that a bundle is one file. For an optional package, rollup's own
+ * replacement moves it into a function, out of the `try` that tells bundlers that the package may be missing. See
+ * src/util/optional-package.ts.
+ */
+function requireLazily() {
+  return {
+    name: 'require-lazily',
     renderDynamicImport: ({ format }) => (format === 'cjs' ? { left: 'require(', right: ')' } : null),
   };
 }

@@ -6,18 +6,18 @@
 //   --- @choose name "folder/*.lua"    for each file of the folder, by its name: if name == 'file' then <its text> end
 //
 // ALGORITHM stands for a name: lean.lua becomes one program for each file of lean/, and @choose takes
-// those files alone that its algorithm needs. All other text is taken as it is. The comments
-// stay: without them a program has half the size, which no decision notices, because Redis gets the program once, and to strip
-// comments from strings and long brackets takes a tokenizer.
+// those files alone that its algorithm needs. All other text is taken as it is. The
+// module has the programs without comments and indentation (strip.js): they are half as long.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripped } from './strip.js';
 
 const FOLDER = dirname(fileURLToPath(import.meta.url));
 
 export const TARGET = join(FOLDER, '../libs/rate-limit/src/stores/redis/batch/programs.generated.ts');
 
-const DIRECTIVE = /^[ \t]*---[ \t]*@(.*)$/gm;
+const DIRECTIVE = /^[ \t]*---[ \t]*@(.*)$/;
 const INCLUDE = /^include "([^"*]+)"$/;
 const CHOOSE = /^choose (\w+) "([^"*]+)\/\*\.lua"$/;
 
@@ -27,31 +27,48 @@ const CHOOSE = /^choose (\w+) "([^"*]+)\/\*\.lua"$/;
  * @param algorithm what ALGORITHM stands for
  */
 export function programOf(path, algorithm = 'ALGORITHM') {
-  return expand(path, new Set(), algorithm);
+  return partsOf(path, new Set(), algorithm).join('\n');
 }
 
-/** The text of a Lua file, with its directives carried out. A file can be included once. */
-function expand(path, seen, algorithm) {
+/** The lines of a Lua file, with its directives carried out, as parts: an included file is one. A file can be included once. */
+function partsOf(path, seen, algorithm) {
   if (seen.has(path)) throw new Error(`${path} is included twice`);
   seen.add(path);
-  const text = readFileSync(path, 'utf8').replaceAll('ALGORITHM', () => algorithm);
-  return text.replace(DIRECTIVE, (_, directive) => {
-    const [, file] = INCLUDE.exec(directive.trim()) ?? [];
-    if (file !== undefined) return expand(join(dirname(path), file), seen, algorithm).trimEnd();
-    const [, name, folder] = CHOOSE.exec(directive.trim()) ?? [];
-    if (folder !== undefined) return choose(name, join(dirname(path), folder), seen, algorithm);
-    throw new Error(`${path}: there is no directive @${directive}`);
-  });
+  const parts = [];
+  let lines = [];
+  for (const line of readFileSync(path, 'utf8')
+    .replaceAll('ALGORITHM', () => algorithm)
+    .trimEnd()
+    .split('\n')) {
+    const [, directive] = DIRECTIVE.exec(line) ?? [];
+    if (directive === undefined) {
+      lines.push(line);
+      continue;
+    }
+    if (lines.length > 0) parts.push(lines.join('\n'));
+    lines = [];
+    parts.push(...carriedOut(directive.trim(), path, seen, algorithm));
+  }
+  if (lines.length > 0) parts.push(lines.join('\n'));
+  return parts;
+}
+
+function carriedOut(directive, path, seen, algorithm) {
+  const [, file] = INCLUDE.exec(directive) ?? [];
+  if (file !== undefined) return partsOf(join(dirname(path), file), seen, algorithm);
+  const [, name, folder] = CHOOSE.exec(directive) ?? [];
+  if (folder !== undefined) return choose(name, join(dirname(path), folder), seen, algorithm);
+  throw new Error(`${path}: there is no directive @${directive}`);
 }
 
 function choose(name, folder, seen, algorithm) {
   const names = namesIn(folder);
   const chosen = names.includes(algorithm) ? names.filter((file) => needs(folder, algorithm).includes(file)) : names;
-  const branches = chosen.map((file) => {
-    const text = expand(join(folder, `${file}.lua`), seen, algorithm).trimEnd();
-    return `if ${name} == '${file}' then\n${text}\nend`;
-  });
-  return branches.join('\n');
+  return chosen.flatMap((file) => [
+    `if ${name} == '${file}' then`,
+    ...partsOf(join(folder, `${file}.lua`), seen, algorithm),
+    'end',
+  ]);
 }
 
 /** A file of a folder, and the files that it builds upon. */
@@ -66,18 +83,32 @@ function namesIn(folder) {
   return files.toSorted().map((file) => basename(file, '.lua'));
 }
 
-/** The module that the library imports. */
+/** The module that the library imports. A part that several programs have stands there once. */
 export function bundle() {
-  const textOf = (file, algorithm) => JSON.stringify(programOf(join(FOLDER, file), algorithm));
+  const parts = new Map();
+  const numberOf = (part) => parts.get(part) ?? parts.set(part, parts.size).get(part);
+  const textOf = (file, algorithm = 'ALGORITHM') => {
+    const numbers = partsOf(join(FOLDER, file), new Set(), algorithm)
+      .map(stripped)
+      .filter((part) => part !== '')
+      .map(numberOf);
+    return `text(${numbers.join(', ')})`;
+  };
   const lean = namesIn(join(FOLDER, 'lean')).map((name) => `  '${name}': ${textOf('lean.lua', name)},\n`);
-  const lines = [
+  const programs = [
     `export const DECISIONS = ${textOf('program.lua')};\n`,
     `export const LEAN = {\n${lean.join('')}};\n`,
     `export const OVERRIDES = ${textOf('overrides.lua')};\n`,
     `export const REPORTS = ${textOf('reports.lua')};\n`,
     `export const RESERVATIONS = ${textOf('reservations.lua')};\n`,
   ];
-  return `// Generated by \`npm run lua:bundle\` from lua/. Do not edit.\n${lines.join('')}`;
+  const list = Array.from(parts.keys(), (part) => `  ${JSON.stringify(part)},\n`);
+  return (
+    `// Generated by \`npm run lua:bundle\` from lua/. Do not edit.\n` +
+    `const PARTS = [\n${list.join('')}];\n\n` +
+    `function text(...parts: readonly number[]): string {\n  return parts.map((part) => PARTS[part]).join('\\n');\n}\n\n` +
+    programs.join('')
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(TARGET, bundle());

@@ -5,6 +5,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
+import {
+  DECISIONS,
+  LEAN,
+  OVERRIDES,
+  REPORTS,
+  RESERVATIONS,
+} from '../../libs/rate-limit/src/stores/redis/batch/programs.generated.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 interface Bundler {
@@ -16,6 +23,9 @@ interface Bundler {
 // The bundler is plain JavaScript without types, so that npm can run it before anything is built.
 const bundler = (await import(pathToFileURL(resolve('lua/bundle.js')).href)) as Bundler;
 const { TARGET, bundle, programOf } = bundler;
+const { stripped } = (await import(pathToFileURL(resolve('lua/strip.js')).href)) as {
+  readonly stripped: (program: string) => string;
+};
 
 /** The program of a policy with `prefetch`, which is another one than that of its algorithm. */
 const PREFETCHED = ['prefetch-bucket'];
@@ -50,6 +60,30 @@ describe('the Lua program in the library', () => {
 
   // A script with a shebang may use the keys of one slot alone.
   it('has no shebang', () => expect(bundle()).not.toContain('#!'));
+});
+
+describe('a program without its comments', () => {
+  const redis = useRedis();
+
+  it.each([
+    [
+      'comments and indentation',
+      '  local a = 1 -- one\n\n  -- alone\n    return a -- [[ x ]]\n',
+      'local a = 1\nreturn a',
+    ],
+    ['a long comment', 'return 1 --[==[ two\n ]] lines ]==] + 1', 'return 1   + 1'],
+    ['dashes in strings', `return '-- \\' --' .. "-- \\" 'x" -- end`, `return '-- \\' --' .. "-- \\" 'x"`],
+    ['dashes and spaces in long strings', 'return [=[ a\n  -- b ]] ]=] -- c', 'return [=[ a\n  -- b ]] ]=]'],
+  ])('keeps what it means: %s', async (_, program, expected) => {
+    expect(stripped(program)).toBe(expected);
+    expect(await redis.client.eval(expected, 0)).toEqual(await redis.client.eval(program, 0));
+  });
+
+  it('has neither comments nor empty lines', () => {
+    for (const text of [DECISIONS, OVERRIDES, REPORTS, RESERVATIONS, ...Object.values(LEAN)]) {
+      expect(text).not.toMatch(/^\s|^--|\n\s|\s\n|\n--| -- /);
+    }
+  });
 });
 
 describe('the Lua bundler', () => {

@@ -6,7 +6,8 @@ import type * as bound from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type * as policy from '../policy/policy.js';
 
-// The types whose functions take a request's context: with Nest's context, under the names that users know.
+// The types whose functions take a request's context: with Nest's context, under the names that users know. Interfaces, so that
+// messages of the compiler say these names.
 
 /**
  * Finds one kind of identity in a request.
@@ -20,20 +21,34 @@ export type IdentityChain = GenericIdentityChain<ExecutionContext>;
 
 /** The identity that a policy counts: `'client'`, a kind, `'global'`, or a function of the request. */
 export type PolicyBy = identity.IdentityBy<ExecutionContext>;
-export type TokenBucketPolicy = policy.TokenBucketPolicy<ExecutionContext>;
-export type LeakyBucketPolicy = policy.LeakyBucketPolicy<ExecutionContext>;
-export type FixedWindowPolicy = policy.FixedWindowPolicy<ExecutionContext>;
-export type SlidingWindowLogPolicy = policy.SlidingWindowLogPolicy<ExecutionContext>;
-export type SlidingWindowCounterPolicy = policy.SlidingWindowCounterPolicy<ExecutionContext>;
-export type ConcurrencyPolicy = policy.ConcurrencyPolicy<ExecutionContext>;
-export type Policy = policy.Policy<ExecutionContext>;
+export interface TokenBucketPolicy extends policy.TokenBucketPolicy<ExecutionContext> {}
+export interface LeakyBucketPolicy extends policy.LeakyBucketPolicy<ExecutionContext> {}
+export interface FixedWindowPolicy extends policy.FixedWindowPolicy<ExecutionContext> {}
+export interface SlidingWindowLogPolicy extends policy.SlidingWindowLogPolicy<ExecutionContext> {}
+export interface SlidingWindowCounterPolicy extends policy.SlidingWindowCounterPolicy<ExecutionContext> {}
+export interface ConcurrencyPolicy extends policy.ConcurrencyPolicy<ExecutionContext> {}
+export type Policy =
+  | TokenBucketPolicy
+  | LeakyBucketPolicy
+  | FixedWindowPolicy
+  | SlidingWindowLogPolicy
+  | SlidingWindowCounterPolicy
+  | ConcurrencyPolicy;
 export type PolicyFunction = policy.PolicyFunction<ExecutionContext>;
 export type PolicyCalendar = policy.PolicyCalendar<ExecutionContext>;
 export type PlanNumbers = policy.PlanNumbers<ExecutionContext>;
 export type TimeZoneFunction = policy.TimeZoneFunction<ExecutionContext>;
-export type PolicyChoice = policy.PolicyChoice<ExecutionContext>;
-export type PolicyUse = policy.PolicyUse<ExecutionContext>;
-export type PolicySource = policy.PolicySource<ExecutionContext>;
+export interface PolicyChoice extends policy.PolicyChoice<ExecutionContext> {}
+export interface PolicyUse extends policy.PolicyUse<ExecutionContext> {}
+
+/** What `@RateLimit` takes: a policy, the name of one of the module's `policies`, its use with a class, or a function that chooses one. */
+export type PolicySource =
+  Policy | string | (PolicyUse & NoPolicy) | (PolicyFunction & NoPolicy) | (PolicyChoice & NoPolicy);
+
+/** Tells what chooses a policy from a policy: else the compiler compares a misspelt option with all of them, and suggests none. */
+interface NoPolicy {
+  algorithm?: undefined;
+}
 
 /**
  * Makes the problem details of a rejection; see the module's option `problem`.
