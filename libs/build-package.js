@@ -82,7 +82,7 @@ function shareTexts() {
   return {
     name: 'share-texts',
     async resolveId(specifier, importer) {
-      if (!/\.generated\.js$/.test(specifier)) return null;
+      if (!specifier.endsWith('.generated.js')) return null;
       const { id } = await this.resolve(specifier, importer, { skipSelf: true });
       const name = basename(id).replace('.generated.js', '.cjs');
       shared.set(name, id);
@@ -108,20 +108,20 @@ function shorten() {
     name: 'shorten',
     async generateBundle({ format }, chunks) {
       for (const chunk of Object.values(chunks).filter(({ type }) => type === 'chunk')) {
-        const { code } = await minify(chunk.code, {
+        const short = await minify(chunk.code, {
           module: format === 'es',
           compress: { ...keep, inline: 0, reduce_funcs: false },
           mangle: { ...keep, toplevel: false },
           format: { comments: false },
         });
-        chunk.code = inLines(code, this.parse(code));
+        chunk.code = inLines(short.code, this.parse(short.code));
       }
     },
   };
 }
 
 /** Breaks long lines before statements and members of classes: Node prints the whole line where an error comes from. */
-function inLines(code, tree) {
+function inLines(text, tree) {
   const starts = [];
   const visit = (node) => {
     if (Array.isArray(node)) node.forEach(visit);
@@ -134,10 +134,10 @@ function inLines(code, tree) {
   let from = 0;
   for (const { start } of starts.toSorted((one, other) => one.start - other.start)) {
     if (start - from < 100) continue;
-    lines += `${code.slice(from, start)}\n`;
+    lines += `${text.slice(from, start)}\n`;
     from = start;
   }
-  return lines + code.slice(from);
+  return lines + text.slice(from);
 }
 
 /**
@@ -148,8 +148,8 @@ function inLines(code, tree) {
 function readableTypes() {
   return {
     name: 'readable-types',
-    renderChunk: (code) =>
-      code
+    renderChunk: (declarations) =>
+      declarations
         .replaceAll(/^import ([^;']+ from '[^.'][^']*');$/gm, "import type $1 with { 'resolution-mode': 'import' };")
         .replaceAll(/\b(\w+)\$1\b/g, '$1Of'),
   };

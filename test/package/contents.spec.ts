@@ -13,6 +13,8 @@ interface Expected {
   readonly folder: string;
   /** Beside those that both packages have. */
   readonly texts: readonly string[];
+  /** Bytes, unpacked. */
+  readonly most: number;
   /** Packages that its types import. */
   readonly imports: readonly string[];
 }
@@ -22,12 +24,13 @@ const EXPECTED: readonly Expected[] = [
     packed: LIBRARY,
     folder: 'libs/rate-limit',
     texts: ['llms.txt'],
+    most: 1_600_000,
     imports: ['@nestjs/common', '@nestjs/core'],
   },
-  { packed: CLIENT, folder: 'libs/client', texts: [], imports: [] },
+  { packed: CLIENT, folder: 'libs/client', texts: [], most: 120_000, imports: [] },
 ];
 
-describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts, imports }) => {
+describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts, most, imports }) => {
   const { files, entries } = packed;
 
   it('contains each entry point in both formats with its types, and the texts', () => {
@@ -44,6 +47,11 @@ describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts,
     const links = Array.from(packed.textOf('README.md').matchAll(/\]\(([^)]*)\)/g), ([, link]) => link);
     expect(links.length).toBeGreaterThan(0);
     expect(links.filter((link) => !/^(?:https:\/\/|#)/.test(link!))).toEqual([]);
+  });
+
+  it('weighs little', () => {
+    const bytes = files.reduce((sum, file) => sum + Buffer.byteLength(packed.textOf(file)), 0);
+    expect(bytes).toBeLessThan(most);
   });
 
   it('has no source maps, and no testing kit in what the other entry points load', () => {

@@ -67,6 +67,65 @@ it.each(FORMATS)('the entry points share their classes: %s', async (format) => {
   expect(await application.run(application.write(`shared.${format}`, code))).toBe('true []\n');
 });
 
+/** Code that an application needs only with a module that boots, metrics, endpoints for operators, or tests. */
+const LATER = {
+  'the engine': 'class Engine',
+  'the runtime': 'class AssembledRuntime',
+  'the parser of policies': 'function parsePolicy(',
+  'what boot checks': 'class GuardOrder',
+  'the table of limits': 'class LimitExplainer',
+  metrics: 'rate_limiter_store_failures_total',
+  'the description of endpoints': 'The request is wrong; the message says what would be right',
+  'the testing kit': 'class VirtualClock',
+};
+
+/** The files of the package that the main entry point loads, in `dist`. */
+async function loadedBy(format: string): Promise<string[]> {
+  if (format === 'cjs') {
+    const code = `
+      require('nestjs-floodgate');
+      console.log(JSON.stringify(Object.keys(require.cache).flatMap((file) => file.split('nestjs-floodgate/dist/')[1] ?? [])));`;
+    return JSON.parse(await application.run(application.write('cache.cjs', code))) as string[];
+  }
+  const loaded = new Set(['index.js']);
+  for (const file of loaded) {
+    const imports = LIBRARY.textOf(`dist/${file}`).matchAll(/(?:from|import)\s*"(\.[^"]+)"/g);
+    for (const [, path] of imports) loaded.add(new URL(path!, `file:///${file}`).pathname.slice(1));
+  }
+  return [...loaded];
+}
+
+it.each(FORMATS)(
+  'the main entry point loads what its classes need, and the rest when a module boots: %s',
+  async (format) => {
+    const loaded = await loadedBy(format);
+    const text = loaded.map((file) => LIBRARY.textOf(`dist/${file}`)).join('\n');
+    const all = LIBRARY.files.filter((file) => file.endsWith(format === 'mjs' ? '.js' : '.cjs'));
+    const whole = all.map((file) => LIBRARY.textOf(file)).join('\n');
+    expect(text).toContain('class RateLimitGuard');
+    for (const [what, marker] of Object.entries(LATER)) {
+      expect({ what, there: whole.includes(marker), loaded: text.includes(marker) }).toEqual({
+        what,
+        there: true,
+        loaded: false,
+      });
+    }
+    expect(text.length).toBeLessThan(450_000);
+  },
+);
+
+it.each(FORMATS)(
+  'has each program of Lua once, for both formats, and loads it by a name that bundles follow: %s',
+  (format) => {
+    const withLua = LIBRARY.files.filter(
+      (file) => /\.c?js$/.test(file) && LIBRARY.textOf(file).includes("redis.call('TIME')"),
+    );
+    expect(withLua).toEqual(['dist/shared/programs.cjs']);
+    const loading = LIBRARY.files.filter((file) => file.endsWith(format === 'mjs' ? '.js' : '.cjs'));
+    expect(loading.some((file) => /"\.\/programs\.cjs"/.test(LIBRARY.textOf(file)))).toBe(true);
+  },
+);
+
 it('a stack trace names the functions of the package, on lines that fit a terminal', async () => {
   for (const format of FORMATS) {
     const file = application.write(

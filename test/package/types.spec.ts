@@ -5,8 +5,15 @@ import { Application, LIBRARY } from './support/packed.js';
 jest.setTimeout(120_000); // the compiler reads the types of Nest
 
 const PEERS = [
-  ...['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs', 'ioredis', 'uid', 'iterare'],
-  ...['@types/node', 'undici-types'],
+  '@nestjs/common',
+  '@nestjs/core',
+  'reflect-metadata',
+  'rxjs',
+  'ioredis',
+  'uid',
+  'iterare',
+  '@types/node',
+  'undici-types',
 ];
 const OPTIONS: ts.CompilerOptions = {
   noEmit: true,
@@ -139,7 +146,10 @@ const MISTAKES: readonly (readonly [code: string, at: string, message: string])[
 
 it('the first line that the compiler says of a usual mistake names the option, and the right one where it can', () => {
   const files = MISTAKES.map(([code], i) =>
-    application.write(`mistake-${10 + i}.mts`, `import { RateLimit, RateLimitModule } from 'nestjs-floodgate';\n${code};\n`),
+    application.write(
+      `mistake-${10 + i}.mts`,
+      `import { RateLimit, RateLimitModule } from 'nestjs-floodgate';\n${code};\n`,
+    ),
   );
   const said = problemsOf(files, NODENEXT);
   const expected = MISTAKES.map(([, at, message], i) => ({

@@ -8,7 +8,9 @@ export type AtExpiry = 'keep' | 'cancel' | number;
 
 /** The options of `RateLimiter.reserve` that say when a reservation expires. */
 export interface ExpiryOptions {
+  /** After which time: milliseconds, or text such as `'60s'`, from 1 ms to 7 days. Default: it never expires. */
   readonly expires?: Duration | undefined;
+  /** What becomes of it then: `'keep'` (default), `'cancel'`, or its final cost as a whole number from 0. */
   readonly atExpiry?: AtExpiry | undefined;
 }
 

@@ -227,6 +227,7 @@ export interface CandidatePlans {
  * @example { algorithm: 'token-bucket', capacity: 20, refill: 10 }
  */
 export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<Context> {
+  /** A burst of up to `capacity`, then `refill`. */
   algorithm: 'token-bucket';
   /** Tokens that the bucket holds: a whole number from 1. */
   capacity: number;
@@ -239,7 +240,7 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
    * @example prefetch: { for: '100ms', max: 200 }
    */
   prefetch?: PrefetchOptions;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
   candidate?: Partial<Pick<TokenBucketPolicy, 'capacity' | 'refill'>> & CandidatePlans;
 }
 
@@ -248,12 +249,13 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
  * @example { algorithm: 'leaky-bucket', capacity: 5_000, drain: 3_000, by: 'global', name: 'index' }
  */
 export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<Context> {
+  /** Requests wait for a slot; they leave at `drain`. */
   algorithm: 'leaky-bucket';
   /** Waiting places: a whole number from 1. */
   capacity: number;
   /** Departures per second, or text such as `'600/m'`. */
   drain: Rate;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
   candidate?: Partial<Pick<LeakyBucketPolicy, 'capacity' | 'drain'>> & CandidatePlans;
 }
 
@@ -263,7 +265,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
   limit: number;
   /** Length: milliseconds, or text such as `'1m'`. 1 ms to 100 years, of a sliding window counter to 50. */
   window: Duration;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
   candidate?: { readonly limit?: number; readonly window?: Duration } & CandidatePlans;
 }
 
@@ -274,6 +276,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
  * @example { algorithm: 'fixed-window', limit: 20, window: { calendar: 'day', timeZone: (request) => zoneOf(request) } }
  */
 export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<Context> {
+  /** A count for each window. */
   algorithm: 'fixed-window';
   /** Cost that is allowed in a window: a whole number from 1. */
   limit: number;
@@ -289,7 +292,7 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    * @example prefetch: { for: '100ms', max: 200 }
    */
   prefetch?: PrefetchOptions;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
   candidate?: { readonly limit?: number; readonly window?: Duration | PolicyCalendar<Context> } & CandidatePlans;
 }
 
@@ -299,6 +302,7 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
  * @example { algorithm: 'sliding-window-log', limit: 5, window: '1m' }
  */
 export interface SlidingWindowLogPolicy<Context = never> extends WindowPolicy<Context> {
+  /** Exact in every interval of a `window`. It stores an instant for each unit of cost. */
   algorithm: 'sliding-window-log';
 }
 
@@ -307,6 +311,7 @@ export interface SlidingWindowLogPolicy<Context = never> extends WindowPolicy<Co
  * @example { algorithm: 'sliding-window-counter', limit: 30, window: '1m' }
  */
 export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolicy<Context> {
+  /** Close to the log, with two counts a key. */
   algorithm: 'sliding-window-counter';
   /**
    * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
@@ -323,12 +328,13 @@ export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolic
  * @example { algorithm: 'concurrency', limit: 3, lease: '30s', by: 'user' }
  */
 export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<Context> {
+  /** Requests at once, not in a time. */
   algorithm: 'concurrency';
   /** Requests of cost 1 at once: a whole number from 1 to 1,000,000. A request takes a lease for each unit of its cost. */
   limit: number;
   /** How long a lease lasts unless it is renewed: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
   lease: Duration;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. */
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
   candidate?: { readonly limit?: number; readonly lease?: Duration } & CandidatePlans;
 }
 
@@ -339,25 +345,29 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
  * @example { limit: 1_000 } // of a window
  */
 export interface PolicyNumbers {
-  /** The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 1. */
+  /** The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 1. Default: the policy's own. */
   readonly capacity?: number;
-  /** The refill of a token bucket: tokens per second, or text such as `'600/m'`. */
+  /** The refill of a token bucket: tokens per second, or text such as `'600/m'`. Default: the policy's own. */
   readonly refill?: Rate;
-  /** The drain of a leaky bucket: departures per second, or text such as `'600/m'`. */
+  /** The drain of a leaky bucket: departures per second, or text such as `'600/m'`. Default: the policy's own. */
   readonly drain?: Rate;
-  /** The limit of a window or a concurrency: a whole number from 1. */
+  /** The limit of a window or a concurrency: a whole number from 1. Default: the policy's own. */
   readonly limit?: number;
   /**
-   * The length of a window: milliseconds, or text such as `'1m'`, or a calendar for a fixed window. Another length begins with
-   * a fresh count.
+   * The length of a window: milliseconds, or text such as `'1m'`, or a calendar for a fixed window. Default: the policy's own.
+   * Another length begins with a fresh count.
    */
   readonly window?: Duration | CalendarWindow;
-  /** The lease of a concurrency: milliseconds, or text such as `'30s'`. Another length begins with no leases. */
+  /**
+   * The lease of a concurrency: milliseconds, or text such as `'30s'`. Default: the policy's own. Another length begins
+   * with no leases.
+   */
   readonly lease?: Duration;
 }
 
 /** The numbers of a plan. Its time zone may depend on the request. */
 export type PlanNumbers<Context = never> = Omit<PolicyNumbers, 'window'> & {
+  /** The length of a window: milliseconds, text such as `'1m'`, or a calendar for a fixed window. Default: the policy's own. */
   readonly window?: Duration | PolicyCalendar<Context>;
 };
 
@@ -385,6 +395,7 @@ export type PolicyFunction<Context = never> = RequestFunction<
  * @example @RateLimit({ choose: (request) => planOf(request), fallback: 'free' })
  */
 export interface PolicyChoice<Context = never> {
+  /** Returns a policy, or the name of one, for a request. It has the module's `deadline`. */
   readonly choose: PolicyFunction<Context>;
   /**
    * A policy, or the name of one, for requests whose function fails. Default: the module's `defaults`. Without either, such

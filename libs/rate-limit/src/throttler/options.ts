@@ -41,7 +41,9 @@ export interface ThrottlerOptions {
   ignoreUserAgents?: RegExp[];
   /** Requests for which it returns true are not counted. A promise is awaited for `deadline`. */
   skipIf?: (context: ExecutionContext) => boolean;
+  /** Finds who is counted. Default: that of the options, else of the guard. */
   getTracker?: ThrottlerGetTrackerFunction;
+  /** Finds what is counted together. Default: that of the options, else of the guard. */
   generateKey?: ThrottlerGenerateKeyFunction;
   /** Whether responses carry this throttler's headers. Default true. */
   setHeaders?: boolean;
@@ -74,10 +76,15 @@ export interface ThrottlerRequest {
  * latter say where hits are kept (`redis`, `store`, `onStoreFailure` ...) and serve routes that have `@RateLimit` already.
  */
 export interface ThrottlerObjectOptions extends RateLimitModuleOptions {
+  /** The throttlers. Each of them counts every request. */
   throttlers: ThrottlerOptions[];
+  /** Requests whose `User-Agent` matches are not counted. A throttler may say otherwise. */
   ignoreUserAgents?: RegExp[];
+  /** Requests for which it returns true are not counted. A throttler may say otherwise. */
   skipIf?: (context: ExecutionContext) => boolean;
+  /** Finds who is counted. Default: the guard's, which takes the client's address. */
   getTracker?: ThrottlerGetTrackerFunction;
+  /** Finds what is counted together. Default: the guard's, which takes the handler, the tracker and the throttler. */
   generateKey?: ThrottlerGenerateKeyFunction;
   /** The message of a rejection. Default `throttlerMessage`. */
   errorMessage?: string | ((context: ExecutionContext, throttlerLimitDetail: ThrottlerLimitDetail) => string);
@@ -99,10 +106,14 @@ export interface ThrottlerOptionsFactory {
 
 /** The options of `ThrottlerModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
 export interface ThrottlerAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  /** A provider of another module that makes the options. */
   useExisting?: Type<ThrottlerOptionsFactory>;
+  /** A class that makes the options. Nest creates it. */
   useClass?: Type<ThrottlerOptionsFactory>;
+  /** A function that makes the options. It gets what `inject` names. */
   // oxlint-disable-next-line typescript/no-explicit-any -- Nest injects anything
   useFactory?: (...args: any[]) => Promise<ThrottlerModuleOptions> | ThrottlerModuleOptions;
+  /** The tokens of what `useFactory` gets. */
   // oxlint-disable-next-line typescript/no-explicit-any -- Nest takes any token
   inject?: any[];
 }

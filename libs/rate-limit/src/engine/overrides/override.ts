@@ -25,8 +25,16 @@ export interface OverrideTarget {
  */
 export type OverrideChange =
   | (PolicyNumbers & { readonly exempt?: never; readonly blocked?: never })
-  | { readonly exempt: true; readonly blocked?: never }
-  | { readonly blocked: true; readonly exempt?: never };
+  | {
+      /** The policy does not count the client. */
+      readonly exempt: true;
+      readonly blocked?: never;
+    }
+  | {
+      /** The policy rejects every request of the client, without asking the store. */
+      readonly blocked: true;
+      readonly exempt?: never;
+    };
 
 /** How `remove` is recorded, and when it is refused. */
 export interface OverrideRemoval {
