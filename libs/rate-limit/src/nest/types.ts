@@ -27,13 +27,20 @@ export interface FixedWindowPolicy extends policy.FixedWindowPolicy<ExecutionCon
 export interface SlidingWindowLogPolicy extends policy.SlidingWindowLogPolicy<ExecutionContext> {}
 export interface SlidingWindowCounterPolicy extends policy.SlidingWindowCounterPolicy<ExecutionContext> {}
 export interface ConcurrencyPolicy extends policy.ConcurrencyPolicy<ExecutionContext> {}
-export type Policy =
+
+type NamedPolicy =
   | TokenBucketPolicy
   | LeakyBucketPolicy
   | FixedWindowPolicy
   | SlidingWindowLogPolicy
   | SlidingWindowCounterPolicy
   | ConcurrencyPolicy;
+
+type OtherPolicy = Exclude<policy.Policy<ExecutionContext>, { readonly algorithm: NamedPolicy['algorithm'] }>;
+
+/** One limit: an algorithm, its parameters, a name, and the identity that it counts. */
+// oxlint-disable-next-line no-redundant-type-constituents -- a further algorithm stands under the name of its generic type
+export type Policy = NamedPolicy | OtherPolicy;
 export type PolicyFunction = policy.PolicyFunction<ExecutionContext>;
 export type PolicyCalendar = policy.PolicyCalendar<ExecutionContext>;
 export type PlanNumbers = policy.PlanNumbers<ExecutionContext>;
