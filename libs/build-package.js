@@ -59,7 +59,7 @@ function entries(extension) {
 }
 
 function isPackage(specifier) {
-  return !/^[./\0]/.test(specifier) && MANIFEST.devDependencies?.[specifier] === undefined;
+  return specifier !== 'tslib' && !/^[./\0]/.test(specifier) && MANIFEST.devDependencies?.[specifier] === undefined;
 }
 
 function output(format, extension) {
@@ -111,7 +111,7 @@ function shorten() {
         const short = await minify(chunk.code, {
           module: format === 'es',
           compress: { ...keep, inline: 0, reduce_funcs: false },
-          mangle: { ...keep, toplevel: false },
+          mangle: { ...keep, toplevel: true },
           format: { comments: false },
         });
         chunk.code = inLines(short.code, this.parse(short.code));
@@ -133,7 +133,7 @@ function inLines(text, tree) {
   let lines = '';
   let from = 0;
   for (const { start } of starts.toSorted((one, other) => one.start - other.start)) {
-    if (start - from < 100) continue;
+    if (start - from < 200) continue;
     lines += `${text.slice(from, start)}\n`;
     from = start;
   }

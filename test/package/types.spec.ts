@@ -100,7 +100,7 @@ const MISTAKES: readonly (readonly [code: string, at: string, message: string])[
   [
     `RateLimit({ limit: 5, ttl: 60_000 })`,
     'ttl:',
-    `Object literal may only specify known properties, and 'ttl' does not exist in type 'Policy | (PolicyFunction & NoPolicy) | (PolicyChoice & NoPolicy)'.`,
+    `Object literal may only specify known properties, and 'ttl' does not exist in type 'TokenBucketPolicy | LeakyBucketPolicy | FixedWindowPolicy | SlidingWindowLogPolicy | SlidingWindowCounterPolicy | ConcurrencyPolicy | (PolicyFunction & NoPolicy) | (PolicyChoice & NoPolicy)'.`,
   ],
   [
     `RateLimit({ algorithm: 'sliding-log', limit: 5, window: '1m' })`,
