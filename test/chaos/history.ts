@@ -35,6 +35,8 @@ export interface Request {
   readonly cost: number;
   /** Its class under policies with priorities; default the first one. */
   readonly priority?: Class | undefined;
+  /** Whether what it was charged is refunded when it expires. */
+  readonly refunded?: boolean;
   before?: Decided;
   decided?: Decided;
   /** When its handler ran. */
@@ -70,7 +72,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
   const readLine = (line: Line): void => {
     switch (line[0]) {
       case 'asked': {
-        const [, askedAt, id, what, user, address, cost, priority] = line;
+        const [, askedAt, id, what, user, address, cost, priority, refunded] = line;
         requests.set(id, {
           id,
           askedAt,
@@ -79,6 +81,7 @@ export function readHistory(name: string, path: string, pod: number): ProcessHis
           address,
           cost,
           priority: priority ?? undefined,
+          refunded: refunded === 1,
         });
         break;
       }

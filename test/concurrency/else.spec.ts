@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
 import { Processes } from '../support/processes/processes.js';
 import { RedisServer } from '../support/redis-server.js';
-import { useOneNode } from '../support/faults/by-node.js';
+import { callsOf, useOneNode } from '../support/faults/by-node.js';
 import { openLimiter } from './support/open-limiter.js';
 import type { procedures } from './workers/limiter.js';
 
@@ -84,6 +84,23 @@ describe('processes whose quota runs over', () => {
 
 describe('on a Cluster', () => {
   const node = useOneNode();
+
+  it('a quota and credits of one slot: exactly both, in one step of the node', async () => {
+    const policies = { quota: { ...WINDOW, limit: 5, else: 'credits' }, credits: { ...WINDOW, limit: 7 } } as const;
+    await using open = await openLimiter(node.client, 'redis', policies);
+    const { limiter } = open;
+    const tenants = ['acme', 'globex', 'initech'].map((value) => ({ kind: 'tenant', value }));
+    const ask = (i: number) => limiter.consume('quota', tenants[i % 3]!);
+    const decisions = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(i)));
+    for (const [i] of tenants.entries()) {
+      const own = decisions.filter((_, n) => n % 3 === i);
+      const of = (name: string) => own.filter(({ allowed, policies: [first] }) => allowed && first!.policy === name);
+      expect([of('quota').length, of('credits').length]).toEqual([5, 7]);
+    }
+    const before = await callsOf(node.admin, 'evalsha');
+    expect(await limiter.consume('quota', tenants[0]!)).toMatchObject({ allowed: false });
+    expect((await callsOf(node.admin, 'evalsha')) - before).toBe(2);
+  }, 30_000);
 
   it('a share and a surplus of another slot, beside a third one: exact, and all or nothing', async () => {
     const policies = {

@@ -112,7 +112,11 @@ describe('one truth: a node of a Cluster gives the decisions of memory, field by
     let inTurns = stores.get(maxSkewMs);
     if (inTurns === undefined) stores.set(maxSkewMs, (inTurns = node.open({ clock: () => now(), maxSkew: maxSkewMs })));
     const inMemory = new MemoryStore({ clock: moving.read, maxSkew: maxSkewMs });
-    const pool = chargesOf(history, `run-${runs++}`);
+    // In every other history, each request is allowed by the first of its charges that it fits.
+    const hasAlternatives = runs % 2 === 1;
+    const pool = chargesOf(history, `run-${runs++}`).map((charges) =>
+      charges.map((charge, i): Charge => ({ ...charge, alternative: hasAlternatives && i > 0 })),
+    );
     const first = algorithmOf(history.policies[0]![0]);
     let verdicts: Verdict[] = [];
     for (const turn of history.turns) {

@@ -14,11 +14,13 @@ export interface Asked {
   readonly cost: number;
   /** The class of a direct call; default the first one. */
   readonly priority?: Class | undefined;
+  /** Whether what it was charged is refunded when it expires. */
+  readonly refunded?: boolean;
 }
 
 /** A line of a pod's history: its kind, its time (`now()`), and more. */
 export type Line =
-  | readonly ['asked', number, string, string, string, string, number, Class | null]
+  | readonly ['asked', number, string, string, string, string, number, Class | null, refunded: 0 | 1]
   | readonly [
       'decided',
       at: number,
@@ -53,8 +55,8 @@ export class Recorder {
     this.file = openSync(path, 'a');
   }
 
-  asked({ id, what, user, address, cost, priority }: Asked): void {
-    this.add(['asked', now(), id, what, user, address, cost, priority ?? null]);
+  asked({ id, what, user, address, cost, priority, refunded = false }: Asked): void {
+    this.add(['asked', now(), id, what, user, address, cost, priority ?? null, refunded ? 1 : 0]);
     this.flush(); // before the request reaches Redis, so that a SIGKILL cannot hide a charge
   }
 

@@ -51,7 +51,10 @@ export class DirectTraffic {
     const priority: Class | undefined = policies.some(hasClasses) && random(2) === 0 ? 'second' : undefined;
     // A key that belongs to one request is written once: by no settlement.
     const reserves = !once && random(3) === 0;
-    void ask(limiter, recorder, { id, policies: [...policies, 'ledger'], identity, cost, priority, reserves });
+    // The ledger numbers charges for good.
+    const refunded = reserves && random(2) === 0;
+    const all = refunded ? policies : [...policies, 'ledger' as const];
+    void ask(limiter, recorder, { id, policies: all, identity, cost, priority, reserves, refunded });
   }
 }
 
@@ -63,17 +66,19 @@ interface Question {
   readonly priority: Class | undefined;
   /** Whether it is a reservation that expires. */
   readonly reserves: boolean;
+  /** Whether its expiry refunds it. */
+  readonly refunded: boolean;
 }
 
 async function ask(limiter: RateLimiter, recorder: Recorder, question: Question): Promise<void> {
-  const { id, policies, identity, cost, priority, reserves } = question;
-  const asked = { id, what: policies.join(), user: String(identity.value), address: '', cost, priority };
+  const { id, policies, identity, cost, priority, reserves, refunded } = question;
+  const asked = { id, what: policies.join(), user: String(identity.value), address: '', cost, priority, refunded };
   recorder.asked(asked);
   const since = now();
   const options = { cost, ...(priority && { priority }) };
   try {
     await asking.run(asked, () =>
-      reserves ? reserve(limiter, policies, identity, options) : limiter.consume(policies, identity, options),
+      reserves ? reserve(limiter, question, options) : limiter.consume(policies, identity, options),
     );
   } catch (error) {
     if (!(error instanceof LimiterUnavailableError)) recorder.wrong(`consume failed: ${String(error)}`);
@@ -81,15 +86,18 @@ async function ask(limiter: RateLimiter, recorder: Recorder, question: Question)
   recorder.add(['answered', now(), id, since, 0]);
 }
 
-/** Reserves, and settles every other reservation at its whole cost. The others expire, some of them after their process. */
+/**
+ * Reserves. What is not refunded is settled at its whole cost, or expires with it. What is refunded is left to its expiry: this process
+ * carries it out, or another one if this process has died.
+ */
 async function reserve(
   limiter: RateLimiter,
-  policies: readonly PolicyName[],
-  identity: Identity,
+  { policies, identity, refunded }: Question,
   options: { readonly cost: number; readonly priority?: Class },
 ): Promise<void> {
-  const reservation = await limiter.reserve(policies, identity, { ...options, expires: RESERVED });
-  if (reservation.allowed && options.cost === 1) await reservation.settle(options.cost);
+  const atExpiry = refunded ? 'cancel' : 'keep';
+  const reservation = await limiter.reserve(policies, identity, { ...options, expires: RESERVED, atExpiry });
+  if (reservation.allowed && !refunded && options.cost === 1) await reservation.settle(options.cost);
 }
 
 /** Peeks. A peek that charges would show in the ledger. */

@@ -1,10 +1,10 @@
 import { sameMeaning } from '../../policy/state-claims.js';
-import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
 import type { Route } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
 
 /**
- * Checks that a policy of both the module's middleware and a route has one cost and one class. The middleware would charge its own cost even
+ * Checks that a policy of both the module's middleware and a route has one cost. The middleware would charge its own cost even
  * if the route rejects the request. Cost functions are equal only if they are one function. A policy that a function chooses is
  * not known at boot: a request then pays the larger cost.
  *
@@ -16,14 +16,6 @@ export function checkMiddlewareCosts(middleware: Route | undefined, route: Route
   for (const policy of route.unconditional) {
     const before = middleware.unconditional.find((other) => isSame(other, policy));
     if (before === undefined) continue;
-    if (before.priority !== policy.priority || before.priorityOf !== policy.priorityOf) {
-      throw new RateLimitConfigError(
-        where,
-        `policy '${policy.name}' counts requests in ${classOf(policy)} on the route and ${classOf(before, '')} in the module's middleware, ` +
-          `which charges first: give it one class, or give the policy of the route a name of its own`,
-        'FG_POLICIES_TOGETHER',
-      );
-    }
     if (before.cost === policy.cost) continue;
     throw new RateLimitConfigError(
       where,
@@ -37,10 +29,6 @@ export function checkMiddlewareCosts(middleware: Route | undefined, route: Route
 /** Whether two policies charge the same identities under the same keys. */
 function isSame(one: BoundPolicy, other: BoundPolicy): boolean {
   return one.keyTail === other.keyTail && one.by === other.by && sameMeaning(one, other);
-}
-
-function classOf({ priority, priorityOf }: BoundPolicy, before = 'the class '): string {
-  return priorityOf === undefined ? `${before}${shown(priority)}` : 'what a function says';
 }
 
 function costOf({ cost }: BoundPolicy): string {
