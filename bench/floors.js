@@ -126,14 +126,14 @@ export const FLOORS = {
   }),
   ...feature('onDecision', 'with onDecision / unwatched', { node: 1.05, redis: 1, memory: 1.12 }),
   'shedding.critical': {
-    what: 'a process with 4 times what it can do: p99 of critical requests, with shed / half loaded',
+    what: 'a process with 4 times what it can do: p99 of critical requests, with shed / unloaded',
     atMost: 3,
   },
   'shedding.without': {
-    what: 'a process with 4 times what it can do: p99 of critical requests, without shed / half loaded',
+    what: 'a process with 4 times what it can do: p99 of critical requests, without shed / unloaded',
   },
   'shedding.underPressure': {
-    what: 'a process with 4 times what it can do: p99 of critical requests, under-pressure that spares them / half loaded',
+    what: 'a process with 4 times what it can do: p99 of critical requests, under-pressure that spares them / unloaded',
   },
   'linger.redisCpu250': { what: 'Redis CPU per decision at 250 requests/s of a process: linger of 4 ms / none' },
   'linger.redisCpu1000': { what: 'Redis CPU per decision at 1,000 requests/s of a process: linger of 4 ms / none' },

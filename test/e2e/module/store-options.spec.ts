@@ -100,7 +100,7 @@ describe('boot stops for an option that a store cannot honour', () => {
   it('such as onStoreStateChange with a client that has no duplicate()', async () => {
     const client = new Redis({ lazyConnect: true });
     expect(await bootError({ redis: plainClient(client), onStoreStateChange: () => undefined })).toContain(
-      'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options or an ioredis client',
+      'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
     );
   });
 
