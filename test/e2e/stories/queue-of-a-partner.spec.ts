@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Type } from '@nestjs/common';
+import { BullModule, getQueueToken } from '@nestjs/bullmq';
+import { NestFactory } from '@nestjs/core';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Queue } from 'bullmq';
+import { RateLimitModule } from 'nestjs-floodgate';
+import { until } from '../../support/faults/until.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { Recipe } from '../../support/recipe.js';
+
+// docs/recipes.md, "A queue that calls a partner".
+
+jest.setTimeout(60_000);
+
+const LIMIT = 3;
+const WINDOW_MS = 1_000;
+const JOBS = 10;
+
+let redis: RedisServer;
+let recipe: Recipe;
+let partner: Server;
+/** When the partner got its calls. */
+const calls: number[] = [];
+/** How many calls the partner rejects. */
+let rejections = 1;
+
+beforeAll(async () => {
+  redis = await RedisServer.start();
+  // Jobs that wait for longer go back into the queue.
+  recipe = Recipe.of('docs/recipes.md', 'invoices.processor.ts', [['maxWaitMs: 5_000', 'maxWaitMs: 100']]);
+  partner = createServer((_, response) => {
+    calls.push(performance.now());
+    if (rejections-- > 0) response.writeHead(429, { 'Retry-After': '2' });
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(partner, 'listening');
+});
+
+afterAll(async () => {
+  partner?.close();
+  recipe?.[Symbol.dispose]();
+  await redis?.stop();
+});
+
+describe('a queue of BullMQ that calls a partner', () => {
+  it('sends the jobs as the policy says, none of them twice, and counts no attempt for a job that goes back', async () => {
+    const { InvoicesProcessor } = await recipe.import<{ InvoicesProcessor: Type }>(redis.url);
+    const policy = { algorithm: 'sliding-window-log', limit: LIMIT, window: WINDOW_MS, by: 'global' } as const;
+    const module = {
+      module: class Jobs {},
+      imports: [
+        BullModule.forRoot({ connection: { url: redis.url } }),
+        BullModule.registerQueue({ name: 'invoices' }),
+        RateLimitModule.forRoot({ redis: redis.url, policies: { partner: policy } }),
+      ],
+      providers: [InvoicesProcessor],
+    };
+    const app = await NestFactory.createApplicationContext(module, { logger: false });
+    try {
+      const queue = app.get<Queue>(getQueueToken('invoices'));
+      const url = `http://127.0.0.1:${(partner.address() as AddressInfo).port}/invoices`;
+      const job = { name: 'send', data: { url }, opts: { attempts: 2, backoff: 10 } };
+      await queue.addBulk(Array.from({ length: JOBS }, () => job));
+      await until('all jobs are done', 40_000, async () => (await queue.getCompletedCount()) === JOBS);
+      // The call that the partner rejected is the only one that was sent again.
+      expect(calls).toHaveLength(JOBS + 1);
+      const done = await queue.getCompleted();
+      const attempts = done.map(({ attemptsMade }) => attemptsMade).toSorted((one, other) => one - other);
+      expect(attempts).toEqual([...Array<number>(JOBS - 1).fill(1), 2]);
+      expect(done.some(({ attemptsStarted }) => attemptsStarted > 1)).toBe(true);
+      // Calls of one turn that are on their way may arrive after the 429. Then the partner has peace for its 2 seconds.
+      const [first, afterPause] = [calls[0]!, calls.find((at) => at > calls[0]! + 500)!];
+      expect(afterPause - first).toBeGreaterThan(1_900);
+      expect(calls.filter((at) => at < first + 500).length).toBeLessThanOrEqual(LIMIT);
+    } finally {
+      await app.close();
+    }
+  });
+});
