@@ -136,7 +136,7 @@ export interface CommonPolicyOptions<Context = never> {
    * @example { name: 'tokens', algorithm: 'fixed-window', limit: 1_000_000, window: { calendar: 'month' }, cost: 2_000, settle: ({ value }) => (value as Answer).tokens, expires: '60s', atExpiry: 'cancel' }
    */
   expires?: Duration;
-  /** With `expires`: the final cost then. `'cancel'` refunds all; else a whole number from 0 below `cost`. */
+  /** With `expires`, which needs it: the final cost then. `'cancel'` refunds all; else a whole number from 0 below `cost`. No default. */
   atExpiry?: 'cancel' | number;
   /**
    * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadline`,

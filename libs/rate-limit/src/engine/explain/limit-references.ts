@@ -15,7 +15,16 @@ export interface HandlerClass {
 export type RouteReference = readonly [controller: HandlerClass, method: string] | string;
 
 /** One policy or one route, for `RateLimiter.peek`, `reset` and `explain`: a text is a policy's name, else a route's. */
-export type LimitReference = RouteReference | { readonly policy: string } | { readonly route: RouteReference };
+export type LimitReference =
+  | RouteReference
+  | {
+      /** The name of a policy. */
+      readonly policy: string;
+    }
+  | {
+      /** A route: its class and method, or its name. */
+      readonly route: RouteReference;
+    };
 
 /** What a reference means: the policies, and the route where it is one. */
 interface Referred {
