@@ -45,6 +45,8 @@ export const NEEDED_BY = {
   http: ['redis-server', 'libfaketime', 'openssl'],
   concurrency: ['redis-server', 'libfaketime', 'openssl'],
   faults: ['redis-server', 'libfaketime', 'openssl'],
+  'node-redis': ['redis-server', 'libfaketime', 'openssl'],
+  'node-redis-faults': ['redis-server', 'libfaketime', 'openssl'],
   app: ['redis-server', 'postgres'],
   processes: ['redis-server', 'postgres'],
   long: ['redis-server', 'libfaketime', 'openssl', 'postgres'],
