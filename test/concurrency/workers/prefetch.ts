@@ -53,8 +53,7 @@ export const procedures = {
     const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed', deadline: deadlineMs });
     const context: INestApplicationContext = await NestFactory.createApplicationContext(module, { logger: ['fatal'] });
     // Its polls of overrides would stand among the commands that the test counts.
-    const runtime: unknown = context.get(RateLimitRuntime);
-    (runtime as { overrideWatch: { stop(): void } }).overrideWatch.stop();
+    context.get(RateLimitRuntime).overrides['watch'].stop();
     limiter = context.get(RateLimiter);
   },
 
