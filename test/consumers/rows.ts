@@ -322,7 +322,6 @@ export const ROWS: readonly Row[] = [
     name: 'nest11-add',
     proves: '`nest add` by npm in what `nest new` generates for Nest 11, without Redis',
     added: true,
-    ci: true,
   },
   {
     ...NEST_11,
