@@ -93,12 +93,11 @@ describe('the command line', () => {
     );
   });
 
-  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules, nest add and the client alone', () => {
-    const [first, second, third, added, fourth, ...more] = chosen.filter(({ ci }) => ci);
+  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules and the client alone', () => {
+    const [first, second, third, fourth, ...more] = chosen.filter(({ ci }) => ci);
     expect(first).toMatchObject({ major: '11', modules: 'commonjs', tests: true });
     expect(second).toMatchObject({ major: '12', modules: 'esm', redis: 'url' });
     expect(third).toMatchObject({ manager: 'pnpm' });
-    expect(added).toMatchObject({ added: true });
     expect(fourth).toMatchObject({ nest: 'none' });
     expect(more).toEqual([]);
     expect(readFileSync('.ci/run', 'utf8')).toContain('npm run test:all');
