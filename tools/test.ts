@@ -34,8 +34,8 @@ function runsOf(timed: readonly string[]): Readonly<Record<string, Run>> {
 /** What `npm run test:all` adds. Each check of the chaos run, consumer and scenario of a bench counts as a test. */
 const MORE: Readonly<Record<string, Run>> = {
   browser: { command: ['test:browser'] },
-  chaos: { command: ['test:chaos', '--minutes', '0.7', '--seed', '1'], option: '--json' },
-  'chaos-redis': { command: ['test:chaos', '--minutes', '0.7', '--seed', '1', '--client', 'redis'], option: '--json' },
+  chaos: { command: ['test:chaos', '--minutes', '1', '--seed', '1'], option: '--json' },
+  'chaos-redis': { command: ['test:chaos', '--minutes', '1', '--seed', '1', '--client', 'redis'], option: '--json' },
   consumers: { command: ['test:consumers', '--ci'], option: '--json' },
   bench: { command: ['bench', '--smoke'], option: '--results' },
   'bench-cluster': { command: ['bench:cluster', '--smoke'], option: '--results' },
