@@ -149,7 +149,8 @@ async function main(): Promise<number> {
   }
   if (failed.length === 0 && !options.keep) rmSync(folder, { recursive: true });
   else keep(folder);
-  const again = `npm run test:chaos -- --minutes ${options.minutes} --seed ${options.seed}`;
+  const { minutes, seed, client } = options;
+  const again = `npm run test:chaos -- --minutes ${minutes} --seed ${seed} --client ${client}`;
   console.log(failed.length === 0 ? `\npassed: ${again}` : `\n${failed.length} checks failed: ${again}`);
   return failed.length === 0 ? 0 : 1;
 }

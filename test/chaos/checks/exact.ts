@@ -99,14 +99,22 @@ function shareOf(policy: PolicyName, { limits }: Decided): number {
   return limit === undefined ? SHARE : Math.round(whole.capacity / limit);
 }
 
+/**
+ * The admissions of one instant are one batch, or come from several of them, and no record tells their order. So they are asked in
+ * the order in which most of them fit: they take the same from the limit in any order, and those that leave most of it free fit
+ * best while it is least taken.
+ */
 function beyondTextbook(policy: PolicyName, admissions: Admission[], share: number): Admission[] {
   const textbook = policyOf(policy).textbook(share);
+  const headroom = ({ decided }: Admission): number => headroomOf(policy, decided.request.priority, share);
   return admissions
-    .toSorted((a, b) => a.at - b.at)
-    .filter(({ at, decided: { request } }) => {
+    .toSorted((a, b) => a.at - b.at || headroom(b) - headroom(a))
+    .filter((admission) => {
+      const { at, decided } = admission;
       let allowed = true;
-      const headroom = headroomOf(policy, request.priority, share);
-      for (let i = 0; i < request.cost; i++) allowed = textbook.ask(at, 1, headroom).allowed && allowed;
+      for (let i = 0; i < decided.request.cost; i++) {
+        allowed = textbook.ask(at, 1, headroom(admission)).allowed && allowed;
+      }
       return !allowed;
     });
 }

@@ -92,6 +92,8 @@ process.once('SIGTERM', () => setTimeout(() => server.closeAllConnections(), GRA
 
 const random = randomOf(settings.seed);
 const traffic = new DirectTraffic(settings.name, app.get(RateLimiter), recorder, random);
+// Before Nest's own listener, which closes the application.
+process.prependOnceListener('SIGTERM', () => traffic.end());
 /** The moments at which a stall can begin: before the calls are sent, while they are sent, and afterwards. */
 const PHASES: readonly ((task: () => void) => unknown)[] = [
   (task) => task(),

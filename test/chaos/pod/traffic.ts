@@ -13,6 +13,7 @@ const RESERVED = '3s';
 /** Calls the limiter without HTTP, as a queue consumer does. */
 export class DirectTraffic {
   private turns = 0;
+  private ended = false;
 
   /** @param name the name of the process, which is unique in a run */
   constructor(
@@ -23,15 +24,21 @@ export class DirectTraffic {
   ) {}
 
   /** Makes about 20 calls a second, several in one turn of the event loop. */
-  async run(): Promise<never> {
-    for (;;) {
+  async run(): Promise<void> {
+    while (!this.ended) {
       this.askSome();
       await delay(this.random(2 * PAUSE_MS));
     }
   }
 
+  /** Makes no more calls, as a consumer takes no more messages once its process is told to end: the limiter closes. */
+  end(): void {
+    this.ended = true;
+  }
+
   /** Makes a few calls in one turn of the event loop. */
   askSome(): void {
+    if (this.ended) return;
     const { random } = this;
     const turn = this.turns++;
     for (let i = random(TOGETHER); i >= 0; i--) this.askOne(`${this.name}-${turn}-${i}`);

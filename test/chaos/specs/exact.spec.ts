@@ -51,6 +51,17 @@ it('counts an admission of a lower class that leaves too little free', () => {
   expect(over(evidence).shared).toBe(1);
 });
 
+it('finds an order for the admissions of one instant, which were one batch', () => {
+  const evidence = new Evidence();
+  windowFull(evidence, LIMIT / 2 - 1);
+  const at = (10_099.5 + evidence.wallAheadMs) * 1000;
+  for (const priority of ['first', 'second', 'first'] as const) evidence.decided(['window'], 10_100, { at, priority });
+  expect(over(evidence).shared).toBe(0);
+  // Both of the lower class fit in no order.
+  evidence.decided(['window'], 10_100, { at, priority: 'second' });
+  expect(over(evidence)).toMatchObject({ shared: 1, failures: [expect.stringContaining('beyond its limit')] });
+});
+
 it('expects a new limit only after lost keys', () => {
   const lost = (at: number): Turn => ({ kind: 'keys lost', from: at, to: at + 1, aheadMs: 0 });
   const evidence = new Evidence();
