@@ -4,8 +4,8 @@
 -- The bundler makes one such program for each file of lean/, whose name stands in the place of ALGORITHM.
 --
 -- KEYS     the key of each row. For a node of a Cluster the first one alone: see keys.lua
--- ARGV[1]  '' for cost 1 by Redis's clock, else 'now skew ask take': ARGV[1] and ARGV[2] of program.lua, and the costs of its
---          policies
+-- ARGV[1]  '' for cost 1 by Redis's clock; 'ask' for the same in a class with priorities, which asks for more than it takes; else
+--          'now skew ask take': ARGV[1] and ARGV[2] of program.lua, and the costs of its policies
 -- ARGV[2]  '' if each row is one request, else the number of identical requests of each row, in 2 bytes of 7 bits (high, low)
 -- ARGV[3]  how many numbers the algorithm has; these numbers follow; then, for a node of a Cluster, the other keys
 -- returns  as program.lua
@@ -17,10 +17,13 @@ local redis, ARGV = redis, ARGV
 local asked, counts, others = ARGV[1], ARGV[2], 4 + ARGV[3]
 local now, skew, ask, take, unit = nil, 0, 1, 1, 1
 if asked ~= '' then
-  local _
-  _, _, now, skew, ask, take = find(asked, '^(%S+) (%S+) (%S+) (%S+)$')
-  now, skew, ask, take = tonumber(now), skew + 0, ask + 0, take + 0
-  unit = take > 0 and take or ask
+  ask = tonumber(asked)
+  if not ask then
+    local _
+    _, _, now, skew, ask, take = find(asked, '^(%S+) (%S+) (%S+) (%S+)$')
+    now, skew, ask, take = tonumber(now), skew + 0, ask + 0, take + 0
+    unit = take > 0 and take or ask
+  end
 end
 local redisClock = not now
 if redisClock then

@@ -75,7 +75,8 @@ export function leanCall(program: Program, rows: readonly Row[], now: number | u
     args.push(first.charges[0]!.key);
     if (count > 1) counts ||= countsOf(rows);
   }
-  const asked = now === undefined && ask === 1 && take === 1 ? '' : `${textOf(now)} ${maxSkew} ${ask} ${take}`;
+  const isPlain = now === undefined && take === 1;
+  const asked = isPlain ? (ask === 1 ? '' : String(ask)) : `${textOf(now)} ${maxSkew} ${ask} ${take}`;
   args.push(asked, counts, ...leanNumbersOf(charge.algorithm.wire, now));
   return { program, keys: rows.length, args };
 }
