@@ -26,7 +26,7 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   const lines = service.log.trimEnd().split('\n');
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Routes and their policies:\n${ROUTES}`);
-  expect(lines.length).toBe(22); // six lines of the library, the table, the address
+  expect(lines.length).toBe(20); // four lines of the library, the table, the address
 });
 
 it('lists no policy that RATE_LIMIT leaves out', async () => {

@@ -128,6 +128,43 @@ describe.each(PLATFORMS)('over %s, priorities', (platform) => {
     );
   });
 
+  it('say at boot once for each policy and class, whatever the number of routes', async () => {
+    @Controller()
+    class Many {
+      @Get('a')
+      @RateLimit('matching')
+      a(): void {}
+
+      @Get('b')
+      @RateLimit({ policy: 'matching', priority: 'estimates' })
+      b(): void {}
+
+      @Get('c')
+      @RateLimit('matching')
+      c(): void {}
+
+      @Get('d')
+      @RateLimit('matching')
+      d(): void {}
+
+      @Get('e')
+      @RateLimit({ policy: 'matching', priority: 'estimates' })
+      e(): void {}
+
+      @Get('f')
+      @RateLimit({ policy: 'matching', priority: ({ query }: Asked) => query.class })
+      f(): void {}
+    }
+    const policies = { matching: MATCHING };
+    await using app = await limited(platform, Many, { store: new StillStore(), policies });
+    const said = app.logs.of('log').filter((line) => line.includes('counts requests'));
+    expect(said).toEqual([
+      "RateLimitModule, policies; Many.a; Many.c and 1 more: policy 'matching' counts requests in the class 'rides', which may fill 10 of 10 RateLimit",
+      "Many.b; Many.e: policy 'matching' counts requests in the class 'estimates', which may fill 5 of 10 RateLimit",
+      "Many.f: policy 'matching' counts requests in the class that its function says, by default 'rides' RateLimit",
+    ]);
+  });
+
   it('say at boot once that a function says the class, whatever the number of routes', async () => {
     @Controller()
     class Two {
@@ -143,7 +180,7 @@ describe.each(PLATFORMS)('over %s, priorities', (platform) => {
     const said = app.logs.of('log').filter((line) => line.includes('counts requests'));
     expect(said).toEqual([
       expect.stringContaining(
-        "Two.one: policy 'matching' counts requests in the class that its function says, by default 'rides'",
+        "Two.one; Two.other: policy 'matching' counts requests in the class that its function says, by default 'rides'",
       ),
     ]);
   });

@@ -13,6 +13,7 @@ import type { BoundPolicy } from '../types.js';
 import type { LimitableHandler } from './boot-checks.js';
 import { checkMiddlewareCosts } from './middleware-costs.js';
 import { checkPlans } from './plan-checks.js';
+import { PriorityLines } from './priority-lines.js';
 import { idleThresholds } from './threshold-checks.js';
 
 /** What the checks of policies read. */
@@ -29,7 +30,7 @@ export interface PolicySources {
 
 /** Checks every policy of the application at boot, registers it in the metrics, and warns of what has no effect. */
 export class PolicyChecks {
-  private readonly saidPriorities = new Set<unknown>();
+  private readonly classes = new PriorityLines();
 
   constructor(
     private readonly sources: PolicySources,
@@ -45,7 +46,7 @@ export class PolicyChecks {
       for (const warning of policy.warnings) {
         this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
       }
-      this.sayPriority(policy, 'RateLimitModule, policies');
+      this.classes.add(policy, 'RateLimitModule, policies');
       monitor.policies.expect(policy);
       if (policy.candidate !== undefined) monitor.policies.expect(policy.candidate);
     }
@@ -65,6 +66,7 @@ export class PolicyChecks {
         this.warnOfUnit(policy, name);
       }
     }
+    for (const line of this.classes.lines()) this.logger.log(line);
     if (options.plan !== undefined) checkPlans(options.plan, policies, routes);
     const idle = idleThresholds(known, options.onThreshold !== undefined, routes.hasChoosers);
     if (idle !== undefined) this.logger.warn(withHelp(idle, 'FG_OPTION_WITHOUT_EFFECT'));
@@ -74,29 +76,9 @@ export class PolicyChecks {
   private expect(policy: BoundPolicy, where: string): void {
     const { monitor } = this.sources;
     monitor.policies.expect(policy);
-    this.sayPriority(policy, where);
+    this.classes.add(policy, where);
     if (asksForKind(policy)) monitor.expectIdentities(policy.name);
     this.warnOfPlaces(policy, where);
-  }
-
-  /** Says which class requests have, because a policy that names none has the first one. */
-  private sayPriority(policy: ParsedPolicy<ExecutionContext>, where: string): void {
-    const { name, algorithm, priority, priorityOf, headroom } = policy;
-    if (priority === undefined) return;
-    const { limit } = algorithm;
-    if (priorityOf === undefined) {
-      const part = `${limit - headroom} of ${limit}`;
-      this.logger.log(
-        `${where}: policy '${name}' counts requests in the class ${shown(priority)}, which may fill ${part}`,
-      );
-      return;
-    }
-    // Once for all routes that name the policy.
-    if (this.saidPriorities.has(priorityOf)) return;
-    this.saidPriorities.add(priorityOf);
-    this.logger.log(
-      `${where}: policy '${name}' counts requests in the class that its function says, by default ${shown(priority)}`,
-    );
   }
 
   /** Checks that the store knows the policy's options: an application's store may not know all. */
