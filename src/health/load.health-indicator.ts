@@ -17,6 +17,6 @@ export class LoadHealthIndicator {
     const session = this.health.check(key);
     const { shedding } = this.limiter.stats();
     if (shedding?.active !== true) return session.up();
-    return session.degraded({ shed_level: Number(shedding.level.toFixed(2)), over: shedding.threshold });
+    return session.degraded({ shed_level: shedding.level, over: shedding.threshold });
   }
 }

@@ -191,3 +191,28 @@ describe.each([1.2, 2, 4, 16])('a process that gets %p times what it can do', (t
     expect(setup.shedder.active).toBe(false);
   });
 });
+
+it('shows rounded figures, and 0 or 1 as the level only where nothing or all of the classes is shed', () => {
+  const levels = new Set<number>();
+  for (const count of [1, 3, 60]) {
+    const classes = Array.from({ length: count }, (_, i) => `class-${i}`);
+    const setup = new Setup({ eventLoopDelayMs: 100 }, classes);
+    const untrue: SheddingStats[] = [];
+    const look = (): void => {
+      const stats = setup.shedder.stats();
+      const { active, level, eventLoopDelayMs, eventLoopUtilization } = stats;
+      const passing = classes.filter((name) => !setup.shedder.rejects(name));
+      const isRounded = [level, eventLoopDelayMs, eventLoopUtilization].every((value) => +value.toFixed(3) === value);
+      if (!isRounded || level > 0 !== active || (level === 1 && passing.length > 0)) untrue.push(stats);
+      levels.add(level);
+    };
+    setup.now = { delayMs: 400 / 3, utilization: 2 / 3, heapUsed: 1000 };
+    setup.pass(5_000 * count, look);
+    expect(setup.shedder.stats().level).toBe(1);
+    setup.now = { delayMs: 200 / 3, utilization: 1 / 3, heapUsed: 1000 };
+    for (let i = 0; i < 2000 && setup.shedder.active; i++) setup.pass(500, look);
+    expect(setup.shedder.stats().level).toBe(0);
+    expect(untrue).toEqual([]);
+  }
+  expect(levels).toContain(0.999);
+});

@@ -15,7 +15,7 @@ export interface ShedSettings {
 export interface SheddingStats {
   /** Whether the process rejects requests because it is over a threshold, or was just now. */
   readonly active: boolean;
-  /** From 0, where all requests pass, to 1, where no request of the classes that give way does. */
+  /** From 0, where all requests pass, to 1, where no request of the classes that give way does. Three decimals. */
   readonly level: number;
   /** The threshold that the process was last over; undefined while it sheds nothing. */
   readonly threshold: ThresholdName | undefined;
@@ -113,10 +113,10 @@ export class LoadShedder {
     const { active, level, threshold, delayMs, utilization } = this;
     return {
       active,
-      level: active ? level.value : 0,
+      level: active ? shownLevel(level.value) : 0,
       threshold: active ? threshold : undefined,
-      eventLoopDelayMs: delayMs,
-      eventLoopUtilization: utilization,
+      eventLoopDelayMs: rounded(delayMs),
+      eventLoopUtilization: rounded(utilization),
       rejected: level.rejected,
     };
   }
@@ -142,4 +142,13 @@ export class LoadShedder {
     window.clear();
     if (this.active !== before) this.changed(this.stats());
   }
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
+
+/** 0 and 1 mean none and all, so that a level between them is not rounded to either. */
+function shownLevel(level: number): number {
+  return level === 0 || level === 1 ? level : Math.min(0.999, Math.max(0.001, rounded(level)));
 }
