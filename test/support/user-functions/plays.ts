@@ -10,6 +10,7 @@ import {
   RateLimitModule,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
+  type ShedOptions,
 } from 'nestjs-floodgate';
 import { rateLimitFetch } from 'floodgate-client';
 import { ThrottlerGuard, ThrottlerModule, type ThrottlerModuleOptions } from 'nestjs-floodgate/throttler';
@@ -121,6 +122,16 @@ const throttler = (limit: number, more: object): ThrottlerModuleOptions => ({
   throttlers: [{ limit, ttl: 60_000, ...more }],
   deadline: DEADLINE_MS,
 });
+
+/** The statuses of requests to an application that sheds all of its one class, or whose `check` has failed. */
+async function shedding(platform: Platform, shed: Pick<ShedOptions, 'check' | 'priority'>): Promise<string> {
+  await using app = await serve(platform, { shed: { classes: ['background'], window: 100, ...shed } });
+  await until('the shedding of all, or a failure', 5_000, async () => {
+    const { shedding: found, functionFailures } = app.app.get(RateLimiter).stats();
+    return found?.level === 1 || (functionFailures.shed ?? 0) > 0;
+  });
+  return await asked(app, 2);
+}
 
 /** Whether the one charge of an application was refunded: its function was called at the end of the request. */
 function refundPlay(name: 'countIf' | 'settle'): Play['run'] {
@@ -249,6 +260,19 @@ export const PLAYS: Readonly<Record<UserFunctionName, Play>> = {
       statuses(platform, 3, { plan: { resolve }, defaults: [limitOf(1, { plans: { pro: { limit: 2 } } })] }),
     works: '200 200 429',
     fails: '200 429 429',
+  },
+  'shed.check': {
+    right: () => true,
+    run: (check, platform) => shedding(platform, { check, priority: 'background' }),
+    works: '503 503',
+    fails: '200 200',
+  },
+  'shed.priority': {
+    right: () => 'background',
+    run: (priority, platform) => shedding(platform, { check: () => true, priority }),
+    works: '503 503',
+    fails: '200 200',
+    platforms: PLATFORMS,
   },
   allowList: {
     right: () => true,

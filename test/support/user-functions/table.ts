@@ -60,6 +60,8 @@ export const USER_FUNCTIONS = {
     promise: 'yes',
     fails: 'the last known plan counts, else the `fallback`',
   },
+  'shed.check': { of: 'the module', promise: 'no', fails: 'the process counts as not over its threshold' },
+  'shed.priority': { of: 'the module', request: 0, promise: 'yes', fails: 'the request is not shed' },
   allowList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
   blockList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
   problem: { of: 'the module', request: 1, promise: 'yes', fails: 'the answer has the standard members' },
