@@ -2,7 +2,7 @@ import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
-import type { Answer } from '../util/answer.js';
+import { andThen, type Answer } from '../util/answer.js';
 import { type BlockCharge, type Charge, type ChargeMode, peekOf, UNKNOWN_ENTRY } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 import type { ActiveOverride } from './overrides/override-table.js';
@@ -99,10 +99,21 @@ export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharg
 export function inItsPlace(own: PolicyCharge, given: PolicyCharge): PolicyCharge {
   const { insteadOf, alternative, shortfall, spared } = given;
   // A further question of the same request has no block, so that it counts no second rejection.
-  const block = given.block && own.block;
+  const counts = given.block?.cost === own.block?.cost;
+  const block = given.block && own.block && (counts ? own.block : { ...own.block, cost: given.block.cost });
   const isPlain = insteadOf === undefined && !alternative && shortfall === undefined && spared === undefined;
   if (isPlain && block === own.block) return own;
   return { ...own, insteadOf, alternative, shortfall, block, spared, headroom: sparedOf(own.headroom, given) };
+}
+
+/** The charge of a call that waits where it is rejected: a block rejects it, and its rejections lead to none. */
+export function withoutCounting(charge: PolicyCharge): PolicyCharge {
+  const { block, instead } = charge;
+  return {
+    ...charge,
+    block: block && { ...block, cost: 0 },
+    instead: instead && ((head) => andThen(instead(head), withoutCounting)),
+  };
 }
 
 function blockOf(

@@ -61,7 +61,7 @@ export const UNKNOWN_ENTRY: StateEntry = { key: '', home: undefined };
 export interface BlockCharge {
   readonly key: string;
   readonly algorithm: AnyBlockAlgorithm;
-  /** 1, or 0 for a peek. */
+  /** 1; 0 where the charge's rejection does not count: that of a peek, and of a scheduled call, which asks again. */
   readonly cost: number;
   /** The charge's `shadow`. */
   readonly shadow?: boolean;
@@ -145,7 +145,7 @@ export function sameCharges(some: readonly Charge[], others: readonly Charge[]):
   for (let i = 0; i < some.length; i++) {
     const [one, other] = [some[i]!, others[i]!];
     if (one.key !== other.key || !asksAlike(one, other) || reserves(one) !== reserves(other)) return false;
-    if (one.block?.algorithm !== other.block?.algorithm) return false;
+    if (one.block?.algorithm !== other.block?.algorithm || one.block?.cost !== other.block?.cost) return false;
   }
   return true;
 }

@@ -116,7 +116,7 @@ function receiptOf({ charge, refundMarker }: Found, level: unknown, at: number, 
 function judgeBlocked(found: Found, block: FoundBlock, fitting: boolean, at: number): ChargeVerdict {
   const { charge, level } = found;
   const { algorithm } = charge;
-  if (isOpen(block) && takes(charge)) block.level = block.charge.algorithm.charge(block.level);
+  if (isOpen(block) && takes(charge) && takes(block.charge)) block.level = block.charge.algorithm.charge(block.level);
   const blockedFor = isOpen(block) ? undefined : block.level.left;
   const own = fitting ? 0 : waitOf(charge, level);
   const remaining = blockedFor === undefined ? remainingOf(charge, level) : 0;

@@ -15,7 +15,7 @@ import {
   names,
 } from './call-arguments.js';
 import type { Engine } from '../engine.js';
-import { inPlaceOf, type PolicyCharge } from '../policy-charge.js';
+import { inPlaceOf, type PolicyCharge, withoutCounting } from '../policy-charge.js';
 import { type KeptClient, KeptClients, type KeptMethod } from './kept-clients.js';
 import { type Plans, underPlan } from '../functions/plans.js';
 import type { PausedState } from '../scheduling/pauses.js';
@@ -43,6 +43,8 @@ interface ScheduledUse {
   readonly isSettled: boolean;
   readonly isFinal: boolean;
   readonly canDelay: boolean;
+  /** Whether one of them, or of their `else`, blocks who goes on. */
+  readonly canBlock: boolean;
   /** One whose own cost is 0. */
   readonly free: BoundPolicy | undefined;
 }
@@ -109,6 +111,10 @@ export class CallCharges {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
       const kept = this.keptOf(method, policies, identity, options);
       const isFinal = use.endsAtOnce && !isSettled;
+      if (use.canBlock) {
+        const charges = kept?.charges ?? this.of(method, policies, identity, options, where);
+        return { charges: charges.map(withoutCounting), isFinal };
+      }
       if (kept === undefined) return { charges: this.of(method, policies, identity, options, where), isFinal };
       return isFinal && !use.canDelay && this.engine.isPlain(kept.decider) ? kept : { charges: kept.charges, isFinal };
     }
@@ -123,7 +129,8 @@ export class CallCharges {
       isConcurrency(policy) && !alone ? undefined : options?.cost;
     const mode = (policy: BoundPolicy): ChargeMode =>
       isSettledLater(policy) || (isSettled && !isConcurrency(policy)) ? 'reserve' : 'take';
-    return { charges: this.make(policies, tag, cost, mode, where, options), isFinal: false };
+    const charges = this.make(policies, tag, cost, mode, where, options);
+    return { charges: use.canBlock ? charges.map(withoutCounting) : charges, isFinal: false };
   }
 
   /** What the policies of a scheduled call need. The last answer is kept: most callers repeat theirs. */
@@ -137,6 +144,7 @@ export class CallCharges {
       isSettled: policies.every(isSettledLater),
       isFinal: !policies.some(isSettledLater),
       canDelay: policies.some(canDelay),
+      canBlock: all.some(({ block }) => block !== undefined),
       free: policies.find(({ cost }) => cost === 0),
     });
   }

@@ -207,7 +207,7 @@ export class RateLimiter {
   /**
    * Waits for its turn, charges every policy, runs `fn` and returns its result: for the calls that the application sends, such as
    * those of a partner's API. Calls of one policy and identity run in the order in which they came to this process. A leaky bucket
-   * gives each its departure slot.
+   * gives each its departure slot. A call waits for a block of its identity (`blockFor`), and its own rejections lead to none.
    *
    * Once `fn` has ended, a concurrency is released, and a `cost` that is a function, or the policy's `settle` or `countIf`, is
    * settled, for which the call does not wait. When `fn` throws, its error is passed on, and the charge stays unless the policy's

@@ -4,6 +4,7 @@ import { MINUTE, SECOND } from './instants.js';
 import type { Law, Laws } from './laws.js';
 import { expectFields, expectSame } from './same.js';
 import { algorithmOf } from './small-policies.js';
+import type { ChargeVerdict } from '../../stores/store.js';
 import type { Timeline } from './timeline.js';
 
 const HOUR = 60 * MINUTE;
@@ -194,5 +195,27 @@ export const BLOCKS: Laws = {
     const asked = Array.from({ length: 20 }, () => timeline.offend(0, [one, COST], escalating));
     const steps = (await Promise.all(asked)).map(({ blockStep }) => blockStep);
     expectSame('their steps', steps, [undefined, ...Array<number>(19).fill(1)]);
+  }),
+
+  'a charge that counts no rejections waits for a block, and leads to none': blocking(async (open) => {
+    for (const block of [single, escalating]) {
+      const timeline = await open();
+      const key = block.name;
+      const quiet = (at: number, cost = 1): Promise<ChargeVerdict> => timeline.offend(at, [one, cost, key], block, 0);
+      expectFields('the first charge', await quiet(0), { allowed: true });
+      for (let i = 0; i < 20; i++) {
+        expectSame('a rejection', of(await quiet(i)), { blockedFor: undefined, blockStep: undefined });
+      }
+      const rejections = await Promise.all(
+        [1, 0, 1, 0].map((counts) => timeline.offend(SECOND, [one, COST, key], block, counts as 0 | 1)),
+      );
+      const blockedFor = rejections.map((verdict) => verdict.blockedFor);
+      expectSame('the rejections of one instant', blockedFor, [undefined, undefined, MINUTE, MINUTE]);
+      expectFields('a charge that a block rejects', await quiet(2 * SECOND), {
+        allowed: false,
+        blockedFor: 59 * SECOND,
+      });
+      expectFields('a charge after the block', await quiet(HOUR), { allowed: true });
+    }
   }),
 };

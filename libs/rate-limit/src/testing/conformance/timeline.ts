@@ -77,13 +77,22 @@ export class Timeline {
     return this.store.supports?.includes('block') === true;
   }
 
-  /** The verdict on a charge whose rejections lead to a block. */
-  async offend(at: number, [algorithm, cost, key = 'key']: Asked, block: AnyBlockAlgorithm): Promise<ChargeVerdict> {
+  /**
+   * The verdict on a charge whose rejections lead to a block.
+   *
+   * @param counts 1, or 0: a block rejects the charge, which counts nothing towards one
+   */
+  async offend(
+    at: number,
+    [algorithm, cost, key = 'key']: Asked,
+    block: AnyBlockAlgorithm,
+    counts: 0 | 1 = 1,
+  ): Promise<ChargeVerdict> {
     this.time.now = ORIGIN + at;
     // A block's key shares the hash tag of its charge.
     const charge = chargeOf([algorithm, cost, `{${key}}`]);
     const { charges } = await this.store.consume([
-      { ...charge, block: { key: `${charge.key}:block`, algorithm: block, cost: 1 } },
+      { ...charge, block: { key: `${charge.key}:block`, algorithm: block, cost: counts } },
     ]);
     return charges[0]!;
   }
