@@ -1,6 +1,7 @@
 // `npm run build:playground [-- --out DIR]`: writes the playground as static files, for any host, any folder, and no host at all
 // (`file://`). It bundles what `nest build` has compiled: the same modules that the application serves.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -11,7 +12,10 @@ const BUILT = join(ROOT, 'dist');
 const PAGE = join(BUILT, 'libs/playground/page/index.html');
 const SCRIPT = 'playground.js';
 /** A style sheet or a picture. */
-const HREF = /href="(libs\/[^"]+)"/g;
+const HREF = /(href|src)="(libs\/[^"]+\.(?:css|svg))"/g;
+/** What only the application has, such as the control room: one line of the page each. */
+const SERVED = /^.*\bdata-served\b.*\n/gm;
+const FONT = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2';
 /** Browsers load no module from `file://`. A deferred script runs at the same time as a module. */
 const MODULE = /<script type="module" src="([^"]+)">/;
 
@@ -34,9 +38,12 @@ await build({
   keepNames: true,
   logLevel: 'warning',
 });
-for (const [, path] of page.matchAll(HREF)) cpSync(join(BUILT, path!), join(out, basename(path!)));
+for (const [, , path] of page.matchAll(HREF)) cpSync(join(BUILT, path!), join(out, basename(path!)));
+const font = createRequire(import.meta.url).resolve(FONT);
+cpSync(font, join(out, basename(font)));
 const html = page
-  .replaceAll(HREF, (_, path: string) => `href="${basename(path)}"`)
+  .replaceAll(SERVED, '')
+  .replaceAll(HREF, (_, attribute: string, path: string) => `${attribute}="${basename(path)}"`)
   .replace(MODULE, `<script defer src="${SCRIPT}">`);
 writeFileSync(join(out, 'index.html'), html);
 console.log(`The playground is in ${relative(process.cwd(), out) || '.'}: open index.html`);

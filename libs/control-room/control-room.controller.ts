@@ -15,6 +15,7 @@ import {
   Req,
   Res,
   Sse,
+  StreamableFile,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
@@ -62,7 +63,7 @@ const MAX_PENDING = 400_000;
 
 /** Allows files of this process only, and no inline script or style. */
 const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The live page at `/`. It is not limited, since operators need it during a surge. */
 @ApiExcludeController()
@@ -99,17 +100,17 @@ export class ControlRoomController implements OnModuleDestroy {
 
   @Get()
   @Header('Content-Security-Policy', CONTENT_SECURITY_POLICY)
-  page(@Res({ passthrough: true }) response: unknown): string {
+  page(@Res({ passthrough: true }) response: unknown): string | StreamableFile {
     return this.file('index.html', response);
   }
 
   @Get('control-room/files/:name')
-  file(@Param('name') name: string, @Res({ passthrough: true }) response: unknown): string {
+  file(@Param('name') name: string, @Res({ passthrough: true }) response: unknown): string | StreamableFile {
     const file = this.files.get(name);
     if (file === undefined) throw new NotFoundException();
     const headers = {
       'Content-Type': file.type,
-      'Cache-Control': 'no-cache', // a new deployment has a new page
+      'Cache-Control': file.caching,
       'Cross-Origin-Resource-Policy': 'same-origin',
       'Referrer-Policy': 'no-referrer',
       'X-Content-Type-Options': 'nosniff',
@@ -117,7 +118,10 @@ export class ControlRoomController implements OnModuleDestroy {
     for (const [header, value] of Object.entries(headers)) {
       this.adapterHost.httpAdapter.setHeader(response, header, value);
     }
-    return file.text;
+    // The adapters would send bytes as JSON.
+    return typeof file.content === 'string'
+      ? file.content
+      : new StreamableFile(file.content, { type: file.type, length: file.content.length });
   }
 
   /** A stream of `LiveEvents`. Beyond the limit of all viewers the answer is a 503, beyond that of one address a 429. */

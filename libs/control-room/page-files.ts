@@ -4,7 +4,10 @@ import { basename, extname } from 'node:path';
 
 export interface PageFile {
   readonly type: string;
-  readonly text: string;
+  /** Text, or the bytes of a font. */
+  readonly content: string | Buffer;
+  /** The value of `Cache-Control`. */
+  readonly caching: string;
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -12,13 +15,20 @@ const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml; charset=utf-8',
+  '.woff2': 'font/woff2',
 };
+/** A new deployment has a new page. A font stays what it is. */
+const CACHING = { text: 'no-cache', font: 'public, max-age=2592000' };
 
 /** Files that the playground has as well. The build copies all of them beside the compiled modules. */
-const SHARED = ['../palette/palette.css', '../palette/icon.svg'];
+const SHARED = ['palette.css', 'font.css', 'frame.css', 'icon.svg'].map((name) => `../palette/${name}`);
 
 /** Files of packages, by the name under which the page loads them. */
-const FOREIGN = { 'uplot.js': 'uplot/dist/uPlot.iife.min.js', 'uplot.css': 'uplot/dist/uPlot.min.css' };
+const FOREIGN = {
+  'inter-latin-wght-normal.woff2': '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2',
+  'uplot.js': 'uplot/dist/uPlot.iife.min.js',
+  'uplot.css': 'uplot/dist/uPlot.min.css',
+};
 
 /**
  * Reads all files of the page once, so that no client's path reaches the file system.
@@ -34,10 +44,12 @@ export function readPageFiles(): ReadonlyMap<string, PageFile> {
     ...SHARED.map((path) => new URL(path, import.meta.url)),
   ].map((url) => [basename(url.pathname), url] as const);
   const foreign = Object.entries(FOREIGN).map(([name, path]) => [name, require.resolve(path)] as const);
-  return new Map(
-    [...own, ...foreign].map(([name, path]) => [
-      name,
-      { type: TYPES[extname(name)]!, text: readFileSync(path, 'utf8') },
-    ]),
-  );
+  return new Map([...own, ...foreign].map(([name, path]) => [name, readPageFile(name, path)]));
+}
+
+function readPageFile(name: string, path: string | URL): PageFile {
+  const type = TYPES[extname(name)]!;
+  return extname(name) === '.woff2'
+    ? { type, content: readFileSync(path), caching: CACHING.font }
+    : { type, content: readFileSync(path, 'utf8'), caching: CACHING.text };
 }

@@ -4,7 +4,10 @@ import { extname } from 'node:path';
 
 export interface PlaygroundFile {
   readonly type: string;
-  readonly text: string;
+  /** Text, or the bytes of a font. */
+  readonly content: string | Buffer;
+  /** The value of `Cache-Control`. */
+  readonly caching: string;
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -12,7 +15,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml; charset=utf-8',
+  '.woff2': 'font/woff2',
 };
+/** A new deployment has a new page. A font stays what it is. */
+const CACHING = { text: 'no-cache', font: 'public, max-age=2592000' };
 
 /** Of the built files: the folder that holds `libs`. Paths of files are those below it, here and in URLs. */
 const ROOT = new URL('../../', import.meta.url);
@@ -24,6 +30,9 @@ const LINK = /(?:href|src)="(libs\/[^"]+)"/g;
 const IMPORT = /^((?:import|export)\b[^'";]*?from\s+')([^']+)(';?)$/gm;
 const SOURCE_MAP = /^\/\/# sourceMappingURL=.*$/m;
 const PACKAGES = 'packages/';
+/** Where `libs/palette/font.css` finds the typeface, which is a file of a package. */
+const FONT = 'libs/palette/inter-latin-wght-normal.woff2';
+const FONT_SOURCE = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2';
 
 /**
  * Reads the page and everything that it loads, once, so that no client's path reaches the file system: a browser runs the modules
@@ -34,7 +43,9 @@ const PACKAGES = 'packages/';
 export function readPlaygroundFiles(): ReadonlyMap<string, PlaygroundFile> {
   const files = new Map<string, PlaygroundFile>();
   const page = read(PAGE);
-  files.set('', { type: TYPES['.html']!, text: page });
+  files.set('', { type: TYPES['.html']!, content: page, caching: CACHING.text });
+  const font = readFileSync(createRequire(import.meta.url).resolve(FONT_SOURCE));
+  files.set(FONT, { type: TYPES['.woff2']!, content: font, caching: CACHING.font });
   const wanted = Array.from(page.matchAll(LINK), ([, path]) => path!);
   for (let path = wanted.pop(); path !== undefined; path = wanted.pop()) {
     if (files.has(path)) continue;
@@ -46,7 +57,7 @@ export function readPlaygroundFiles(): ReadonlyMap<string, PlaygroundFile> {
         return `${before}${relative(path, imported)}${after}`;
       });
     }
-    files.set(path, { type: TYPES[extname(path)]!, text });
+    files.set(path, { type: TYPES[extname(path)]!, content: text, caching: CACHING.text });
   }
   return files;
 }

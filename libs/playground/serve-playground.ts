@@ -5,8 +5,7 @@ import { type PlaygroundFile, readPlaygroundFiles } from './playground-files.js'
 /** Allows files of this process only, no inline script or style, and no request. */
 const HEADERS = {
   'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'Cache-Control': 'no-cache', // a new deployment has a new page
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
@@ -36,9 +35,10 @@ export class ServePlayground implements NestMiddleware {
     if (file === undefined) return next();
     response.writeHead(200, {
       ...HEADERS,
+      'Cache-Control': file.caching,
       'Content-Type': file.type,
-      'Content-Length': Buffer.byteLength(file.text),
+      'Content-Length': Buffer.byteLength(file.content),
     });
-    response.end(method === 'HEAD' ? undefined : file.text);
+    response.end(method === 'HEAD' ? undefined : file.content);
   }
 }

@@ -49,7 +49,9 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     const page = await request(url).get('/').expect(200).expect('content-type', 'text/html; charset=utf-8');
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");
     const links = Array.from(page.text.matchAll(/(?:href|src)="([^"#]+)"/g), ([, link]) => link!);
-    expect(links.filter((link) => !link.startsWith('control-room/'))).toEqual(['playground', 'docs']);
+    expect(
+      links.filter((link) => !link.startsWith('control-room/') && !link.startsWith('https://github.com/')),
+    ).toEqual(['.', 'playground/', 'playground', 'docs']);
     expect(links.length).toBeGreaterThan(4);
     const files = new Set(links.filter((link) => link.startsWith('control-room/')));
     for (const file of files) {
@@ -61,6 +63,24 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
       }
     }
     expect([...files]).toEqual(expect.arrayContaining([expect.stringContaining('uplot.js')]));
+  });
+
+  it('serves its typeface itself, in less than 60 kB, for browsers to keep', async () => {
+    const { url } = await open();
+    const css = await (await fetch(`${url}/control-room/files/font.css`)).text();
+    const [, name] = /url\('([^']+)'\)/.exec(css)!;
+    const font = await fetch(`${url}/control-room/files/${name}`);
+    const bytes = new Uint8Array(await font.arrayBuffer());
+    expect(Buffer.from(bytes.subarray(0, 4)).toString()).toBe('wOF2');
+    expect(bytes.length).toBeLessThan(60_000);
+    expect(Object.fromEntries(font.headers)).toMatchObject({
+      'content-type': 'font/woff2',
+      'content-length': String(bytes.length),
+      'cache-control': 'public, max-age=2592000',
+    });
+    const again = await fetch(`${url}/playground/libs/palette/${name}`);
+    expect(again.headers.get('content-type')).toBe('font/woff2');
+    expect(new Uint8Array(await again.arrayBuffer())).toEqual(bytes);
   });
 
   it.each(['nothing.js', '..%2f..%2fpackage.json', 'constructor', '__proto__', 'tsconfig.json', 'uplot.d.ts'])(

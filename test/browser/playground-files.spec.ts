@@ -17,6 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html',
   js: 'text/javascript',
   svg: 'image/svg+xml',
+  woff2: 'font/woff2',
 };
 /** The command compiles the application. */
 const BUILD_LIMIT_MS = 180_000;
@@ -55,8 +56,11 @@ describe('npm run build:playground', () => {
     expect((await readdir(folder)).toSorted()).toEqual([
       'base.css',
       'controls.css',
+      'font.css',
+      'frame.css',
       'icon.svg',
       'index.html',
+      'inter-latin-wght-normal.woff2',
       'palette.css',
       'playground.js',
       'rows.css',

@@ -58,12 +58,12 @@ export class RequestsServer implements AsyncDisposable {
 
   static async start(): Promise<RequestsServer> {
     const files = new Map(readPageFiles());
-    files.set('', { type: 'text/html; charset=utf-8', text: HTML });
-    files.set('fixture.js', { type: 'text/javascript; charset=utf-8', text: SCRIPT });
+    files.set('', { type: 'text/html; charset=utf-8', content: HTML, caching: 'no-cache' });
+    files.set('fixture.js', { type: 'text/javascript; charset=utf-8', content: SCRIPT, caching: 'no-cache' });
     const server = createServer((request, response) => {
       const file = files.get((request.url ?? '').slice(1));
       if (file === undefined) response.writeHead(404).end();
-      else response.writeHead(200, { 'content-type': file.type }).end(file.text);
+      else response.writeHead(200, { 'content-type': file.type }).end(file.content);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new RequestsServer(server);
