@@ -3,7 +3,7 @@ const LIBRARY = '^libs/rate-limit/src/';
 const CLIENT = '^libs/client/src/';
 const INDEX = `${LIBRARY}index\\.ts$`;
 /** Private folders beside the library: the live page, the playground, what they share with the load generator, and the oracle. */
-const HOUSES = '^libs/(?:control-room|playground|riders|processes|palette|textbook)/';
+const HOUSES = '^libs/(?:control-room|hero|playground|riders|processes|palette|textbook)/';
 const SPEC = '\\.spec\\.ts$';
 const STAGE_REDIS = '^libs/control-room/stage-redis\\.ts$';
 
@@ -150,6 +150,16 @@ export default {
       from: { path: '^libs/playground/(?:model|page)/', pathNot: SPEC },
       to: {
         pathNot: ['^libs/playground/(?:model|page)/', folder('algorithms', 'policy', 'stores', 'util'), 'tinyqueue'],
+      },
+    },
+    {
+      name: 'hero-pure',
+      comment:
+        "The hero runs in browsers: it asks the library through the playground's door, and knows the riders' patience",
+      severity: 'error',
+      from: { path: '^libs/hero/', pathNot: SPEC },
+      to: {
+        pathNot: ['^libs/hero/', '^libs/playground/model/library\\.ts$', '^libs/riders/(?:rider|mulberry32)\\.ts$'],
       },
     },
     {

@@ -1,0 +1,105 @@
+/** Simulated seconds in a second of the film. */
+const SPEED = 2;
+/** The part of the film that must be in view when it begins. */
+const IN_VIEW = 0.4;
+
+/**
+ * The clock of the film. It runs only while the film plays and is in view.
+ */
+export class Player {
+  /** Simulated seconds. */
+  now = 0;
+  playing = false;
+  #end;
+  #changed;
+  #inView = false;
+  #frame = 0;
+  #last = 0;
+  #observer;
+
+  /**
+   * @param {HTMLElement} element
+   * @param {{ end: number, autoplay: boolean, changed: () => void }} options `changed`: the time, or whether it plays
+   */
+  constructor(element, { end, autoplay, changed }) {
+    this.#end = end;
+    this.#changed = changed;
+    let starts = autoplay;
+    this.#observer = new IntersectionObserver(
+      (entries) => {
+        const { isIntersecting, intersectionRatio } = /** @type {IntersectionObserverEntry} */ (entries.at(-1));
+        this.#inView = isIntersecting;
+        this.#run();
+        if (!starts || intersectionRatio < IN_VIEW) return;
+        starts = false;
+        // A viewer who has touched it already decides.
+        if (this.now === 0) this.play();
+      },
+      { threshold: [0, IN_VIEW] },
+    );
+    this.#observer.observe(element);
+  }
+
+  get ended() {
+    return this.now >= this.#end;
+  }
+
+  /** The length of the film in seconds. */
+  get duration() {
+    return this.#end / SPEED;
+  }
+
+  /** From the beginning, if it has ended. */
+  play() {
+    if (this.ended) this.now = 0;
+    this.playing = true;
+    this.#run();
+    this.#changed();
+  }
+
+  pause() {
+    this.playing = false;
+    this.#run();
+    this.#changed();
+  }
+
+  /**
+   * @param {number} seconds simulated ones
+   */
+  show(seconds) {
+    this.now = Math.min(this.#end, Math.max(0, seconds));
+    this.pause();
+  }
+
+  /** @param {number} seconds of the film */
+  seek(seconds) {
+    this.show(seconds * SPEED);
+  }
+
+  destroy() {
+    this.#observer.disconnect();
+    this.playing = false;
+    this.#run();
+  }
+
+  /** Asks for frames, or no longer. */
+  #run() {
+    if (!this.playing || !this.#inView) {
+      cancelAnimationFrame(this.#frame);
+      this.#frame = 0;
+    } else if (this.#frame === 0) {
+      this.#last = performance.now();
+      this.#frame = requestAnimationFrame((at) => this.#step(at));
+    }
+  }
+
+  /** @param {number} at */
+  #step(at) {
+    this.#frame = 0;
+    this.now = Math.min(this.#end, this.now + (Math.max(0, at - this.#last) / 1000) * SPEED);
+    this.#last = at;
+    if (this.ended) return this.pause();
+    this.#frame = requestAnimationFrame((next) => this.#step(next));
+    this.#changed();
+  }
+}

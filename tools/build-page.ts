@@ -1,0 +1,52 @@
+// `npm run build:playground [-- --out DIR]` and `npm run build:hero`: write a page as static files, for any host, any folder, and no
+// host at all (`file://`). They bundle what `nest build` has compiled: the same modules that the application serves.
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build, type Format } from 'esbuild';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const BUILT = join(ROOT, 'dist');
+/** The pages, each with the module that other pages import, if there is one. */
+const PAGES: Readonly<Record<string, string | undefined>> = { playground: undefined, hero: 'hero.js' };
+/** A style sheet or a picture. */
+const HREF = /href="(libs\/[^"]+)"/g;
+/** Browsers load no module from `file://`. A deferred script runs at the same time as a module. */
+const MODULE = /<script type="module" src="([^"]+)">/;
+
+const { values, positionals } = parseArgs({ options: { out: { type: 'string' } }, allowPositionals: true });
+const [name = ''] = positionals;
+if (!Object.hasOwn(PAGES, name)) throw new Error(`the page is "${name}", expected ${Object.keys(PAGES).join(' or ')}`);
+const out = resolve(values.out ?? join(BUILT, name));
+const folder = `libs/${name}/page`;
+
+const page = readFileSync(join(BUILT, folder, 'index.html'), 'utf8');
+const main = MODULE.exec(page)?.[1];
+if (main === undefined) throw new Error(`the page ${name} has no module to bundle`);
+const module = PAGES[name];
+const script = `${module === undefined ? name : 'main'}.js`;
+mkdirSync(out, { recursive: true });
+await bundle(main, script, 'iife');
+if (module !== undefined) await bundle(`${folder}/${module}`, module, 'esm');
+for (const [, path] of page.matchAll(HREF)) cpSync(join(BUILT, path!), join(out, basename(path!)));
+const html = page
+  .replaceAll(HREF, (_, path: string) => `href="${basename(path)}"`)
+  .replace(MODULE, `<script defer src="${script}">`);
+writeFileSync(join(out, 'index.html'), html);
+console.log(`The ${name} is in ${relative(process.cwd(), out) || '.'}: open index.html`);
+
+async function bundle(entry: string, file: string, format: Format): Promise<void> {
+  await build({
+    entryPoints: [join(BUILT, entry)],
+    outfile: join(out, file),
+    bundle: true,
+    format,
+    platform: 'browser',
+    target: 'es2023',
+    minify: true,
+    // Messages name the library's classes.
+    keepNames: true,
+    logLevel: 'warning',
+  });
+}
