@@ -1,6 +1,7 @@
 // `npm run build:playground [-- --out DIR]` and `npm run build:hero`: write a page as static files, for any host, any folder, and no
 // host at all (`file://`). They bundle what `nest build` has compiled: the same modules that the application serves.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -11,7 +12,10 @@ const BUILT = join(ROOT, 'dist');
 /** The pages, each with the module that other pages import, if there is one. */
 const PAGES: Readonly<Record<string, string | undefined>> = { playground: undefined, hero: 'hero.js' };
 /** A style sheet or a picture. */
-const HREF = /href="(libs\/[^"]+)"/g;
+const HREF = /(href|src)="(libs\/[^"]+\.(?:css|svg))"/g;
+/** What only the application has, such as the control room: one line of the page each. */
+const SERVED = /^.*\bdata-served\b.*\n/gm;
+const FONT = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2';
 /** Browsers load no module from `file://`. A deferred script runs at the same time as a module. */
 const MODULE = /<script type="module" src="([^"]+)">/;
 
@@ -29,9 +33,12 @@ const script = `${module === undefined ? name : 'main'}.js`;
 mkdirSync(out, { recursive: true });
 await bundle(main, script, 'iife');
 if (module !== undefined) await bundle(`${folder}/${module}`, module, 'esm');
-for (const [, path] of page.matchAll(HREF)) cpSync(join(BUILT, path!), join(out, basename(path!)));
+for (const [, , path] of page.matchAll(HREF)) cpSync(join(BUILT, path!), join(out, basename(path!)));
+if (page.includes('libs/palette/font.css'))
+  cpSync(createRequire(import.meta.url).resolve(FONT), join(out, basename(FONT)));
 const html = page
-  .replaceAll(HREF, (_, path: string) => `href="${basename(path)}"`)
+  .replaceAll(SERVED, '')
+  .replaceAll(HREF, (_, attribute: string, path: string) => `${attribute}="${basename(path)}"`)
   .replace(MODULE, `<script defer src="${script}">`);
 writeFileSync(join(out, 'index.html'), html);
 console.log(`The ${name} is in ${relative(process.cwd(), out) || '.'}: open index.html`);
