@@ -20,9 +20,9 @@ export interface City {
 }
 
 /**
- * A quarter of the application's city, as on a machine of two cores or so, with 2.5 times the riders that matching can serve. Its
- * queue takes whatever comes, as a process without a bound of its own does. The service's default bound, of five seconds, changes
- * what nobody is served by: errors come at once instead of after seconds.
+ * A quarter of the application's city, with 2.5 times the riders that matching can serve, as in the control room. Its queue takes
+ * whatever comes, as that of a process does by default. With the service's own bound, of five seconds, the same riders are served and
+ * the same fail; most of those who fail get an error at once.
  */
 export const CITY: City = {
   workers: 2,

@@ -1,6 +1,6 @@
-import { type Algorithm, judge, parsePolicy } from '../../playground/model/library.js';
 import { mulberry32 } from '../../riders/mulberry32.js';
 import type { City } from './city.js';
+import { exactRate, judge, TokenBucket } from './library.js';
 
 export type Outcome = 'served' | 'refused' | 'failed';
 
@@ -23,13 +23,13 @@ function arrivalsOf({ demand, rushMs }: City): readonly number[] {
   return Array.from({ length: count }, (_, i) => ((i + random()) * rushMs) / count);
 }
 
-/** The limit before matching: the library's token bucket, which the library's own code decides. */
+/** The limit before matching: the library's token bucket, whose decisions are the library's own. */
 class Limit {
-  private readonly algorithm: Algorithm;
-  private state: unknown;
+  private readonly algorithm: TokenBucket;
+  private state: Parameters<TokenBucket['read']>[0];
 
   constructor({ capacity, refill }: City['limit']) {
-    this.algorithm = parsePolicy({ algorithm: 'token-bucket', capacity, refill }, 'matching').algorithm;
+    this.algorithm = new TokenBucket(capacity, exactRate(refill, capacity));
   }
 
   admits(atMs: number): boolean {

@@ -1,5 +1,5 @@
 import { END_SECONDS, REQUESTS, stateAt } from '../model/hero.js';
-import { Picture } from './picture.js';
+import { Picture, SETTLE_MS } from './picture.js';
 import { Player } from './player.js';
 
 /** @typedef {import('../model/hero.js').WorldState} WorldState */
@@ -10,6 +10,9 @@ const SIDES = /** @type {const} */ ([
   ['without', 'Without limits'],
   ['within', 'With Floodgate'],
 ]);
+
+/** When the last dot lies in its place. */
+const END = END_SECONDS + SETTLE_MS / 1000;
 
 /** The figures of a side: name, what it means, and its text. */
 const FIGURES = /** @type {const} */ ([
@@ -30,13 +33,12 @@ function seconds(ms) {
   return (ms / 1000).toFixed(ms < 995 ? 2 : 1);
 }
 
-/** The tokens of hero.css that a canvas needs. */
+/** The tokens of hero.css that a canvas needs. Rings are as thin as text. */
 const COLORS = /** @type {const} */ ({
   served: '--fh-served',
-  refused: '--fh-refused',
   failed: '--fh-failed',
   servedText: '--fh-served-text',
-  refusedText: '--fh-refused-text',
+  refused: '--fh-refused-text',
   failedText: '--fh-failed-text',
   ink: '--fh-ink',
   muted: '--fh-muted',
@@ -79,11 +81,11 @@ export function mountHero(root, { autoplay = true } = {}) {
   const worlds = SIDES.map(([side, title]) => {
     const canvas = make('canvas', 'fh-canvas');
     canvas.setAttribute('aria-hidden', 'true');
-    const values = FIGURES.map(([name, label]) => {
+    const values = FIGURES.map(([name, label, textOf]) => {
       const value = make('span', '');
       const unit = make('small', '');
-      const shown = make('dd', 'fh-value', value, ' ', unit);
-      return { name, value, unit, group: make('div', `fh-figure fh-${name}`, make('dt', '', label), shown) };
+      const shown = make('dd', 'fh-value', value, unit);
+      return { name, textOf, value, unit, group: make('div', `fh-figure fh-${name}`, make('dt', '', label), shown) };
     });
     const figures = make('dl', 'fh-figures', ...values.map(({ group }) => group));
     const section = make('section', `fh-world fh-${side}`, make('h3', 'fh-title', title), canvas, figures);
@@ -94,7 +96,7 @@ export function mountHero(root, { autoplay = true } = {}) {
   const scrubber = make('input', 'fh-scrubber');
   scrubber.type = 'range';
   scrubber.min = '0';
-  scrubber.max = String(END_SECONDS);
+  scrubber.max = String(END);
   scrubber.step = '0.25';
   scrubber.setAttribute('aria-label', 'Time since the rush began');
   const table = tableOf(end);
@@ -123,22 +125,20 @@ export function mountHero(root, { autoplay = true } = {}) {
     const state = stateAt(now);
     for (const { side, picture, values } of worlds) {
       picture.draw(1000 * now, colors);
-      FIGURES.forEach(([, , textOf], i) => {
-        const [value, unit] = textOf(state[side]);
-        const shown = /** @type {(typeof values)[number]} */ (values[i]);
-        say(shown.value, String(value));
-        say(shown.unit, String(unit));
-        shown.group.toggleAttribute('data-bad', isBad[shown.name](state[side]));
-      });
+      for (const { name, textOf, value, unit, group } of values) {
+        const [number, its] = textOf(state[side]);
+        say(value, String(number));
+        say(unit, ` ${its}`);
+        group.toggleAttribute('data-bad', isBad[name](state[side]));
+      }
     }
     say(button, playing ? 'Pause' : ended ? 'Replay' : 'Play');
     button.dataset['does'] = playing ? 'pause' : ended ? 'replay' : 'play';
     scrubber.value = String(now);
-    scrubber.setAttribute('aria-valuetext', `${now.toFixed(1)} of ${END_SECONDS} seconds`);
-    scrubber.style.setProperty('--fh-done', `${(100 * now) / END_SECONDS}%`);
+    scrubber.setAttribute('aria-valuetext', `${now.toFixed(1)} of ${END.toFixed(1)} seconds`);
   };
-  const player = new Player(hero, { end: END_SECONDS, autoplay: autoplay && !calm, changed: () => draw() });
-  if (calm) player.show(END_SECONDS);
+  const player = new Player(hero, { end: END, autoplay: autoplay && !calm, changed: () => draw() });
+  if (calm) player.show(END);
   const recolor = () => {
     colors = undefined;
     draw();
@@ -208,5 +208,5 @@ function colorsOf(element) {
     return [name, getComputedStyle(probe).color];
   });
   probe.remove();
-  return Object.fromEntries(entries);
+  return { ...Object.fromEntries(entries), family: getComputedStyle(element).fontFamily };
 }

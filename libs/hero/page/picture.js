@@ -2,19 +2,21 @@ import { CITY } from '../model/city.js';
 
 /** @typedef {import('../model/rush.js').Request} Request */
 /** @typedef {import('../model/rush.js').Outcome} Outcome */
-/** @typedef {Readonly<Record<Outcome | 'ink' | 'muted' | 'line' | 'card' | 'servedText' | 'refusedText' | 'failedText', string>>} Colors */
+/** @typedef {Readonly<Record<Outcome | 'ink' | 'muted' | 'line' | 'card' | 'servedText' | 'failedText' | 'family', string>>} Colors */
 /** @typedef {{ readonly request: Request, readonly column: number, readonly x: number, readonly y: number }} Place */
 /** @typedef {Place & { readonly from: { readonly x: number, readonly y: number } }} Dot */
 
 /** Answers within this time lie on the floor, side by side. Milliseconds. */
 const AT_ONCE_MS = 80;
 /** The time in which a dot settles in its place. */
-const SETTLE_MS = 250;
+export const SETTLE_MS = 250;
 /** Dots that climb together spread over so many rooms, so that each is seen. Only their height has a meaning. */
 const SPREAD = 4;
 const AXIS = 20;
 const GAP = 5;
 const NARROW = 420;
+/** The width of a word. */
+const WAITING = 60;
 /** The part of a golden section: its multiples are spread evenly. */
 const GOLDEN = 0.618034;
 
@@ -114,10 +116,9 @@ export class Picture {
       this.#layout = { width, height, plan, dots: dotsOf(this.#requests, plan) };
     }
     const { plan, dots } = this.#layout;
-    const family = getComputedStyle(canvas).fontFamily;
-    drawAxes(context, plan, height, colors, family);
+    drawAxes(context, plan, height, colors);
     drawDots(context, plan, dots, now, colors);
-    drawWords(context, plan, dots, now, height, colors, family);
+    drawWords(context, plan, dots, now, height, colors);
   }
 }
 
@@ -126,12 +127,11 @@ export class Picture {
  * @param {Plan} plan
  * @param {number} height
  * @param {Colors} colors
- * @param {string} family
  */
-function drawAxes(context, { left, right, y }, height, colors, family) {
+function drawAxes(context, { left, right, y }, height, colors) {
   const [size, bold] = left < 60 ? [10.5, ''] : [12.5, '600'];
   const write = (/** @type {string} */ text, /** @type {number} */ at, weight = '') => {
-    context.font = `${weight} ${size}px ${family}`;
+    context.font = `${weight} ${size}px ${colors.family}`;
     context.fillText(text, left - 8, at);
   };
   context.textAlign = 'right';
@@ -154,8 +154,8 @@ function drawAxes(context, { left, right, y }, height, colors, family) {
   context.setLineDash([]);
   context.textAlign = 'left';
   context.fillStyle = colors.muted;
-  context.font = `${size}px ${family}`;
-  context.fillText('the rush begins', left, height - AXIS / 2 + 1);
+  context.font = `${size}px ${colors.family}`;
+  context.fillText('the rush begins →', left, height - AXIS / 2 + 1);
 }
 
 /**
@@ -232,24 +232,32 @@ function mark(path, kind, x, y, radius) {
  * @param {number} now
  * @param {number} height
  * @param {Colors} colors
- * @param {string} family
  */
-function drawWords(context, { cell, left, right, ceiling, floor }, dots, now, height, colors, family) {
+function drawWords(context, { cell, left, right, ceiling, floor, y }, dots, now, height, colors) {
   const has = (/** @type {Outcome} */ outcome) =>
     dots.some(({ request }) => request.outcome === outcome && request.endedAt + SETTLE_MS <= now);
   const isNarrow = left < 60;
-  const write = (/** @type {string} */ text, /** @type {string} */ color, /** @type {number} */ at) => {
+  const write = (/** @type {string} */ text, /** @type {string} */ color, /** @type {number} */ at, x = right) => {
     context.strokeStyle = colors.card;
-    context.strokeText(text, right, at);
+    context.strokeText(text, x, at);
     context.fillStyle = color;
-    context.fillText(text, right, at);
+    context.fillText(text, x, at);
   };
-  context.font = `600 ${isNarrow ? 12 : 14}px ${family}`;
+  context.font = `600 ${isNarrow ? 12 : 14}px ${colors.family}`;
   context.textAlign = 'right';
   context.lineWidth = 4;
   context.lineJoin = 'round';
+  // Beside those who have waited for half of their patience, as long as there is room.
+  const longest = dots.find(({ request }) => request.endedAt > now)?.request.sentAt ?? now;
+  const half = CITY.patienceMs / 2;
+  const x = left + ((now - half) / CITY.rushMs) * (right - left) + SPREAD * cell;
+  if (now - longest >= half && x + WAITING < right) {
+    context.textAlign = 'left';
+    write('waiting', colors.ink, y(half), x);
+    context.textAlign = 'right';
+  }
   if (has('failed')) write(isNarrow ? 'gave up' : 'gave up without a ride', colors.failedText, ceiling + 16);
   if (!has('refused')) return;
-  write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', colors.refusedText, height - AXIS / 2 + 1);
+  write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', colors.refused, height - AXIS / 2 + 1);
   write('got a ride', colors.servedText, floor - 4 * cell - 10);
 }

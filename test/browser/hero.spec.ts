@@ -1,0 +1,291 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { until } from '../support/faults/until.js';
+import { violations } from './support/axe.js';
+import { launch } from './support/viewer.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1440, height: 900 };
+/** The film takes 7.6 s, and a busy machine draws its last frame late. */
+const FILM_MS = 8_000;
+const LATE_MS = 1_000;
+
+let browser: Browser;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hero-'));
+  const loader = ['--import', './test/support/typescript-loader.js', '--disable-warning=ExperimentalWarning'];
+  // The command of these tests has built the application.
+  const built = promisify(execFile)(process.execPath, [...loader, 'tools/build-page.ts', 'hero', '--out', folder], {
+    cwd: ROOT,
+  });
+  [browser] = await Promise.all([launch(), built]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await rm(folder, { recursive: true });
+});
+
+/** The page of the built files, without a server. It collects errors. */
+class HeroPage implements AsyncDisposable {
+  readonly troubles: string[] = [];
+
+  private constructor(readonly page: Page) {}
+
+  static async open(options: BrowserContextOptions = {}, url?: string): Promise<HeroPage> {
+    const context = await browser.newContext({ viewport: DESKTOP, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    const hero = new HeroPage(page);
+    page.on('console', (message) => hero.troubles.push(`${message.type()}: ${message.text()}`));
+    page.on('pageerror', (error) => hero.troubles.push(`error: ${error.message}`));
+    page.on('request', (request) => {
+      if (!/^(?:file|data|about):/.test(request.url())) hero.troubles.push(`request: ${request.url()}`);
+    });
+    await page.addInitScript(() => {
+      const ask = requestAnimationFrame;
+      Object.assign(window, { frames: 0 });
+      window.requestAnimationFrame = (draw) => {
+        (window as unknown as { frames: number }).frames++;
+        return ask(draw);
+      };
+    });
+    await page.goto(url ?? pathToFileURL(join(folder, 'index.html')).href);
+    if (url === undefined) await hero.button.waitFor();
+    return hero;
+  }
+
+  get button(): Locator {
+    return this.page.locator('.fh-play');
+  }
+
+  get scrubber(): Locator {
+    return this.page.getByRole('slider', { name: 'Time since the rush began' });
+  }
+
+  /** The three numbers of a side. */
+  figures(side: 'without' | 'within'): Promise<string[]> {
+    return this.page.locator(`.fh-${side} dd`).allInnerTexts();
+  }
+
+  /** The frames that were asked for. */
+  frames(): Promise<number> {
+    return this.page.evaluate(() => (window as unknown as { frames: number }).frames);
+  }
+
+  /** Whether no frame is asked for in a while. */
+  async isIdle(): Promise<boolean> {
+    const before = await this.frames();
+    await this.page.waitForTimeout(400);
+    return (await this.frames()) === before;
+  }
+
+  /** The pixels of a side, in the colour of the part of the picture that `token` names. */
+  painted(side: 'without' | 'within', token: string): Promise<number> {
+    return this.page.locator(`.fh-${side} canvas`).evaluate((canvas: HTMLCanvasElement, name) => {
+      const probe = document.createElement('span');
+      probe.style.color = `var(--fh-${name})`;
+      canvas.closest('.fh')!.append(probe);
+      const wanted = getComputedStyle(probe).color.match(/\d+/g)!.map(Number);
+      probe.remove();
+      // Of a copy: Chromium draws a canvas that is read often in another way.
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true })!;
+      copy.drawImage(canvas, 0, 0);
+      const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+      let count = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        // Opaque: the area below the dots is not.
+        if (data[i + 3]! > 250 && wanted.every((value, at) => Math.abs(data[i + at]! - value) < 3)) count++;
+      }
+      return count;
+    }, token);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.page.context().close();
+  }
+}
+
+const END = { without: ['84 %', '3.0 s', '186 riders'], within: ['0 %', '0.06 s', '301 riders'] };
+
+describe('the film', () => {
+  it('plays by itself once, shows red within 4 s, ends within 8 s, and then rests', async () => {
+    await using hero = await HeroPage.open();
+    const start = Date.now();
+    await until('red', 4_000 + LATE_MS, async () => (await hero.painted('without', 'failed')) > 50);
+    expect(Date.now() - start).toBeLessThan(4_000 + LATE_MS);
+    expect(await hero.button.innerText()).toBe('Pause');
+    await hero.button.getByText('Replay').waitFor({ timeout: FILM_MS + LATE_MS });
+    expect(Date.now() - start).toBeLessThan(FILM_MS + LATE_MS);
+    expect([await hero.figures('without'), await hero.figures('within')]).toEqual([END.without, END.within]);
+    expect(await hero.painted('within', 'failed')).toBe(0);
+    expect(await hero.isIdle()).toBe(true);
+    await hero.button.click();
+    await hero.button.getByText('Pause').waitFor();
+    expect(Number(await hero.scrubber.inputValue())).toBeLessThan(12);
+    await hero.button.click();
+    await hero.button.getByText('Play', { exact: true }).waitFor();
+    expect(await hero.isIdle()).toBe(true);
+    expect(hero.troubles).toEqual([]);
+  });
+
+  it('is found with a keyboard: the scrubber shows any instant and stops the film', async () => {
+    await using hero = await HeroPage.open();
+    const { keyboard } = hero.page;
+    await hero.scrubber.focus();
+    await keyboard.press('Home');
+    expect(await hero.figures('without')).toEqual(['0 %', '0.00 s', '0 riders']);
+    for (let step = 0; step < 4; step++) await keyboard.press('ArrowRight');
+    expect(await hero.scrubber.inputValue()).toBe('1');
+    expect(await hero.scrubber.getAttribute('aria-valuetext')).toBe('1.0 of 15.3 seconds');
+    expect(await hero.figures('without')).toEqual(['0 %', '0.60 s', '36 riders']);
+    await keyboard.press('End');
+    expect(await hero.figures('without')).toEqual(END.without);
+    expect(await hero.isIdle()).toBe(true);
+    await keyboard.press('Shift+Tab');
+    await keyboard.press('Space');
+    await hero.button.getByText('Pause').waitFor();
+    expect(hero.troubles).toEqual([]);
+  });
+
+  it('stands still at its end where motion is unwanted, with the table open', async () => {
+    await using hero = await HeroPage.open({ reducedMotion: 'reduce' });
+    expect(await hero.button.innerText()).toBe('Replay');
+    expect([await hero.figures('without'), await hero.figures('within')]).toEqual([END.without, END.within]);
+    expect(await hero.frames()).toBe(0);
+    const rows = await hero.page
+      .locator('.fh-table tr')
+      .evaluateAll((all) => all.map((row) => Array.from(row.children, (cell) => cell.textContent)));
+    expect(rows).toEqual([
+      ['', 'Without limits', 'With Floodgate'],
+      ['failed', '84 %', '0 %'],
+      ['99 % waited at most', '3.0 s', '0.06 s'],
+      ['got a ride', '186 riders', '301 riders'],
+      ['told “not now” at once', '0 riders', '831 riders'],
+    ]);
+    expect(await hero.page.getByRole('table').isVisible()).toBe(true);
+    expect(hero.troubles).toEqual([]);
+  });
+});
+
+describe('mountHero', () => {
+  /** The module alone, in a page of somebody else. */
+  async function mounted(html: string): Promise<HeroPage> {
+    const hero = await HeroPage.open({}, 'about:blank');
+    const [module, css] = await Promise.all(
+      ['hero.js', 'hero.css'].map((name) => readFile(join(folder, name), 'utf8')),
+    );
+    await hero.page.setContent(`<!doctype html><html lang="en"><style>${css}</style><body>${html}`);
+    await hero.page.evaluate(async (source) => {
+      const { mountHero } = await import(`data:text/javascript;charset=utf-8,${source}`);
+      Object.assign(window, { hero: mountHero(document.getElementById('here')) });
+    }, encodeURIComponent(module!));
+    return hero;
+  }
+
+  it('begins when it is in view, and asks for no frame out of view', async () => {
+    await using hero = await mounted('<div style="height: 3000px"></div><div id="here"></div>');
+    expect(await hero.isIdle()).toBe(true);
+    expect(await hero.scrubber.inputValue()).toBe('0');
+    await hero.page.evaluate(() => scrollTo(0, 3000));
+    await hero.button.getByText('Pause').waitFor();
+    await until('the film', 5_000, async () => Number(await hero.scrubber.inputValue()) > 0);
+    await hero.page.evaluate(() => scrollTo(0, 0));
+    await until('rest', 5_000, () => hero.isIdle());
+    expect(await hero.button.innerText()).toBe('Pause');
+    expect(hero.troubles).toEqual([]);
+  });
+
+  it('seeks for scripts, follows the theme of its page, and leaves nothing behind', async () => {
+    await using hero = await mounted('<div id="here"></div>');
+    const { page } = hero;
+    const seek = (seconds: number): Promise<void> =>
+      page.evaluate((at) => (window as unknown as { hero: { seek(at: number): void } }).hero.seek(at), seconds);
+    await seek(4);
+    expect(await hero.figures('within')).toEqual(['0 %', '0.06 s', '200 riders']);
+    const light = await hero.page.evaluate(() => getComputedStyle(document.querySelector('.fh')!).color);
+    expect(await hero.painted('within', 'served')).toBeGreaterThan(100);
+    await page.evaluate(() => (document.documentElement.style.colorScheme = 'dark'));
+    const dark = await hero.page.evaluate(() => getComputedStyle(document.querySelector('.fh')!).color);
+    expect(dark).not.toBe(light);
+    await until('dark dots', 5_000, async () => (await hero.painted('within', 'served')) > 100);
+    await page.evaluate(() => (window as unknown as { hero: { destroy(): void } }).hero.destroy());
+    expect(await page.locator('#here').innerHTML()).toBe('');
+    await page.setViewportSize(PHONE);
+    expect(await hero.isIdle()).toBe(true);
+    expect(hero.troubles).toEqual([]);
+  });
+});
+
+describe('the picture', () => {
+  it.each([320, 390, 1440])('fits a width of %i px, twice as sharp', async (width) => {
+    await using hero = await HeroPage.open({ viewport: { width, height: 900 } });
+    await hero.scrubber.press('End');
+    const { page } = hero;
+    const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const);
+    expect(wide).toBeLessThanOrEqual(room);
+    const canvases = await page.locator('canvas').evaluateAll((all) =>
+      (all as HTMLCanvasElement[]).map((one) => ({
+        sharpness: one.width / one.clientWidth,
+        left: one.getBoundingClientRect().left,
+        width: one.clientWidth,
+      })),
+    );
+    for (const canvas of canvases) {
+      expect(canvas.sharpness).toBeCloseTo(2, 1);
+      expect(canvas.width).toBeGreaterThan(230);
+    }
+    expect(canvases[0]!.left === canvases[1]!.left).toBe(width < 700);
+    // Each part of the picture: crosses, discs, and rings.
+    expect(await hero.painted('without', 'failed')).toBeGreaterThan(500);
+    expect(await hero.painted('within', 'served')).toBeGreaterThan(300);
+    expect(hero.troubles).toEqual([]);
+  });
+
+  it('has nothing that axe finds, light and dark, at its beginning and at its end', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const viewport of [PHONE, DESKTOP]) {
+        await using hero = await HeroPage.open({ colorScheme, viewport });
+        for (const key of ['Home', 'End']) {
+          await hero.scrubber.press(key);
+          await hero.page.locator('.fh-details').evaluate((details: HTMLDetailsElement) => (details.open = true));
+          expect([colorScheme, viewport.width, key, await violations(hero.page)]).toEqual([
+            colorScheme,
+            viewport.width,
+            key,
+            [],
+          ]);
+        }
+      }
+    }
+  });
+
+  it('has colours of the system where those are forced', async () => {
+    await using hero = await HeroPage.open({ forcedColors: 'active' });
+    await hero.scrubber.press('End');
+    expect(await hero.painted('without', 'failed')).toBeGreaterThan(500);
+    expect(hero.troubles).toEqual([]);
+  });
+});
+
+it('npm run build:hero writes a few small files', async () => {
+  expect((await readdir(folder)).toSorted()).toEqual([
+    'base.css',
+    'hero.css',
+    'hero.js',
+    'icon.svg',
+    'index.html',
+    'main.js',
+    'palette.css',
+  ]);
+  expect((await readFile(join(folder, 'hero.js'))).length).toBeLessThan(40_000);
+});
