@@ -1,17 +1,48 @@
-import { type Arbitrary, array, constantFrom, integer, record, tuple } from 'fast-check';
-import { RANGES, type Settings, SETTING_NAMES } from '../../libs/playground/model/settings.js';
+import { type Arbitrary, array, constantFrom, double, integer, oneof, record, string, tuple } from 'fast-check';
+import { problemOf } from '../../libs/playground/model/code.js';
+import { PRESETS } from '../../libs/playground/model/presets.js';
+import {
+  BYS,
+  RANGES,
+  type SettingName,
+  type Settings,
+  SETTING_NAMES,
+  type Unit,
+  UNITS,
+} from '../../libs/playground/model/settings.js';
 import type { TrafficEvent, TrafficKind } from '../../libs/playground/model/traffic.js';
 
-/** All numbers that the page's inputs take. */
-export const anySettings: Arbitrary<Settings> = record(
-  Object.fromEntries(
-    SETTING_NAMES.map((name) => {
-      const { min, max, step, factor } = RANGES[name];
-      const steps = integer({ min: Math.round(min / step), max: Math.round(max / step) });
-      return [name, steps.map((count) => Math.round(count * step * factor * 10) / 10)];
-    }),
-  ),
-) as unknown as Arbitrary<Settings>;
+const anyUnit = constantFrom(...(Object.keys(UNITS) as Unit[]));
+
+/** What an input takes: mostly what its slider shows, sometimes all sizes up to the library's bounds. */
+function anyNumber(name: SettingName): Arbitrary<number> {
+  const { min, max, step, slider, counts } = RANGES[name];
+  const small = integer({ min: 1, max: Math.round(slider / step) });
+  const large = double({ min: 0, max: Math.log(max / min), noNaN: true }).map((log) => (min * Math.exp(log)) / step);
+  const inSteps = (steps: number): number => Math.round(Math.ceil(steps) * step * 10) / 10;
+  const bounded = (value: number): number => Math.min(max, Math.max(min, value));
+  if (counts !== 'time') return oneof(small, small, small, large).map((steps) => bounded(inSteps(steps)));
+  const inUnits = tuple(small, anyUnit).map(([steps, unit]) => Math.round(inSteps(steps) * UNITS[unit]));
+  const whole = large.map((ms) => Math.round((ms * step) / 100) * 100);
+  return oneof(inUnits, inUnits, inUnits, whole).map(bounded);
+}
+
+/** All that the page's inputs take together. */
+export const anySettings: Arbitrary<Settings> = record({
+  ...(Object.fromEntries(SETTING_NAMES.map((name) => [name, anyNumber(name)])) as Record<
+    SettingName,
+    Arbitrary<number>
+  >),
+  per: anyUnit,
+  name: string({ maxLength: 12 }),
+  by: constantFrom(...BYS),
+  preset: constantFrom(...PRESETS.map(({ settings }) => settings.preset)),
+}).filter((settings) => problemOf(settings) === undefined);
+
+/** As many times as the window is longer than ten seconds: traffic that fits it. */
+export function scaled(events: readonly TrafficEvent[], { windowMs }: Settings): readonly TrafficEvent[] {
+  return events.map(({ at, kind }) => ({ at: Math.round(at * Math.max(1, windowMs / 10_000)), kind }));
+}
 
 const kinds = constantFrom<TrafficKind>('once', 'once', 'once', 'impatient', 'patient', 'low', 'crash');
 

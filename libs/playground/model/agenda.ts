@@ -11,6 +11,10 @@ export class Agenda<T> {
   private readonly queue = new TinyQueue<Entry<T>>([], (a, b) => a.at - b.at || a.order - b.order);
   private added = 0;
 
+  get isEmpty(): boolean {
+    return this.queue.length === 0;
+  }
+
   add(at: number, what: T): void {
     this.queue.push({ at, order: this.added++, what });
   }

@@ -1,7 +1,7 @@
 import { Agenda } from './agenda.js';
 import { type Algorithm, judge } from './library.js';
-import { lowHeadroom } from './settings.js';
-import { IMPATIENT_MS, MAX_TRIES, type TrafficKind } from './traffic.js';
+import { lowHeadroom, type Settings } from './settings.js';
+import { impatientMs, MAX_TRIES, type TrafficKind } from './traffic.js';
 
 /** The decision on one request. Instants and durations are whole microseconds. */
 export interface Mark {
@@ -49,12 +49,17 @@ type Task =
   | { readonly do: 'renew' | 'release'; readonly held: Held };
 
 const MICROSECONDS = 1000;
-/** A picture needs no finer ones. */
-const SAMPLE_EVERY = 50_000;
+/** A picture shows three windows, and at least this long. */
+const SHORTEST_MS = 15_000;
+/** A picture needs no more of them. */
+const SAMPLES = 300;
 /** How many times a lease is renewed before it ends, as in the library. */
 const RENEWALS = 4;
-/** What a picture can reach back. */
-const MEMORY_US = 200_000_000;
+
+/** How long a picture of the timeline is, in milliseconds. */
+export function spanOf(windowMs: number): number {
+  return Math.max(SHORTEST_MS, 3 * windowMs);
+}
 
 /** One algorithm that meets the traffic: its state, and what it decided. Each decision is the library's. */
 export class Lane {
@@ -67,18 +72,21 @@ export class Lane {
   private state: unknown;
   private readonly agenda = new Agenda<Task>();
   private readonly running = new Set<Held>();
+  /** What a picture can reach back, in microseconds. */
+  private readonly memory: number;
+  /** Microseconds from one sample to the next. A window is so many times as long, so that its edge is sampled. */
+  private readonly every: number;
   private sampled = 0;
 
-  /**
-   * @param origin the instant at which the timeline begins
-   * @param durationMs how long a request takes
-   */
+  /** @param origin the instant at which the timeline begins */
   constructor(
     readonly algorithm: Algorithm,
-    origin: number,
-    private readonly durationMs: number,
+    private readonly origin: number,
+    private readonly settings: Settings,
   ) {
-    this.sampled = origin;
+    const { windowMs } = settings;
+    this.memory = spanOf(windowMs) * MICROSECONDS;
+    this.every = (windowMs * MICROSECONDS) / Math.ceil((windowMs * MICROSECONDS * SAMPLES) / this.memory);
     this.samples.push({ at: origin, used: 0 });
   }
 
@@ -89,7 +97,7 @@ export class Lane {
       this.do(task.what, task.at);
     }
     this.sampleTo(to);
-    this.forget(to - MEMORY_US);
+    this.forget(to - this.memory);
   }
 
   /** Meets an event of the traffic at `now`, to which the lane has been advanced. */
@@ -133,6 +141,11 @@ export class Lane {
     return this.running.size;
   }
 
+  /** Whether nothing more becomes of the requests so far. */
+  isIdle(now: number): boolean {
+    return this.agenda.isEmpty && this.used(now) === 0;
+  }
+
   private do(task: Task, now: number): void {
     if (task.do === 'send') this.send(task.kind, now, task.tries);
     else if (!this.running.has(task.held)) return;
@@ -170,14 +183,14 @@ export class Lane {
     else this.rejected++;
     if (allowed && algorithm.lease !== undefined) this.hold(mark, now);
     if (!allowed && (kind === 'impatient' || kind === 'patient') && tries < MAX_TRIES) {
-      const wait = kind === 'patient' ? retryAfter : IMPATIENT_MS * MICROSECONDS;
+      const wait = kind === 'patient' ? retryAfter : impatientMs(this.settings.windowMs) * MICROSECONDS;
       this.agenda.add(now + wait, { do: 'send', kind, tries: tries + 1 });
     }
   }
 
   private hold(mark: Mark, now: number): void {
     const held = { mark, at: now, resetAt: now + mark.resetAfter };
-    mark.until = now + this.durationMs * MICROSECONDS;
+    mark.until = now + this.settings.durationMs * MICROSECONDS;
     this.running.add(held);
     this.agenda.add(mark.until, { do: 'release', held });
     this.renewLater(held, now);
@@ -211,10 +224,10 @@ export class Lane {
   }
 
   private sampleTo(to: number): void {
-    while (this.sampled + SAMPLE_EVERY <= to) {
-      this.sampled += SAMPLE_EVERY;
-      this.sample(this.sampled);
-    }
+    const count = Math.floor((to - this.origin) / this.every);
+    // What no picture reaches back to is not sampled.
+    this.sampled = Math.max(this.sampled, count - 2 * SAMPLES);
+    while (this.sampled < count) this.sample(this.origin + Math.round(++this.sampled * this.every));
   }
 
   private sample(at: number): void {

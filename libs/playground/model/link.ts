@@ -1,4 +1,16 @@
-import { DEFAULTS, readSetting, type Settings, SETTING_NAMES, type SettingName, shownSetting } from './settings.js';
+import { problemOf } from './code.js';
+import { PRESETS } from './presets.js';
+import {
+  BYS,
+  DEFAULTS,
+  readSetting,
+  SETTING_NAMES,
+  type SettingName,
+  type Settings,
+  shownSetting,
+  type Unit,
+  UNITS,
+} from './settings.js';
 import { MAX_EVENTS, MAX_TIME_MS, type TrafficEvent, type TrafficKind } from './traffic.js';
 
 /** What a link holds: the numbers, the traffic, and the time at which the picture was shared (milliseconds). */
@@ -6,6 +18,8 @@ export interface Shared {
   readonly settings: Settings;
   readonly events: readonly TrafficEvent[];
   readonly now: number;
+  /** Where the picture begins, if it shows less than it could (milliseconds). */
+  readonly from?: number;
 }
 
 const VERSION = '1';
@@ -20,7 +34,9 @@ const KEYS: Readonly<Record<SettingName, string>> = {
   atOnce: 'n',
   durationMs: 'd',
   leaseMs: 'e',
+  pro: 'g',
 };
+const WORD_KEYS = { per: 'p', name: 'm', by: 'b', preset: 's' } as const;
 const LETTERS: Readonly<Record<TrafficKind, string>> = { once: '', impatient: 'R', patient: 'P', low: 'L', crash: 'X' };
 const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as TrafficKind]));
 
@@ -40,13 +56,28 @@ interface Run {
  *
  * @returns the hash, and how many of the oldest events it left out to stay short
  */
-export function writeLink({ settings, events, now }: Shared): { readonly hash: string; readonly omitted: number } {
-  const numbers = SETTING_NAMES.map((name) => `${KEYS[name]}=${shownSetting(name, settings[name])}`);
+export function writeLink({ settings, events, now, from }: Shared): {
+  readonly hash: string;
+  readonly omitted: number;
+} {
+  // Links of before had seven numbers. What came later is left out where it is as usual.
+  const names = SETTING_NAMES.filter((name) => name !== 'pro' || settings.pro !== DEFAULTS.pro);
+  const numbers = names.map((name) => `${KEYS[name]}=${shownSetting(name, settings[name])}`);
+  const words = Object.entries(WORD_KEYS).flatMap(([name, key]) => {
+    const word = settings[name as keyof typeof WORD_KEYS];
+    return word === DEFAULTS[name as keyof typeof WORD_KEYS] ? [] : [`${key}=${escaped(word)}`];
+  });
+  const part = from === undefined ? [] : [`f=${from}`];
   const runs = runsOf(events);
   let omitted = 0;
   while (written(runs).length > MAX_TRAFFIC) omitted += runs.shift()!.count;
   const traffic = runs.length > 0 ? [`x=${written(runs)}`] : [];
-  return { hash: `#${[`v=${VERSION}`, ...numbers, `t=${now}`, ...traffic].join('&')}`, omitted };
+  return { hash: `#${[`v=${VERSION}`, ...numbers, ...words, ...part, `t=${now}`, ...traffic].join('&')}`, omitted };
+}
+
+/** Programs that find links in texts stop at some characters that `encodeURIComponent` leaves. */
+function escaped(text: string): string {
+  return encodeURIComponent(text).replaceAll(/[!'()*~]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
 }
 
 /**
@@ -67,21 +98,49 @@ export function readLink(hash: string): { readonly shared: Shared; readonly prob
     };
   }
   const problems: string[] = [];
-  const settings: Record<SettingName, number> = { ...DEFAULTS };
+  let settings: Settings = DEFAULTS;
   for (const name of SETTING_NAMES) {
     const value = given.get(KEYS[name]);
     if (value === null) continue;
     const read = readSetting(name, value);
     if (typeof read === 'string') problems.push(read);
-    else settings[name] = read;
+    else settings = { ...settings, [name]: read };
   }
-  const { events, problem } = readTraffic(given.get('x') ?? '');
-  if (problem !== undefined) problems.push(problem);
-  const last = events.at(-1)?.at ?? 0;
-  const time = given.get('t') ?? '0';
-  const isTime = /^\d{1,8}$/.test(time) && Number(time) <= MAX_TIME_MS;
-  if (!isTime) problems.push(`its time must be milliseconds from 0 to ${MAX_TIME_MS}, got '${time.slice(0, 20)}'`);
-  return { shared: { settings, events, now: isTime ? Number(time) : last }, problems };
+  /** One of some words: the first one unless the link has another. */
+  const choice = <T extends string>(key: string, label: string, words: readonly T[]): T => {
+    const value = given.get(key) ?? words[0]!;
+    const word = words.find((one) => one === value);
+    if (word === undefined)
+      problems.push(`its ${label} must be one of ${words.join(', ')}, got '${value.slice(0, 20)}'`);
+    return word ?? words[0]!;
+  };
+  settings = {
+    ...settings,
+    per: choice(WORD_KEYS.per, 'unit of the rate', Object.keys(UNITS) as Unit[]),
+    name: given.get(WORD_KEYS.name) ?? DEFAULTS.name,
+    by: choice(WORD_KEYS.by, 'clients', BYS),
+    preset: choice(
+      WORD_KEYS.preset,
+      'preset',
+      PRESETS.map((one) => one.settings.preset),
+    ),
+  };
+  const together = problemOf(settings);
+  if (together !== undefined) {
+    problems.push(together);
+    settings = DEFAULTS;
+  }
+  const { events, problem: unread } = readTraffic(given.get('x') ?? '');
+  if (unread !== undefined) problems.push(unread);
+  const readTime = (key: string, most: number, usual: number): number => {
+    const text = given.get(key) ?? '0';
+    const isTime = /^\d{1,13}$/.test(text) && Number(text) <= most;
+    if (!isTime) problems.push(`its time must be milliseconds from 0 to ${most}, got '${text.slice(0, 20)}'`);
+    return isTime ? Number(text) : usual;
+  };
+  const now = readTime('t', MAX_TIME_MS, events.at(-1)?.at ?? 0);
+  const from = given.has('f') ? { from: readTime('f', Math.max(0, now - 1), 0) } : {};
+  return { shared: { settings, events, now, ...from }, problems };
 }
 
 function runsOf(events: readonly TrafficEvent[]): Run[] {
@@ -111,7 +170,7 @@ function written(runs: readonly Run[]): string {
   return parts.join('.');
 }
 
-const RUN = /^([RPLX]?)([0-9a-z]{1,6})(?:-([0-9a-z]{1,6}))?(?:_([0-9a-z]{1,3}))?$/;
+const RUN = /^([RPLX]?)([0-9a-z]{1,9})(?:-([0-9a-z]{1,9}))?(?:_([0-9a-z]{1,3}))?$/;
 
 /** Reads as many runs as it can. */
 function readTraffic(text: string): { readonly events: readonly TrafficEvent[]; readonly problem?: string } {

@@ -1,11 +1,19 @@
 import { type Algorithm, headroomIn, parsePolicy, type Policy } from './library.js';
 
-/** The numbers that a person can turn. Windows, durations and leases are milliseconds. */
+/** Milliseconds of the units that the library reads. */
+export const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+export type Unit = keyof typeof UNITS;
+
+export const BYS = ['client', 'ip', 'user', 'api-key', 'global'] as const;
+
+/** What a person can choose beside the traffic. Windows, durations and leases are milliseconds. */
 export interface Settings {
   /** Of the token bucket and of the leaky bucket. */
   readonly capacity: number;
-  /** Tokens or departures per second. */
+  /** Tokens or departures in each `per`. */
   readonly refill: number;
+  readonly per: Unit;
   /** Of the windows. */
   readonly limit: number;
   readonly windowMs: number;
@@ -14,33 +22,46 @@ export interface Settings {
   /** How long a request takes; only the concurrency minds. */
   readonly durationMs: number;
   readonly leaseMs: number;
+  /** How many times the limit clients of the plan `pro` get; 1: no plans. Like all below it changes no picture, but the code. */
+  readonly pro: number;
+  /** The policy's; `''`: none. */
+  readonly name: string;
+  readonly by: (typeof BYS)[number];
+  /** The preset whose story the page tells. */
+  readonly preset: string;
 }
 
-export type SettingName = keyof Settings;
+/** The settings that are numbers. */
+export type SettingName = Exclude<keyof Settings, 'per' | 'name' | 'by' | 'preset'>;
 
-/** What a number input offers: in the unit that people read, which `factor` turns into that of the settings. */
+/** What a number input takes, in the unit of the settings. */
 export interface Range {
   readonly label: string;
-  readonly unit: string;
+  /** What it counts; `'time'`: milliseconds, which people read and write in one of the units. */
+  readonly counts: string;
   readonly min: number;
   readonly max: number;
+  /** 1, or 0.1 of whatever unit a person chooses. */
   readonly step: number;
-  readonly factor: number;
+  /** Where the slider ends unless the number is larger, in the unit that a person chooses. */
+  readonly slider: number;
 }
 
-const MILLISECONDS = 1000;
-/** Requests of a burst. */
-const MAX_BURST = 100;
+/** What all six algorithms take. */
+const MAX_COUNT = 1_000_000;
+const time = { counts: 'time', step: 0.1, slider: 60 } as const;
+const count = { min: 1, max: MAX_COUNT, step: 1, slider: 60 } as const;
 
-/** In the order of the page. The ranges keep pictures legible: the library takes far more. */
+/** In the order of the page. The upper bounds are the library's. */
 export const RANGES: Readonly<Record<SettingName, Range>> = {
-  capacity: { label: 'Capacity', unit: '', min: 1, max: 60, step: 1, factor: 1 },
-  refill: { label: 'Refill and drain', unit: '/s', min: 0.1, max: 20, step: 0.1, factor: 1 },
-  limit: { label: 'Limit', unit: '', min: 1, max: 60, step: 1, factor: 1 },
-  windowMs: { label: 'Window', unit: 's', min: 1, max: 60, step: 1, factor: MILLISECONDS },
-  atOnce: { label: 'At once', unit: '', min: 1, max: 60, step: 1, factor: 1 },
-  durationMs: { label: 'A request takes', unit: 's', min: 0.1, max: 30, step: 0.1, factor: MILLISECONDS },
-  leaseMs: { label: 'Lease', unit: 's', min: 1, max: 60, step: 1, factor: MILLISECONDS },
+  capacity: { label: 'Capacity', counts: 'tokens', ...count },
+  refill: { label: 'Refill and drain', counts: 'tokens', min: 0.1, max: MAX_COUNT, step: 0.1, slider: 20 },
+  limit: { label: 'Limit', counts: 'requests', ...count },
+  windowMs: { label: 'Window', ...time, min: 100, max: 18_262 * UNITS.d },
+  atOnce: { label: 'At once', counts: 'requests', ...count },
+  durationMs: { label: 'A request takes', ...time, min: 100, max: UNITS.d, slider: 30 },
+  leaseMs: { label: 'Lease', ...time, min: 1_000, max: UNITS.d },
+  pro: { label: 'Plan pro', ...count, counts: 'times the limit', max: 1_000 },
 };
 
 export const SETTING_NAMES = Object.keys(RANGES) as readonly SettingName[];
@@ -48,34 +69,42 @@ export const SETTING_NAMES = Object.keys(RANGES) as readonly SettingName[];
 export const DEFAULTS: Settings = {
   capacity: 10,
   refill: 1,
+  per: 's',
   limit: 10,
   windowMs: 10_000,
   atOnce: 3,
   durationMs: 2_000,
   leaseMs: 10_000,
+  pro: 1,
+  name: '',
+  by: 'client',
+  preset: 'compare',
 };
 
 /**
  * Reads a number that a person typed.
  *
+ * @param unit of a time
  * @returns the value in the unit of the settings, or what is wrong with it
  */
-export function readSetting(name: SettingName, text: string): number | string {
-  return readNumber(RANGES[name], text);
+export function readSetting(name: SettingName, text: string, unit: Unit = 's'): number | string {
+  return readNumber(RANGES[name], text, unit);
 }
 
-/** Reads the requests of a burst from a link. */
+/** Reads the requests of a burst. */
 export function readSize(text: string): number | string {
-  return readNumber({ label: 'A burst', unit: 'requests', min: 1, max: MAX_BURST, step: 1, factor: 1 }, text);
+  return readNumber({ label: 'A burst', counts: 'requests', min: 1, max: 100, step: 1, slider: 100 }, text);
 }
 
-function readNumber({ label, unit, min, max, step, factor }: Range, text: string): number | string {
+function readNumber(range: Range, text: string, unit: Unit = 's'): number | string {
+  const { label, counts, min, max, step } = range;
   const given = text.trim() === '' ? Number.NaN : Number(text);
+  const isStep = step === 1 ? Number.isInteger(given) : Number(given.toFixed(1)) === given;
+  const value = counts === 'time' ? Math.round(given * UNITS[unit]) : given;
+  if (isStep && value >= min && value <= max) return value;
   const kind = step === 1 ? 'a whole number' : 'a number with at most one decimal';
-  const isStep = Number.isInteger(Math.round((given / step) * 1e6) / 1e6);
-  if (isStep && given >= min && given <= max) return Math.round((given / step) * (step * factor) * 1e6) / 1e6;
-  const per = unit === '' ? '' : ` ${unit}`;
-  return `${label} must be ${kind} from ${min} to ${max}${per}, got ${shownInput(text)}`;
+  const got = counts === 'time' && !Number.isNaN(given) ? `${shownInput(text)} ${unit}` : shownInput(text);
+  return `${label} must be ${kind} from ${shownRange(range)}, got ${got}`;
 }
 
 function shownInput(text: string): string {
@@ -83,23 +112,41 @@ function shownInput(text: string): string {
   return text.length > 20 ? `'${text.slice(0, 20)}...'` : text;
 }
 
+/** What a number input takes, such as `1 to 1,000,000 tokens` or `1 s to 1 d`. */
+export function shownRange({ counts, min, max }: Range): string {
+  const shown = (value: number): string =>
+    counts === 'time' && value >= UNITS.d
+      ? `${(value / UNITS.d).toLocaleString('en-US')} d`
+      : counts === 'time'
+        ? `${value / UNITS.s} s`
+        : value.toLocaleString('en-US');
+  return `${shown(min)} to ${shown(max)}${counts === 'time' ? '' : ` ${counts}`}`;
+}
+
 /** A setting in the unit that people read. */
-export function shownSetting(name: SettingName, value: number): string {
-  return String(Math.round((value / RANGES[name].factor) * 1e6) / 1e6);
+export function shownSetting(name: SettingName, value: number, unit: Unit = 's'): string {
+  return String(RANGES[name].counts === 'time' ? value / UNITS[unit] : value);
+}
+
+/** The largest unit of which a time is a whole number; seconds where there is none. */
+export function unitOf(ms: number): Unit {
+  return (['d', 'h', 'm'] as const).find((unit) => ms % UNITS[unit] === 0) ?? 's';
 }
 
 /** A duration as the library reads it. */
-function duration(ms: number): string {
-  if (ms % 60_000 === 0) return `${ms / 60_000}m`;
-  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
+export function duration(ms: number): string {
+  const unit = unitOf(ms);
+  return ms % UNITS[unit] === 0 ? `${ms / UNITS[unit]}${unit}` : `${ms}ms`;
 }
 
 /** The policy of each row, in the order of the page. */
-export function policiesOf({ capacity, refill, limit, windowMs, atOnce, leaseMs }: Settings): readonly Policy[] {
+export function policiesOf(settings: Settings): readonly Policy[] {
+  const { capacity, refill, per, limit, windowMs, atOnce, leaseMs } = settings;
   const window = duration(windowMs);
+  const rate = per === 's' ? refill : (`${refill}/${per}` as const);
   return [
-    { algorithm: 'token-bucket', capacity, refill },
-    { algorithm: 'leaky-bucket', capacity, drain: refill },
+    { algorithm: 'token-bucket', capacity, refill: rate },
+    { algorithm: 'leaky-bucket', capacity, drain: rate },
     { algorithm: 'fixed-window', limit, window },
     { algorithm: 'sliding-window-log', limit, window },
     { algorithm: 'sliding-window-counter', limit, window },
@@ -113,37 +160,15 @@ export function policiesOf({ capacity, refill, limit, windowMs, atOnce, leaseMs 
  * @throws {RateLimitConfigError} as the application's boot does
  */
 export function algorithmOf(policy: Policy): Algorithm {
-  return parsePolicy(policy, 'playground').algorithm;
+  return parsePolicy(policy, policy.algorithm).algorithm;
 }
 
 /** What requests of low priority may fill of a limit. A limit of 1 has nothing to keep free. */
-function lowPart(limit: number): number {
+export function lowPart(limit: number): number {
   return limit === 1 ? 1 : 0.5;
 }
 
 /** What requests of low priority leave free of a limit. */
 export function lowHeadroom(algorithm: Algorithm): number {
   return headroomIn(algorithm, lowPart(algorithm.limit));
-}
-
-/** The policy with the two classes of requests, for the decorator. */
-export function withClasses(policy: Policy): Policy {
-  return { ...policy, priorities: { high: 1, low: lowPart(algorithmOf(policy).limit) } };
-}
-
-/** The policy as a decorator, in the style of the documentation: `@RateLimit({ algorithm: 'token-bucket', ... })`. */
-export function decoratorOf(policy: Policy): string {
-  const options = Object.entries(policy).map(
-    ([name, value]) => `${name}: ${typeof value === 'object' ? shownClasses(value as object) : shownValue(value)}`,
-  );
-  return `@RateLimit({ ${options.join(', ')} })`;
-}
-
-function shownClasses(classes: object): string {
-  const parts = Object.entries(classes).map(([name, part]) => `${name}: ${String(part)}`);
-  return `{ ${parts.join(', ')} }`;
-}
-
-function shownValue(value: unknown): string {
-  return typeof value === 'string' ? `'${value}'` : String(value);
 }

@@ -1,18 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, integer, property } from 'fast-check';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
-import { anyEvents, anySettings } from '../../../test/support/playground.js';
+import { anyEvents, anySettings, scaled } from '../../../test/support/playground.js';
 import { histories } from '../../../test/support/property-runs.js';
 import { busiest } from './admitted.js';
 import type { Lane } from './lane.js';
 import type { Algorithm } from './library.js';
-import { DEFAULTS, lowHeadroom, type Settings } from './settings.js';
+import { PRESETS } from './presets.js';
+import { DEFAULTS, lowHeadroom, type Settings, UNITS } from './settings.js';
 import { Timeline } from './timeline.js';
-import { burst, edgeScript, EXAMPLE, IMPATIENT_MS, MAX_TRIES, type TrafficEvent } from './traffic.js';
+import { burst, edgeScript, impatientMs, MAX_TRIES, paceOf, type TrafficEvent } from './traffic.js';
 
 const RUNS = histories(0.1);
 const MICROSECONDS = 1000;
-/** Beyond the traffic, for retries, releases and renewals. */
+/** Beyond the traffic, for retries, releases and renewals: in a window of ten seconds. */
 const AFTER_MS = 20_000;
 const RENEWALS = 4;
 
@@ -26,7 +27,8 @@ function laneOf(timeline: Timeline, algorithm: string): Lane {
   return timeline.rows.find(({ policy }) => policy.algorithm === algorithm)!.lane;
 }
 
-const endOf = (events: readonly TrafficEvent[]): number => (events.at(-1)?.at ?? 0) + AFTER_MS;
+const endOf = (events: readonly TrafficEvent[], { windowMs }: Settings): number =>
+  (events.at(-1)?.at ?? 0) + Math.ceil(AFTER_MS * paceOf(windowMs));
 
 /** The clients of a traffic, who ask a store of the library on a virtual clock; what they got, in order. */
 function askedOfStore(algorithm: Algorithm, timeline: Timeline, to: number): unknown[] {
@@ -45,7 +47,9 @@ function askedOfStore(algorithm: Algorithm, timeline: Timeline, to: number): unk
     got.push({ at, allowed, isRetry: tries > 1, isLow, remaining, resetAfter, retryAfter, delay });
     if (allowed && algorithm.lease !== undefined) hold({ key, algorithm, cost: 1, at, resetAt: at + resetAfter });
     if (allowed || kind === 'once' || isLow || tries === MAX_TRIES) return;
-    clock.timer(kind === 'patient' ? retryAfter / MICROSECONDS : IMPATIENT_MS, () => send(kind, tries + 1));
+    clock.timer(kind === 'patient' ? retryAfter / MICROSECONDS : impatientMs(settings.windowMs), () =>
+      send(kind, tries + 1),
+    );
   };
   const hold = (first: Parameters<VirtualStore['refund']>[0][number]): void => {
     let receipt = first;
@@ -79,8 +83,9 @@ function askedOfStore(algorithm: Algorithm, timeline: Timeline, to: number): unk
 
 describe('the lanes of the playground', () => {
   it('show what a store of the library decides of the same clients, field by field', () => {
-    const law = property(anySettings, anyEvents, (settings, events) => {
-      const timeline = played(settings, events, endOf(events));
+    const law = property(anySettings, anyEvents, (settings, some) => {
+      const events = scaled(some, settings);
+      const timeline = played(settings, events, endOf(events, settings));
       for (const { lane } of timeline.rows) {
         const shown = lane.marks.map(({ until: _until, lostAt: _lostAt, ...decision }) => decision);
         expect(shown).toEqual(askedOfStore(lane.algorithm, timeline, timeline.now));
@@ -101,12 +106,13 @@ describe('the lanes of the playground', () => {
   });
 
   it('keep the promises of their algorithms in every interval', () => {
-    const law = property(anySettings, anyEvents, (settings, events) => {
-      const timeline = played(settings, events, endOf(events));
-      const { limit, windowMs, capacity, refill, atOnce } = settings;
+    const law = property(anySettings, anyEvents, (settings, some) => {
+      const events = scaled(some, settings);
+      const timeline = played(settings, events, endOf(events, settings));
+      const { limit, windowMs, capacity, refill, per, atOnce } = settings;
       const most = (algorithm: string): number =>
         busiest(laneOf(timeline, algorithm).marks, windowMs * MICROSECONDS, timeline.clock).count;
-      const refilled = (refill * windowMs) / MICROSECONDS;
+      const refilled = (refill * windowMs) / UNITS[per];
       expect(most('token-bucket')).toBeLessThanOrEqual(capacity + refilled);
       expect(most('leaky-bucket')).toBeLessThanOrEqual(Math.ceil(refilled));
       expect(most('fixed-window')).toBeLessThanOrEqual(2 * limit);
@@ -124,8 +130,10 @@ describe('the lanes of the playground', () => {
   });
 
   it('show the same picture however time has moved: as a stream, in one step, or from a link', () => {
-    const law = property(anySettings, anyEvents, integer({ min: 20, max: 900 }), (settings, events, step) => {
-      const end = endOf(events);
+    const law = property(anySettings, anyEvents, integer({ min: 20, max: 900 }), (settings, some, steps) => {
+      const events = scaled(some, settings);
+      const step = Math.round(steps * paceOf(settings.windowMs));
+      const end = endOf(events, settings);
       const whole = played(settings, events, end);
       const live = new Timeline(settings);
       const rest = [...events];
@@ -144,8 +152,9 @@ describe('the lanes of the playground', () => {
   });
 
   it('draws levels from 0 to 1: at 1 a request is rejected', () => {
-    const law = property(anySettings, anyEvents, (settings, events) => {
-      const timeline = played(settings, events, endOf(events) - AFTER_MS);
+    const law = property(anySettings, anyEvents, (settings, some) => {
+      const events = scaled(some, settings);
+      const timeline = played(settings, events, events.at(-1)?.at ?? 0);
       for (const { lane } of timeline.rows) {
         for (const { used } of lane.samples) {
           expect(used).toBeGreaterThanOrEqual(0);
@@ -217,17 +226,55 @@ describe('a pod that dies', () => {
   });
 });
 
-describe('the example', () => {
-  it('shows traffic that passes and traffic that is rejected in every lane', () => {
-    const timeline = played(DEFAULTS, EXAMPLE.events, EXAMPLE.now);
-    for (const { lane } of timeline.rows) {
-      expect(lane.allowed).toBeGreaterThan(0);
-      expect(lane.rejected).toBeGreaterThan(0);
+describe('the presets', () => {
+  const traffic = PRESETS.map(({ settings, events, now }) => [settings.preset, settings, events, now] as const);
+
+  it.each(traffic)('%s begins on an empty limit, and shows requests that pass and that are rejected', (...preset) => {
+    const [name, settings, events, now] = preset;
+    const timeline = played(settings, events, now);
+    for (const { lane } of timeline.rows) expect(lane.samples[0]).toEqual({ at: timeline.origin, used: 0 });
+    const rows = timeline.rows.map(({ lane }) => [lane.allowed > 0, lane.rejected > 0]);
+    if (name === 'compare') expect(rows).toEqual(Array(6).fill([true, true]));
+    const own = PRESETS.find((one) => one.settings === settings)!.algorithm;
+    if (own !== undefined)
+      expect([laneOf(timeline, own).allowed > 0, laneOf(timeline, own).rejected > 0]).toEqual([true, true]);
+  });
+
+  it('have times in order', () => {
+    for (const { events, now } of PRESETS) {
+      expect(events.map(({ at }) => at)).toEqual(events.map(({ at }) => at).toSorted((a, b) => a - b));
+      expect(events.at(-1)!.at).toBeLessThanOrEqual(now);
     }
   });
 
-  it('takes no events of the past', () => {
-    const timeline = played(DEFAULTS, EXAMPLE.events, EXAMPLE.now);
+  it('take no events of the past', () => {
+    const [, settings, events, now] = traffic[0]!;
+    const timeline = played(settings, events, now);
     expect(() => timeline.add(burst(24_999, 1))).toThrow('the event at 24999 ms lies before now, 25000 ms');
+  });
+});
+
+describe('a timeline', () => {
+  it('is quiet as soon as nothing more happens, and not before', () => {
+    const law = property(anySettings, anyEvents, (settings, some) => {
+      const events = scaled(some, settings);
+      const timeline = played(settings, events, endOf(events, settings));
+      if (!timeline.isQuiet) return;
+      const before = timeline.rows.map(({ lane }) => lane.marks.length);
+      timeline.advance(timeline.now + settings.windowMs * 3);
+      for (const [i, { lane }] of timeline.rows.entries()) {
+        expect([lane.marks.length, lane.used(timeline.clock), lane.held]).toEqual([before[i], 0, 0]);
+      }
+    });
+    assert(law, RUNS);
+    expect(new Timeline(DEFAULTS).isQuiet).toBe(true);
+    expect(played(DEFAULTS, burst(0, 1), 9_999).isQuiet).toBe(false);
+    expect(played(DEFAULTS, burst(0, 1), 20_000).isQuiet).toBe(true);
+  });
+
+  it('is as quick over a century as over a minute', () => {
+    const timeline = played(DEFAULTS, burst(0, 100, 'impatient'), 36_525 * UNITS.d);
+    expect(timeline.rows.map(({ lane }) => lane.samples.length < 4_000)).toEqual(Array(6).fill(true));
+    expect(timeline.isQuiet).toBe(true);
   });
 });

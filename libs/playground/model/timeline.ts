@@ -28,11 +28,11 @@ export class Timeline {
     events: readonly TrafficEvent[] = [],
   ) {
     const window = settings.windowMs * MICROSECONDS;
-    this.origin = Math.ceil(ABOUT_2024 / window) * window;
+    this.origin = Math.floor(ABOUT_2024 / window) * window;
     this.traffic = [...events];
     this.rows = policiesOf(settings).map((policy) => ({
       policy,
-      lane: new Lane(algorithmOf(policy), this.origin, settings.durationMs),
+      lane: new Lane(algorithmOf(policy), this.origin, settings),
     }));
   }
 
@@ -47,6 +47,11 @@ export class Timeline {
 
   get events(): readonly TrafficEvent[] {
     return this.traffic;
+  }
+
+  /** Whether nothing more happens without further traffic: all has been met, and no limit is in use. */
+  get isQuiet(): boolean {
+    return this.met === this.traffic.length && this.rows.every(({ lane }) => lane.isIdle(this.clock));
   }
 
   /** Adds events from now on, which may lie ahead. */

@@ -10,14 +10,22 @@ export interface TrafficEvent {
   readonly kind: TrafficKind;
 }
 
-/** Retries of an impatient script come this often. */
-export const IMPATIENT_MS = 250;
+/** How often an impatient script tries again: in a window of up to a minute four times a second, else 40 times a window. */
+export function impatientMs(windowMs: number): number {
+  return windowMs <= 60_000 ? 250 : Math.round(windowMs / 40);
+}
+
+/** How much faster than the clock a timeline plays: a window passes within ten seconds. */
+export function paceOf(windowMs: number): number {
+  return Math.max(1, windowMs / 10_000);
+}
+
 /** Attempts of a script before it gives up. */
 export const MAX_TRIES = 60;
 /** The events that a timeline keeps. */
 export const MAX_EVENTS = 2_000;
-/** The length of a timeline: a day. */
-export const MAX_TIME_MS = 86_400_000;
+/** The length of a timeline, 100 years: what is due as much later still is a whole number of microseconds below 2^53. */
+export const MAX_TIME_MS = 36_525 * 86_400_000;
 
 /** A burst of `count` requests at once. */
 export function burst(at: number, count: number, kind: TrafficKind = 'once'): readonly TrafficEvent[] {
@@ -27,6 +35,8 @@ export function burst(at: number, count: number, kind: TrafficKind = 'once'): re
 /** Where the script around a window's edge stands. */
 export interface EdgeScript {
   readonly events: readonly TrafficEvent[];
+  /** The distance between a burst and the edge. */
+  readonly near: number;
   /** The edge. */
   readonly edge: number;
   /** When the script has been sent. */
@@ -43,15 +53,5 @@ const NEAR_EDGE = 1 / 20;
 export function edgeScript(now: number, limit: number, windowMs: number): EdgeScript {
   const near = Math.max(1, Math.round(windowMs * NEAR_EDGE));
   const edge = (Math.floor(now / windowMs) + 2) * windowMs;
-  return { events: [...burst(edge - near, limit), ...burst(edge + near, limit)], edge, end: edge + near };
+  return { events: [...burst(edge - near, limit), ...burst(edge + near, limit)], near, edge, end: edge + near };
 }
-
-/** Traffic that has something to show of every algorithm: a burst, a calm trickle, then a limit on each side of an edge. */
-export const EXAMPLE: { readonly events: readonly TrafficEvent[]; readonly now: number } = {
-  events: [
-    ...burst(1_500, 14),
-    ...Array.from({ length: 6 }, (_, i) => ({ at: 3_500 + i * 900, kind: 'once' as const })),
-    ...edgeScript(3_000, 10, 10_000).events,
-  ],
-  now: 25_000,
-};

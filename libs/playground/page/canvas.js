@@ -1,3 +1,5 @@
+import { spanOf } from '../model/lane.js';
+
 /**
  * A canvas that is as sharp as the screen, in CSS pixels.
  *
@@ -22,12 +24,13 @@ export function beginDrawing(canvas) {
  *
  * @typedef {object} View
  * @property {number} from
+ * @property {number} to the right edge: later than now while the timeline is shorter than the picture
  * @property {number} now
  * @property {number} origin
  * @property {number} window
  */
 
-/** What stays free between now and the right edge: a mark is as wide. */
+/** What stays free at the right edge: a mark is as wide. */
 const RIGHT = 12;
 
 /**
@@ -35,21 +38,20 @@ const RIGHT = 12;
  * @param {number} width
  * @returns {(at: number) => number} where an instant lies
  */
-export function scaleOf({ from, now }, width) {
-  const each = (width - RIGHT) / (now - from);
+export function scaleOf({ from, to }, width) {
+  const each = (width - RIGHT) / (to - from);
   return (at) => (at - from) * each;
 }
 
-/** Windows that a picture shows; at least and at most so many seconds. */
-const WINDOWS = 3;
-const SHORTEST_MS = 15_000;
-const LONGEST_MS = 180_000;
-
 /**
  * @param {import('../model/timeline.js').Timeline} timeline
+ * @param {number} [from] where the picture begins, in milliseconds: it ends now. Default: as much as a picture shows
  * @returns {View}
  */
-export function viewOf({ settings: { windowMs }, clock, origin }) {
-  const span = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, WINDOWS * windowMs)) * 1000;
-  return { from: clock - span, now: clock, origin, window: windowMs * 1000 };
+export function viewOf({ settings: { windowMs }, clock, origin }, from) {
+  const rest = { now: clock, origin, window: windowMs * 1000 };
+  if (from !== undefined) return { from: origin + from * 1000, to: clock, ...rest };
+  const span = spanOf(windowMs) * 1000;
+  const to = Math.max(clock, origin + span);
+  return { from: to - span, to, ...rest };
 }

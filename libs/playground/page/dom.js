@@ -1,3 +1,5 @@
+import { UNITS } from '../model/settings.js';
+
 /**
  * The page's element with the ID.
  *
@@ -53,9 +55,28 @@ export function tell(element, text) {
 }
 
 /**
+ * A time in its two largest units: `20 s`, `1 m 30 s`, `29 d 3 h`.
+ *
+ * @param {number} microseconds
+ * @returns {string}
+ */
+export function time(microseconds) {
+  const ms = Math.round(microseconds / 1000);
+  const units = /** @type {const} */ (['d', 'h', 'm', 's']);
+  const at = units.findIndex((unit) => ms >= UNITS[unit]);
+  const [unit, part] = [units[at] ?? 's', units[at + 1]];
+  if (unit === 's' || part === undefined) return `${ms / UNITS.s} s`;
+  const rest = Math.floor((ms % UNITS[unit]) / UNITS[part]);
+  return `${Math.floor(ms / UNITS[unit])} ${unit}${rest === 0 ? '' : ` ${rest} ${part}`}`;
+}
+
+/**
+ * A time that changes: as wide as the next one, and never too short.
+ *
  * @param {number} microseconds
  * @returns {string}
  */
 export function seconds(microseconds) {
-  return `${(Math.ceil(microseconds / 100_000) / 10).toFixed(1)} s`;
+  const tenths = Math.ceil(microseconds / 100_000);
+  return tenths < 600 ? `${(tenths / 10).toFixed(1)} s` : time(Math.ceil(tenths / 10) * 1_000_000);
 }

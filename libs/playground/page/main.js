@@ -1,8 +1,9 @@
 import { readLink } from '../model/link.js';
+import { PRESETS } from '../model/presets.js';
 import { DEFAULTS } from '../model/settings.js';
-import { EXAMPLE } from '../model/traffic.js';
+import { MAX_TIME_MS, paceOf } from '../model/traffic.js';
 import { watchColors } from './colors.js';
-import { button, byId, say, tell } from './dom.js';
+import { button, byId, make, say, seconds, tell } from './dom.js';
 import { Numbers } from './numbers.js';
 import { Player } from './player.js';
 import { Result } from './result.js';
@@ -10,10 +11,12 @@ import { Rows } from './rows.js';
 import { Address, wireShare } from './share.js';
 import { Traffic } from './traffic.js';
 
+/** One second of the clock. */
 const STEP_MS = 1000;
 const FAST = 5;
 
 const result = new Result();
+/** @type {Player} */
 const player = new Player(DEFAULTS, [], {
   draw: () => draw(),
   change: () => changed(),
@@ -22,20 +25,40 @@ const player = new Player(DEFAULTS, [], {
 const address = new Address(player);
 const traffic = new Traffic(player, result);
 const rows = new Rows(player.timeline, () => traffic.crash());
-const numbers = new Numbers((name, value) => {
-  const { settings, events, now } = player.timeline;
-  result.tell('The same requests, decided again with these numbers.');
-  player.restart({ ...settings, [name]: value }, events, now);
+const numbers = new Numbers((settings, before, isOtherScale) => {
+  const { events, now } = player.timeline;
+  const { from, isExample } = player;
+  // Another unit of the window stretches the traffic as well, so that the picture keeps its shape.
+  const scale = isOtherScale ? settings.windowMs / before.windowMs : 1;
+  const scaled = (/** @type {number} */ at) => Math.min(MAX_TIME_MS, Math.round(at * scale));
+  const same = events.map(({ at, kind }) => ({ at: scaled(at), kind }));
+  result.tell('The same requests, decided again with these settings.');
+  player.restart(settings, same, scaled(now), settings.windowMs === before.windowMs ? from : undefined);
+  player.isExample = isExample;
 });
 const clock = byId('clock', HTMLOutputElement);
+const pace = byId('pace', HTMLElement);
+const presets = PRESETS.map((preset) => {
+  const one = make('button', '', preset.label);
+  one.type = 'button';
+  one.addEventListener('click', () => {
+    show(preset);
+    player.rests = true;
+  });
+  byId('presets', HTMLElement).append(one);
+  return { preset, one };
+});
 
 function draw() {
-  rows.draw(player.timeline, player.playing);
-  say(clock, `${(player.timeline.now / 1000).toFixed(1)} s`);
+  rows.draw(player);
+  say(clock, seconds(player.timeline.now * 1000));
 }
 
 function changed() {
   say(button('play'), player.playing ? 'Pause' : 'Play');
+  const times = paceOf(player.timeline.settings.windowMs);
+  tell(pace, times === 1 ? '' : `${Number(times.toPrecision(3)).toLocaleString('en-US')} times as fast`);
+  traffic.sayRates();
   address.writeSoon();
 }
 
@@ -48,7 +71,7 @@ function clear() {
 
 function step() {
   player.pause();
-  player.skip(STEP_MS);
+  player.skip(Math.round(STEP_MS * paceOf(player.timeline.settings.windowMs)));
 }
 
 function toggle() {
@@ -56,19 +79,40 @@ function toggle() {
   else player.play();
 }
 
-/** Shows what the address holds, or the example. A shared picture stands still, as it was shared. */
+/**
+ * Shows a picture, which stands still.
+ *
+ * @param {import('../model/link.js').Shared} shared
+ */
+function show({ settings, events, now, from }) {
+  const told = presets.find(({ preset }) => preset.settings.preset === settings.preset) ?? presets[0];
+  traffic.stop();
+  player.pause();
+  rows.arrange(told?.preset.algorithm);
+  player.restart(settings, events, now, from);
+  player.isExample = JSON.stringify(events) === JSON.stringify(told?.preset.events);
+  numbers.show(settings);
+  for (const one of presets) one.one.setAttribute('aria-pressed', String(one === told));
+  say(byId('story', HTMLElement), told?.preset.story ?? '');
+  result.tell('Send requests, and read here what became of them. The first one begins an empty timeline.');
+  tell(byId('notice', HTMLElement), '');
+}
+
+/** Shows what the address holds, or the first preset, which plays. */
 function load() {
   const link = readLink(location.hash);
-  traffic.stop();
-  const { settings, events, now } = link?.shared ?? { settings: DEFAULTS, ...EXAMPLE };
-  player.pause();
-  player.restart(settings, events, now);
-  numbers.show(settings);
-  const problems = link?.problems ?? [];
-  const notice = problems.length === 0 ? '' : `This link is damaged: ${problems.join('; ')}. Defaults stand for that.`;
-  tell(byId('notice', HTMLElement), notice);
-  if (link === undefined) player.play();
-  else result.tell('A shared picture: it stands still as it was shared. Play goes on from here.');
+  const [first] = PRESETS;
+  if (link === undefined) {
+    if (first !== undefined) show(first);
+    player.play();
+    return;
+  }
+  show(link.shared);
+  if (link.problems.length > 0) {
+    const problems = link.problems.join('; ');
+    tell(byId('notice', HTMLElement), `This link is damaged: ${problems}. Defaults stand for that.`);
+  }
+  result.tell('A shared picture: it stands still as it was shared. Play goes on from here.');
 }
 
 /** @type {Readonly<Record<string, () => void>>} */

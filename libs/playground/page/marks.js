@@ -37,7 +37,7 @@ export function drawMarks(context, lane, view, x, top, height) {
   context.lineTo(x(view.now), base + 0.5);
   context.stroke();
   const shown = marks.filter(({ at, until }) => Math.max(at, until) >= view.from && at <= view.now);
-  const bin = ((view.now - view.from) / x(view.now)) * BIN;
+  const bin = ((view.to - view.from) / x(view.to)) * BIN;
   if (algorithm.delays) drawWaits(context, shown, view, x, base, bin);
   else if (algorithm.lease === undefined) drawDots(context, shown, x, base, bin);
   else drawRuns(context, lane, shown, view, x, base);

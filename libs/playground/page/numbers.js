@@ -1,86 +1,122 @@
-import { RANGES, readSetting, shownSetting } from '../model/settings.js';
+import { problemOf } from '../model/code.js';
+import { DEFAULTS, RANGES, readSetting, shownRange, shownSetting, unitOf, UNITS } from '../model/settings.js';
 import { byId, make, tell } from './dom.js';
 
 /** @typedef {import('../model/settings.js').Settings} Settings */
 /** @typedef {import('../model/settings.js').SettingName} SettingName */
+/** @typedef {import('../model/settings.js').Unit} Unit */
+/** @typedef {{ slider: HTMLInputElement, number: HTMLInputElement, unit?: HTMLSelectElement }} Field */
 
-/** The sliders, each with a number beside it. A number that is wrong changes nothing, and is explained. */
+/** Sliders with a number beside each, and what the code says. Settings that are wrong change nothing, and are explained. */
 export class Numbers {
-  /** @type {Map<SettingName, { slider: HTMLInputElement, number: HTMLInputElement }>} */
+  /** @type {Map<SettingName, Field>} */
   #fields = new Map();
-  /** @type {Map<SettingName, string>} */
-  #problems = new Map();
+  /** @type {Settings} */
+  #settings = DEFAULTS;
+  #name = byId('setting-name', HTMLInputElement);
+  #by = byId('setting-by', HTMLSelectElement);
   #wrong = byId('wrong', HTMLElement);
   #changed;
 
-  /** @param {(name: SettingName, value: number) => void} changed */
+  /** @param {(settings: Settings, before: Settings, isOtherScale: boolean) => void} changed */
   constructor(changed) {
     this.#changed = changed;
     for (const fieldset of document.querySelectorAll('fieldset[data-settings]')) {
       const names = fieldset.getAttribute('data-settings') ?? '';
       for (const name of names.split(' ')) fieldset.append(this.#field(/** @type {SettingName} */ (name)));
     }
+    this.#name.addEventListener('input', () => this.#read(this.#name));
+    this.#by.addEventListener('change', () => this.#read(this.#by));
     // On a phone the timeline comes first.
     byId('numbers', HTMLDetailsElement).open = !matchMedia('(max-width: 48rem)').matches;
   }
 
   /** @param {Settings} settings */
   show(settings) {
-    for (const [name, { slider, number }] of this.#fields) {
-      const text = shownSetting(name, settings[name]);
-      slider.value = text;
-      number.value = text;
-      this.#judge(name, '');
+    this.#settings = settings;
+    for (const [name, { slider, number, unit }] of this.#fields) {
+      const isTime = RANGES[name].counts === 'time';
+      const shownUnit = isTime ? unitOf(settings[name]) : settings.per;
+      if (unit !== undefined) unit.value = shownUnit;
+      number.value = shownSetting(name, settings[name], shownUnit);
+      setSlider(name, slider, number.value);
+      number.setAttribute('aria-invalid', 'false');
     }
+    this.#name.value = settings.name;
+    this.#by.value = settings.by;
+    tell(this.#wrong, '');
   }
 
   /** @param {SettingName} name */
   #field(name) {
-    const { label, unit, min, max, step } = RANGES[name];
+    const { label, step, counts } = RANGES[name];
     const [slider, number] = [make('input', ''), make('input', '')];
-    for (const [input, type] of /** @type {const} */ ([
-      [slider, 'range'],
-      [number, 'number'],
-    ])) {
-      Object.assign(input, { type, min: String(min), max: String(max), step: String(step) });
-      input.dataset.setting = name;
-    }
+    Object.assign(slider, { type: 'range', step });
+    Object.assign(number, { type: 'number', step: 'any', id: `setting-${name}` });
     slider.setAttribute('aria-label', `${label}, slider`);
-    number.setAttribute('aria-describedby', 'wrong');
-    number.id = `setting-${name}`;
+    const hint = make('span', 'hint', shownRange(RANGES[name]));
+    hint.id = `range-${name}`;
+    number.setAttribute('aria-describedby', `${hint.id} wrong`);
     slider.addEventListener('input', () => {
       number.value = slider.value;
-      this.#read(name, slider.value);
+      this.#read(number);
     });
-    number.addEventListener('input', () => this.#read(name, number.value));
-    this.#fields.set(name, { slider, number });
+    number.addEventListener('input', () => this.#read(number));
+    /** @type {Field} */
+    const field = { slider, number };
+    this.#fields.set(name, field);
     const caption = make('label', '', label);
     caption.htmlFor = number.id;
-    return make('div', 'field', caption, number, make('span', 'unit', unit), slider);
+    const element = make('div', 'field', caption, hint, slider, number);
+    if (counts === 'time' || name === 'refill') {
+      const unit = make('select', '');
+      for (const one of Object.keys(UNITS)) unit.add(new Option(counts === 'time' ? one : `/${one}`, one));
+      unit.setAttribute('aria-label', `Unit of: ${label}`);
+      unit.addEventListener('change', () => this.#read(number, name === 'windowMs'));
+      element.append(unit);
+      field.unit = unit;
+    }
+    return element;
   }
 
   /**
-   * @param {SettingName} name
-   * @param {string} text
+   * @param {HTMLElement} last what a person has changed
+   * @param {boolean} [isOtherScale] whether it was the unit of the window
    */
-  #read(name, text) {
-    const value = readSetting(name, text);
-    this.#judge(name, typeof value === 'string' ? value : '');
-    if (typeof value === 'string') return;
-    const field = this.#fields.get(name);
-    if (field !== undefined) field.slider.value = shownSetting(name, value);
-    this.#changed(name, value);
+  #read(last, isOtherScale = false) {
+    const [before, problems] = [this.#settings, /** @type {string[]} */ ([])];
+    const per = /** @type {Unit} */ (this.#fields.get('refill')?.unit?.value);
+    const by = /** @type {Settings['by']} */ (this.#by.value);
+    let next = { ...before, name: this.#name.value, by, per };
+    for (const [name, { slider, number, unit }] of this.#fields) {
+      const value = readSetting(name, number.value, /** @type {Unit | undefined} */ (unit?.value));
+      if (typeof value === 'string') problems.push(value);
+      else next = { ...next, [name]: value };
+      number.setAttribute('aria-invalid', String(typeof value === 'string'));
+      if (typeof value !== 'string') setSlider(name, slider, number.value);
+    }
+    const together = problems.length === 0 ? problemOf(next) : undefined;
+    if (together !== undefined) problems.push(together);
+    this.#name.setAttribute('aria-invalid', String(together !== undefined && last === this.#name));
+    if (together !== undefined) last.setAttribute('aria-invalid', 'true');
+    tell(this.#wrong, problems.map((problem) => `${problem}. `).join('') + (problems.length > 0 ? KEPT : ''));
+    if (problems.length > 0) return;
+    this.#settings = next;
+    this.#changed(next, before, isOtherScale);
   }
+}
 
-  /**
-   * @param {SettingName} name
-   * @param {string} problem
-   */
-  #judge(name, problem) {
-    if (problem === '') this.#problems.delete(name);
-    else this.#problems.set(name, problem);
-    this.#fields.get(name)?.number.setAttribute('aria-invalid', String(problem !== ''));
-    const rest = this.#problems.size > 0 ? '. The picture keeps the number before.' : '';
-    tell(this.#wrong, [...this.#problems.values()].join('. ') + rest);
-  }
+const KEPT = 'The picture keeps the settings before.';
+
+/**
+ * @param {SettingName} name
+ * @param {HTMLInputElement} slider
+ * @param {string} value
+ */
+function setSlider(name, slider, value) {
+  const { step, slider: end, max, counts } = RANGES[name];
+  const most = counts === 'time' ? end : Math.min(end, max);
+  slider.min = String(step);
+  slider.max = String(Math.max(most, Number(value)));
+  slider.value = value;
 }

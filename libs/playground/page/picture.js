@@ -1,6 +1,8 @@
 import { busiest } from '../model/admitted.js';
+import { UNITS } from '../model/settings.js';
 import { beginDrawing, scaleOf } from './canvas.js';
 import { colors } from './colors.js';
+import { time } from './dom.js';
 import { drawMarks } from './marks.js';
 
 /** @typedef {import('./canvas.js').View} View */
@@ -8,7 +10,15 @@ import { drawMarks } from './marks.js';
 
 /** From the top of a picture, in pixels. */
 const LEVEL = { top: 6, bottom: 40 };
-const SECOND = 1_000_000;
+/** Between two labels of the axis, at least. */
+const LABEL = 64;
+/** Steps of the axis in milliseconds, from 1 ms to 50,000 days. */
+const STEPS = [
+  ...[1, 10, 100].flatMap((ms) => [ms, 2 * ms, 5 * ms]),
+  ...[UNITS.s, UNITS.m].flatMap((unit) => [1, 2, 5, 10, 20, 30].map((count) => count * unit)),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * UNITS.h),
+  ...[1, 10, 100, 1_000, 10_000].flatMap((days) => [days, 2 * days, 5 * days].map((count) => count * UNITS.d)),
+];
 
 /**
  * Draws a row: how much of its limit the algorithm uses, and below it what became of each request.
@@ -34,7 +44,7 @@ export function drawRow(canvas, lane, view) {
 }
 
 /**
- * Draws the seconds.
+ * Draws the times.
  *
  * @param {HTMLCanvasElement} canvas
  * @param {View} view
@@ -44,22 +54,22 @@ export function drawAxis(canvas, view) {
   if (drawing === undefined) return;
   const { context, width, height } = drawing;
   const x = scaleOf(view, width);
-  const { muted, edge } = colors();
-  const span = (view.now - view.from) / SECOND;
-  const room = width / 56;
-  const step = [1, 2, 5, 10, 20, 30, 60].find((seconds) => span / seconds <= room) ?? 60;
-  const first = Math.max(0, Math.ceil((view.from - view.origin) / SECOND / step) * step);
-  context.fillStyle = muted;
+  const { muted, edge, ink } = colors();
+  const least = ((view.to - view.from) / width) * LABEL;
+  const step = (STEPS.find((ms) => ms * 1000 >= least) ?? UNITS.d * 50_000) * 1000;
+  const now = Math.min(x(view.now), width - 14);
   context.strokeStyle = edge;
   context.textAlign = 'center';
-  for (let second = first; second * SECOND <= view.now - view.origin; second += step) {
-    const at = x(view.origin + second * SECOND);
-    if (at < 12 || at > width - 44) continue;
-    context.fillText(`${second} s`, at, height - 8);
-    line(context, at, height - 5, at, height);
+  context.fillStyle = ink;
+  context.fillText('now', Math.max(now, 14), height - 8);
+  context.fillStyle = muted;
+  for (let at = Math.ceil((view.from - view.origin) / step) * step; at <= view.to - view.origin; at += step) {
+    const place = x(view.origin + at);
+    line(context, place, height - 5, place, height);
+    const half = context.measureText(time(at)).width / 2;
+    if (place < half || place > width - half || Math.abs(place - now) < half + 16) continue;
+    context.fillText(time(at), place, height - 8);
   }
-  context.textAlign = 'right';
-  context.fillText('now', width - 2, height - 8);
 }
 
 /**
@@ -68,11 +78,11 @@ export function drawAxis(canvas, view) {
  * @param {(at: number) => number} x
  * @param {number} height
  */
-function drawEdges(context, { from, now, origin, window }, x, height) {
+function drawEdges(context, { from, to, origin, window }, x, height) {
   context.save();
   context.strokeStyle = colors().edge;
   context.setLineDash([2, 3]);
-  for (let at = origin + Math.max(0, Math.ceil((from - origin) / window)) * window; at <= now; at += window) {
+  for (let at = origin + Math.max(0, Math.ceil((from - origin) / window)) * window; at <= to; at += window) {
     line(context, Math.round(x(at)) + 0.5, 0, Math.round(x(at)) + 0.5, height);
   }
   context.restore();
@@ -94,6 +104,8 @@ function drawLevel(context, lane, { from, now }, x) {
   path.moveTo(begin, y(samples[first]?.used ?? 0));
   for (let i = first + 1; i < samples.length; i++) {
     const { at, used } = /** @type {import('../model/lane.js').Sample} */ (samples[i]);
+    // A bucket's level falls steadily, that of the others in steps.
+    if (!lane.algorithm.refills) path.lineTo(Math.max(0, x(at)), y(samples[i - 1]?.used ?? 0));
     path.lineTo(Math.max(0, x(at)), y(used));
   }
   const end = x(now);
@@ -178,8 +190,7 @@ function drawBusiest(context, lane, { from, now, window }, x, y) {
   context.lineTo(right, y);
   context.lineTo(right, y - 4);
   context.stroke();
-  const length = (most.to - most.from) / SECOND;
-  const text = `${most.count} passed within ${length < 0.1 ? length.toFixed(3) : length.toFixed(1)} s, limit ${lane.algorithm.limit}`;
+  const text = `${most.count} passed within ${time(most.to - most.from)}, limit ${lane.algorithm.limit}`;
   context.font = context.font.replace('11px', '600 12px');
   const wide = context.measureText(text).width;
   const middle = Math.max(wide / 2 + 4, Math.min((left + right) / 2, x(now) - wide / 2 - 4));

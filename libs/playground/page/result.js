@@ -1,4 +1,5 @@
-import { byId, say } from './dom.js';
+import { impatientMs } from '../model/traffic.js';
+import { byId, say, time } from './dom.js';
 import { LABELS } from './words.js';
 
 /** @typedef {import('../model/timeline.js').Timeline} Timeline */
@@ -58,17 +59,20 @@ export class Result {
       const twice = sent.edge !== undefined && algorithm === 'fixed-window' && count === sent.count;
       return `${LABELS[algorithm].toLowerCase()} ${count}${twice ? ' (twice its limit)' : ''}`;
     });
-    this.tell(`${opening(sent)} Passed: ${passed.join(', ')}.`);
+    this.tell(`${opening(sent, timeline.settings)} Passed: ${passed.join(', ')}.`);
   }
 }
 
-/** @param {Sent} sent */
-function opening({ count, kind, edge, apart = 0 }) {
-  const requests = count === 1 ? '1 request.' : `${count} requests`;
-  if (edge !== undefined) return `${requests} within ${(apart * 2) / 1000} s, around the edge at ${edge / 1000} s.`;
-  if (kind === 'impatient') return `${requests}; rejected ones are sent again every 0.25 s.`;
-  if (kind === 'low')
-    return `${count === 1 ? '1 request' : requests} of low priority, which may fill half of each limit.`;
+/**
+ * @param {Sent} sent
+ * @param {import('../model/settings.js').Settings} settings
+ */
+function opening({ count, kind, edge, apart = 0 }, { windowMs }) {
+  const requests = count === 1 ? '1 request' : `${count} requests`;
+  if (edge !== undefined) return `${requests} within ${time(apart * 2000)}, around the edge at ${time(edge * 1000)}.`;
+  if (kind === 'impatient')
+    return `${requests}; rejected ones are sent again every ${time(impatientMs(windowMs) * 1000)}.`;
+  if (kind === 'low') return `${requests} of low priority, which may fill half of each limit.`;
   if (kind === 'patient') return `${requests}; rejected ones wait for Retry-After.`;
-  return count === 1 ? requests : `${requests}.`;
+  return `${requests}.`;
 }

@@ -1,7 +1,7 @@
 import { busiest } from '../model/admitted.js';
-import { decoratorOf, withClasses } from '../model/settings.js';
+import { codedPolicy, decoratorOf, moduleOf } from '../model/code.js';
 import { viewOf } from './canvas.js';
-import { byId, make, say, seconds } from './dom.js';
+import { byId, make, say, seconds, time } from './dom.js';
 import { drawAxis, drawRow } from './picture.js';
 import { copy } from './share.js';
 import { LABELS, SENTENCES } from './words.js';
@@ -25,6 +25,7 @@ const FIGURES_MS = 100;
 /** All rows, and the seconds above them. */
 export class Rows {
   #axis = byId('axis', HTMLCanvasElement);
+  #place = byId('rows', HTMLElement);
   /** @type {RowView[]} */
   #views;
   #saidAt = -Infinity;
@@ -35,15 +36,24 @@ export class Rows {
    */
   constructor(timeline, crash) {
     this.#views = timeline.rows.map(({ policy: { algorithm } }) => new RowView(algorithm, crash));
-    byId('rows', HTMLElement).append(...this.#views.map(({ element }) => element));
+    this.#place.append(...this.#views.map(({ element }) => element));
   }
 
   /**
-   * @param {Timeline} timeline
-   * @param {boolean} isPlaying
+   * Puts the row that fits a case on top, the others in their order.
+   *
+   * @param {string} [algorithm]
    */
-  draw(timeline, isPlaying) {
-    const view = viewOf(timeline);
+  arrange(algorithm) {
+    for (const view of this.#views) view.fits(view.algorithm === algorithm);
+    const first = this.#views.filter((view) => view.algorithm === algorithm);
+    const rows = [...first, ...this.#views.filter((view) => view.algorithm !== algorithm)];
+    this.#place.append(...rows.map(({ element }) => element));
+  }
+
+  /** @param {import('./player.js').Player} player */
+  draw({ timeline, playing: isPlaying, from }) {
+    const view = viewOf(timeline, from);
     drawAxis(this.#axis, view);
     const now = performance.now();
     const isTime = !isPlaying || now - this.#saidAt >= FIGURES_MS;
@@ -65,23 +75,24 @@ class RowView {
   #most;
   /** @type {Map<StatName, HTMLElement>} */
   #stats = new Map();
-  #algorithm;
+  #fits = make('span', 'fits', 'Fits this case');
+  #module = '';
+  algorithm;
 
   /**
    * @param {Row['policy']['algorithm']} algorithm
    * @param {() => void} crash
    */
   constructor(algorithm, crash) {
-    this.#algorithm = algorithm;
+    this.algorithm = algorithm;
     const title = make('h3', '', LABELS[algorithm]);
     title.id = `row-${algorithm}`;
-    const copies = make('button', 'copy', 'Copy');
-    copies.type = 'button';
-    copies.setAttribute('aria-label', `Copy @RateLimit of the ${LABELS[algorithm].toLowerCase()}`);
-    copies.addEventListener('click', () => void copy(copies, this.#code.textContent ?? '', 'Copied ✓'));
-    const about = make('div', 'about', title, make('p', 'sentence', SENTENCES[algorithm]));
-    about.append(make('p', 'snippet', this.#code, copies));
-    if (algorithm === 'concurrency') about.append(crashButton(crash));
+    const about = make('div', 'about', title, this.#fits, make('p', 'sentence', SENTENCES[algorithm]));
+    const name = LABELS[algorithm].toLowerCase();
+    const copies = copyButton('Copy', `@RateLimit of the ${name}`, () => this.#code.textContent ?? '');
+    const copiesAll = copyButton('Copy module', `of the ${name}`, () => this.#module);
+    const buttons = [copies, copiesAll, ...(algorithm === 'concurrency' ? [crashButton(crash)] : [])];
+    about.append(make('p', 'snippet', this.#code), make('p', 'copies', ...buttons));
     const list = make('dl', 'stats');
     for (const [name, label] of STATS) {
       const value = make('dd', '', '–');
@@ -97,6 +108,12 @@ class RowView {
     this.element.setAttribute('aria-labelledby', title.id);
   }
 
+  /** @param {boolean} fits */
+  fits(fits) {
+    this.#fits.hidden = !fits;
+    this.element.toggleAttribute('data-fits', fits);
+  }
+
   /**
    * @param {Row} row
    * @param {import('./canvas.js').View} view
@@ -109,7 +126,8 @@ class RowView {
    * @param {Row} row
    * @param {Timeline} timeline
    */
-  tell({ lane, policy }, { clock, settings: { windowMs } }) {
+  tell({ lane, policy }, { clock, settings }) {
+    const { windowMs } = settings;
     const { limit, lease } = lane.algorithm;
     const { remaining, retryAfter, resetAfter, delay } = lane.outlook(clock);
     const state = retryAfter > 0 ? 'rejects' : delay > 0 ? 'waits' : 'passes';
@@ -125,10 +143,12 @@ class RowView {
     this.#say('rejected', String(lane.rejected));
     const isOver = lease === undefined && !lane.algorithm.refills && most.count > limit;
     this.#say('most', `${most.count}${isOver ? `, over ${limit}` : ''}`);
-    if (this.#most !== undefined) say(this.#most, `Most in any ${windowMs / 1000} s`);
+    if (this.#most !== undefined) say(this.#most, `Most in any ${time(windowMs * 1000)}`);
     this.#stats.get('most')?.toggleAttribute('data-over', isOver);
-    say(this.#code, decoratorOf(lane.hasLow ? withClasses(policy) : policy));
-    const described = `${LABELS[this.#algorithm]}: ${lane.allowed} passed, ${lane.rejected} rejected, at most ${most.count} within a window.`;
+    const coded = codedPolicy(policy, settings, lane.hasLow);
+    say(this.#code, decoratorOf(coded));
+    this.#module = moduleOf(coded);
+    const described = `${LABELS[this.algorithm]}: ${lane.allowed} passed, ${lane.rejected} rejected, at most ${most.count} within a window.`;
     if (this.#canvas.getAttribute('aria-label') !== described) this.#canvas.setAttribute('aria-label', described);
   }
 
@@ -140,6 +160,19 @@ class RowView {
     const place = this.#stats.get(name);
     if (place !== undefined) say(place, text);
   }
+}
+
+/**
+ * @param {string} label
+ * @param {string} what
+ * @param {() => string} text
+ */
+function copyButton(label, what, text) {
+  const button = make('button', 'copy', label);
+  button.type = 'button';
+  button.setAttribute('aria-label', `${label} ${what}`);
+  button.addEventListener('click', () => void copy(button, text(), 'Copied ✓'));
+  return button;
 }
 
 /** @param {() => void} crash */

@@ -29,8 +29,9 @@ export class Address {
   write() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const { settings, events, now } = this.#player.timeline;
-    const { hash, omitted } = writeLink({ settings, events, now });
+    const { timeline, from } = this.#player;
+    const { settings, events, now } = timeline;
+    const { hash, omitted } = writeLink({ settings, events, now, ...(from !== undefined && { from }) });
     this.hash = hash;
     history.replaceState(null, '', hash);
     return omitted;

@@ -1,6 +1,6 @@
-import { readSize } from '../model/settings.js';
-import { burst, edgeScript, MAX_EVENTS } from '../model/traffic.js';
-import { button, byId, tell } from './dom.js';
+import { readSize, UNITS } from '../model/settings.js';
+import { burst, edgeScript, MAX_EVENTS, paceOf } from '../model/traffic.js';
+import { button, byId, say, tell } from './dom.js';
 
 /** @typedef {import('./player.js').Player} Player */
 /** @typedef {import('../model/traffic.js').TrafficKind} TrafficKind */
@@ -8,8 +8,6 @@ import { button, byId, tell } from './dom.js';
 
 /** A shorter press is a click: the stream goes on until the next one. */
 const CLICK_MS = 350;
-/** What the edge of a window leaves to see behind it, as a part of the window. */
-const BEHIND = 1 / 5;
 
 /** The buttons that send requests. */
 export class Traffic {
@@ -48,14 +46,22 @@ export class Traffic {
     else this.#send(read, kind);
   }
 
-  /** One limit on each side of an edge. Time moves there at once. */
+  /** One limit on each side of an edge. Time moves there at once, stands still, and the picture shows nothing else. */
   edge() {
+    this.#player.begin();
     const { timeline } = this.#player;
     const { limit, windowMs } = timeline.settings;
-    const { events, edge, end } = edgeScript(timeline.now, limit, windowMs);
+    if (2 * limit > MAX_EVENTS) {
+      return tell(this.#full, `Both sides of an edge need ${2 * limit} requests; a timeline keeps ${MAX_EVENTS}.`);
+    }
+    const { events, near, edge, end } = edgeScript(timeline.now, limit, windowMs);
     this.#result.begin(timeline, { count: events.length, edge, apart: end - edge });
-    if (this.#fits(this.#player.add(events))) this.#player.skip(end + windowMs * BEHIND - timeline.now);
-    this.#result.end(this.#player.timeline);
+    if (this.#fits(this.#player.add(events))) {
+      this.#player.skip(end + near - timeline.now);
+      this.#player.rest();
+      this.#player.zoom(edge - 2 * near);
+    }
+    return this.#result.end(this.#player.timeline);
   }
 
   /** No process renews the leases of the requests that run. */
@@ -67,21 +73,32 @@ export class Traffic {
    * Adds what the stream sends until a time, before the timeline moves there.
    *
    * @param {number} to
+   * @returns {boolean} whether it goes on
    */
   flow(to) {
     const { timeline } = this.#player;
     while (this.#next !== undefined && this.#next <= to) {
-      if (!this.#fits(timeline.events.length < MAX_EVENTS)) return this.#hold(false);
+      if (!this.#fits(timeline.events.length < MAX_EVENTS)) this.#hold(false);
+      if (this.#next === undefined) break;
       this.#result.begin(timeline, { count: 1, kind: 'once' });
       timeline.add([{ at: Math.max(this.#next, timeline.now), kind: 'once' }]);
       this.#result.endSoon(this.#player);
       this.#next += this.#period();
     }
-    return undefined;
+    return this.#next !== undefined;
   }
 
   stop() {
     this.#hold(false);
+  }
+
+  /** Says the rates of the stream in the unit that fits the pace of the timeline. */
+  sayRates() {
+    for (const option of byId('rate', HTMLSelectElement).options) {
+      const each = this.#period(option.value);
+      const unit = /** @type {const} */ (['s', 'm', 'h']).find((one) => UNITS[one] >= each) ?? 'd';
+      say(option, `${Number((UNITS[unit] / each).toPrecision(2))}/${unit}`);
+    }
   }
 
   /**
@@ -89,6 +106,7 @@ export class Traffic {
    * @param {TrafficKind} kind
    */
   #send(count, kind) {
+    this.#player.begin();
     const { timeline } = this.#player;
     this.#result.begin(timeline, { count, kind });
     this.#fits(this.#player.add(burst(timeline.now, count, kind)));
@@ -101,8 +119,9 @@ export class Traffic {
     return fits;
   }
 
-  #period() {
-    return Number(byId('rate', HTMLSelectElement).value);
+  /** The milliseconds of the timeline between two requests of the stream. */
+  #period(value = byId('rate', HTMLSelectElement).value) {
+    return Math.round(Number(value) * paceOf(this.#player.timeline.settings.windowMs));
   }
 
   /** @param {HTMLButtonElement} hold */
@@ -142,6 +161,7 @@ export class Traffic {
     button('hold').setAttribute('aria-pressed', String(on));
     if (!on) this.#next = undefined;
     else if (this.#next === undefined) {
+      this.#player.begin();
       this.#next = this.#player.timeline.now;
       this.#player.play();
     }
