@@ -61,7 +61,7 @@ export const RANGES: Readonly<Record<SettingName, Range>> = {
   atOnce: { label: 'At once', counts: 'requests', ...count },
   durationMs: { label: 'A request takes', ...time, min: 100, max: UNITS.d, slider: 30 },
   leaseMs: { label: 'Lease', ...time, min: 1_000, max: UNITS.d },
-  pro: { label: 'Plan pro', ...count, counts: 'times the limit', max: 1_000 },
+  pro: { label: 'Plan pro', ...count, counts: 'times', max: 1_000 },
 };
 
 export const SETTING_NAMES = Object.keys(RANGES) as readonly SettingName[];

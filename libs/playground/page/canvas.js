@@ -1,12 +1,27 @@
 import { spanOf } from '../model/lane.js';
 
 /**
- * A canvas that is as sharp as the screen, in CSS pixels.
+ * What a picture shows of the time. Instants are microseconds. `to` is the right edge: it is later than now while the timeline is
+ * shorter than the picture.
  *
- * @param {HTMLCanvasElement} canvas
- * @returns {{ context: CanvasRenderingContext2D, width: number, height: number } | undefined} undefined while it has no size
+ * @typedef {{ from: number, to: number, now: number, origin: number, window: number }} View
  */
-export function beginDrawing(canvas) {
+
+/**
+ * A canvas that is drawn on, in CSS pixels: `x` says where an instant lies.
+ *
+ * @typedef {{ context: CanvasRenderingContext2D, width: number, height: number, view: View, x: (at: number) => number }} Pen
+ */
+
+/** What stays free at the right edge: a mark is as wide. */
+const RIGHT = 12;
+
+/**
+ * Makes a canvas as sharp as the screen; undefined while it has no size.
+ *
+ * @type {(canvas: HTMLCanvasElement, view: View) => Pen | undefined}
+ */
+export function beginDrawing(canvas, view) {
   const { clientWidth: width, clientHeight: height } = canvas;
   const context = canvas.getContext('2d');
   if (context === null || width === 0 || height === 0) return undefined;
@@ -16,31 +31,22 @@ export function beginDrawing(canvas) {
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
   context.font = `11px ${getComputedStyle(canvas).fontFamily}`;
-  return { context, width, height };
+  const each = (width - RIGHT) / (view.to - view.from);
+  return { context, width, height, view, x: (at) => (at - view.from) * each };
 }
 
 /**
- * What a picture shows of the time. Instants are microseconds.
+ * Draws a line.
  *
- * @typedef {object} View
- * @property {number} from
- * @property {number} to the right edge: later than now while the timeline is shorter than the picture
- * @property {number} now
- * @property {number} origin
- * @property {number} window
+ * @type {(pen: Pen, color: string, points: readonly number[], dash?: number[]) => void} points: x, y, x, y ...
  */
-
-/** What stays free at the right edge: a mark is as wide. */
-const RIGHT = 12;
-
-/**
- * @param {View} view
- * @param {number} width
- * @returns {(at: number) => number} where an instant lies
- */
-export function scaleOf({ from, to }, width) {
-  const each = (width - RIGHT) / (to - from);
-  return (at) => (at - from) * each;
+export function line({ context }, color, points, dash = []) {
+  context.strokeStyle = color;
+  context.setLineDash(dash);
+  context.beginPath();
+  for (let i = 0; i < points.length; i += 2) context.lineTo(points[i] ?? 0, points[i + 1] ?? 0);
+  context.stroke();
+  context.setLineDash([]);
 }
 
 /**

@@ -1,29 +1,18 @@
-/**
- * The colours of the style sheets, for canvases.
- *
- * @typedef {Record<'served' | 'refused' | 'refusedText' | 'level' | 'ink' | 'muted' | 'line' | 'edge' | 'card', string>} Colors
- */
+/** @typedef {Record<'served' | 'refused' | 'refusedText' | 'level' | 'ink' | 'muted' | 'line' | 'edge' | 'card', string>} Colors */
 
+const NAMES = ['served', 'refused', 'refusedText', 'level', 'ink', 'muted', 'line', 'edge', 'card'];
 /** @type {Colors | undefined} */
 let known;
 
-/** @returns {Colors} */
+/**
+ * The colours of the style sheets, for canvases.
+ *
+ * @returns {Colors}
+ */
 export function colors() {
-  if (known === undefined) {
-    const style = getComputedStyle(document.documentElement);
-    const value = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
-    known = {
-      served: value('served'),
-      refused: value('refused'),
-      refusedText: value('refused-text'),
-      level: value('level'),
-      ink: value('ink'),
-      muted: value('muted'),
-      line: value('line'),
-      edge: value('edge'),
-      card: value('card'),
-    };
-  }
+  const style = getComputedStyle(document.documentElement);
+  const value = (/** @type {string} */ name) => style.getPropertyValue(`--${name.replace('T', '-t')}`).trim();
+  known ??= /** @type {Colors} */ (Object.fromEntries(NAMES.map((name) => [name, value(name)])));
   return known;
 }
 

@@ -36,8 +36,7 @@ export function make(tag, className, ...children) {
 /**
  * Sets the text only if it differs, since a write disturbs screen readers and selections.
  *
- * @param {Element} element
- * @param {string} text
+ * @type {(element: Element, text: string) => void}
  */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -46,8 +45,7 @@ export function say(element, text) {
 /**
  * Shows a message, or none.
  *
- * @param {HTMLElement} element
- * @param {string} text
+ * @type {(element: HTMLElement, text: string) => void}
  */
 export function tell(element, text) {
   say(element, text);

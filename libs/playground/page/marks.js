@@ -1,6 +1,7 @@
+import { line } from './canvas.js';
 import { colors } from './colors.js';
 
-/** @typedef {import('./canvas.js').View} View */
+/** @typedef {import('./canvas.js').Pen} Pen */
 /** @typedef {import('../model/lane.js').Lane} Lane */
 /** @typedef {import('../model/lane.js').Mark} Mark */
 
@@ -19,39 +20,33 @@ const BIN = 6;
  * Draws what became of each request: a dot that stands on the line passed, a cross below it was rejected. A stack of dots is a
  * burst. Of a leaky bucket a ring is a request that waits, and a line leads it to its slot.
  *
- * @param {CanvasRenderingContext2D} context
- * @param {Lane} lane
- * @param {View} view
- * @param {(at: number) => number} x
- * @param {number} top
- * @param {number} height
- * @returns {number} where the space below the dots begins
+ * @type {(pen: Pen, lane: Lane, top: number) => number} where the space below the dots begins
  */
-export function drawMarks(context, lane, view, x, top, height) {
+export function drawMarks(pen, lane, top) {
+  const { from, now } = pen.view;
   const base = top + MOST_UP * PITCH + 10;
   const { algorithm, marks } = lane;
-  context.strokeStyle = colors().line;
-  context.lineWidth = 1;
-  context.beginPath();
-  context.moveTo(0, base + 0.5);
-  context.lineTo(x(view.now), base + 0.5);
-  context.stroke();
-  const shown = marks.filter(({ at, until }) => Math.max(at, until) >= view.from && at <= view.now);
-  const bin = ((view.to - view.from) / x(view.to)) * BIN;
-  if (algorithm.delays) drawWaits(context, shown, view, x, base, bin);
-  else if (algorithm.lease === undefined) drawDots(context, shown, x, base, bin);
-  else drawRuns(context, lane, shown, view, x, base);
-  drawCrosses(context, shown, x, base, bin);
-  return Math.min(height - 18, base + 7);
+  line(pen, colors().line, [0, base + 0.5, pen.x(now), base + 0.5]);
+  const shown = marks.filter(({ at, until }) => Math.max(at, until) >= from && at <= now);
+  const passed = shown.filter(({ allowed }) => allowed);
+  if (algorithm.delays) drawWaits(pen, passed, base);
+  else if (algorithm.lease === undefined) drawDots(pen, passed, ({ at }) => at, base);
+  else drawRuns(pen, lane, passed, base);
+  drawCrosses(
+    pen,
+    shown.filter(({ allowed }) => !allowed),
+    base,
+  );
+  return Math.min(pen.height - 18, base + 7);
 }
 
 /**
- * @param {readonly Mark[]} marks
- * @param {number} bin microseconds
- * @param {(mark: Mark) => number} instant
- * @returns {Map<number, Mark[]>} the marks of each place, by its number
+ * The marks of each place on the screen, from left to right.
+ *
+ * @type {(pen: Pen, marks: readonly Mark[], instant: (mark: Mark) => number) => { x: number, stack: Mark[] }[]}
  */
-function stacks(marks, bin, instant) {
+function stacks({ x, view: { from, to } }, marks, instant) {
+  const bin = ((to - from) / x(to)) * BIN;
   /** @type {Map<number, Mark[]>} */
   const found = new Map();
   for (const mark of marks) {
@@ -60,49 +55,24 @@ function stacks(marks, bin, instant) {
     if (stack === undefined) found.set(place, [mark]);
     else stack.push(mark);
   }
-  return found;
+  return Array.from(found, ([place, stack]) => ({ x: x((place + 0.5) * bin), stack }));
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {readonly Mark[]} marks
- * @param {(at: number) => number} x
- * @param {number} base
- * @param {number} bin
- */
-function drawDots(context, marks, x, base, bin) {
-  drawStacks(
-    context,
-    stacks(
-      marks.filter(({ allowed }) => allowed),
-      bin,
-      ({ at }) => at,
-    ),
-    (place) => x((place + 0.5) * bin),
-    base,
-  );
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {ReadonlyMap<number, readonly Mark[]>} all by their places, in order
- * @param {(place: number) => number} x
- * @param {number} base
- */
-function drawStacks(context, all, x, base) {
+/** @type {(pen: Pen, marks: readonly Mark[], instant: (mark: Mark) => number, base: number) => void} */
+function drawDots(pen, marks, instant, base) {
+  const { context } = pen;
   const { served, ink } = colors();
   const number = numbers(context);
-  for (const [place, stack] of all) {
-    const { length } = stack;
-    const at = x(place);
-    const pitch = pitchOf(length);
+  for (const { x, stack } of stacks(pen, marks, instant)) {
+    const pitch = pitchOf(stack.length);
     context.fillStyle = served;
     for (const [i, { isLow }] of stack.entries()) {
       context.globalAlpha = isLow ? LOW_ALPHA : 1;
-      dot(context, at, base - SIZE / 2 - 0.5 - i * pitch);
+      circle(context, x, base - SIZE / 2 - 0.5 - i * pitch);
+      context.fill();
     }
     context.globalAlpha = 1;
-    number(length, at, base - 3 - length * pitch, ink);
+    number(stack.length, x, base - 3 - stack.length * pitch, ink);
   }
 }
 
@@ -125,72 +95,50 @@ function numbers(context) {
   };
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {readonly Mark[]} marks
- * @param {(at: number) => number} x
- * @param {number} base
- * @param {number} bin
- */
-function drawCrosses(context, marks, x, base, bin) {
+/** @type {(pen: Pen, marks: readonly Mark[], base: number) => void} */
+function drawCrosses(pen, marks, base) {
   const { refused, refusedText } = colors();
-  context.lineWidth = 1.5;
-  const number = numbers(context);
-  const rejected = marks.filter(({ allowed }) => !allowed);
-  for (const [place, stack] of stacks(rejected, bin, ({ at }) => at)) {
-    const at = x((place + 0.5) * bin);
+  pen.context.lineWidth = 1.5;
+  const number = numbers(pen.context);
+  const half = SIZE / 2;
+  for (const { x, stack } of stacks(pen, marks, ({ at }) => at)) {
     const drawn = Math.min(stack.length, MOST_DOWN);
-    context.strokeStyle = refused;
-    for (let i = 0; i < drawn; i++) cross(context, at, base + 5 + i * PITCH);
-    number(stack.length, at, base + 13 + drawn * PITCH, refusedText);
+    for (let y = base + 5; y < base + 5 + drawn * PITCH - half; y += PITCH) {
+      line(pen, refused, [x - half, y - half, x + half, y + half]);
+      line(pen, refused, [x + half, y - half, x - half, y + half]);
+    }
+    number(stack.length, x, base + 13 + drawn * PITCH, refusedText);
   }
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {readonly Mark[]} marks
- * @param {View} view
- * @param {(at: number) => number} x
- * @param {number} base
- * @param {number} bin
- */
-function drawWaits(context, marks, { now }, x, base, bin) {
+/** @type {(pen: Pen, passed: readonly Mark[], base: number) => void} */
+function drawWaits(pen, passed, base) {
+  const { context } = pen;
   const { served, ink, card } = colors();
-  const passed = marks.filter(({ allowed }) => allowed);
   const number = numbers(context);
   const waiting = passed.filter(({ delay }) => delay > 0);
-  for (const [place, stack] of stacks(waiting, bin, ({ at }) => at)) {
-    const at = x((place + 0.5) * bin);
+  for (const { x, stack } of stacks(pen, waiting, ({ at }) => at)) {
     const pitch = pitchOf(stack.length);
     for (const [i, { until }] of stack.entries()) {
       const y = base - SIZE / 2 - 0.5 - (i + 1) * pitch;
-      const end = x(until);
-      context.save();
-      context.strokeStyle = served;
+      const end = pen.x(until);
       context.globalAlpha = 0.55;
       context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(at, y);
-      context.lineTo(end - Math.min(12, (end - at) / 2), y);
-      context.lineTo(end, base - SIZE / 2);
-      context.stroke();
-      context.restore();
+      line(pen, served, [x, y, end - Math.min(12, (end - x) / 2), y, end, base - SIZE / 2]);
+      context.globalAlpha = 1;
       context.fillStyle = card;
-      context.strokeStyle = served;
       context.lineWidth = 1.2;
-      context.beginPath();
-      context.arc(at, y, SIZE / 2, 0, 2 * Math.PI);
+      circle(context, x, y);
       context.fill();
       context.stroke();
     }
-    number(stack.length, at, base - 4 - (stack.length + 1) * pitch, ink);
+    number(stack.length, x, base - 4 - (stack.length + 1) * pitch, ink);
   }
   // The dots stand where the requests pass.
-  const gone = passed.filter(({ until }) => until <= now);
-  drawStacks(
-    context,
-    stacks(gone, bin, ({ until }) => until),
-    (place) => x((place + 0.5) * bin),
+  drawDots(
+    pen,
+    passed.filter(({ until }) => until <= pen.view.now),
+    ({ until }) => until,
     base,
   );
 }
@@ -198,48 +146,28 @@ function drawWaits(context, marks, { now }, x, base, bin) {
 /**
  * A bar for each request that runs, as long as it holds its lease.
  *
- * @param {CanvasRenderingContext2D} context
- * @param {Lane} lane
- * @param {readonly Mark[]} marks
- * @param {View} view
- * @param {(at: number) => number} x
- * @param {number} base
+ * @type {(pen: Pen, lane: Lane, passed: readonly Mark[], base: number) => void}
  */
-function drawRuns(context, lane, marks, { now }, x, base) {
+function drawRuns(pen, lane, passed, base) {
+  const { context, x } = pen;
+  const { now } = pen.view;
   const { served } = colors();
-  const { limit } = lane.algorithm;
-  const pitch = Math.min(10, (MOST_UP * PITCH) / limit);
+  const pitch = Math.min(10, (MOST_UP * PITCH) / lane.algorithm.limit);
+  context.fillStyle = served;
+  context.lineWidth = Math.max(1, Math.min(3, pitch / 2));
   /** When each line is free again. @type {number[]} */
   const free = [];
-  for (const { allowed, at, until, lostAt } of marks) {
-    if (!allowed) continue;
+  for (const { at, until, lostAt } of passed) {
     let row = free.findIndex((end) => end <= at);
     if (row < 0) row = free.length;
     free[row] = until;
     const y = base - SIZE / 2 - 1 - row * pitch;
-    context.strokeStyle = served;
-    context.fillStyle = served;
-    context.lineWidth = Math.max(1, Math.min(3, pitch / 2));
-    bar(context, x(at), x(Math.min(until, lostAt ?? until, now)), y, []);
-    if (lostAt !== undefined) bar(context, x(lostAt), x(Math.min(until, now)), y, [3, 3]);
-    if (pitch >= SIZE) dot(context, x(at), y);
+    line(pen, served, [x(at), y, x(Math.min(until, lostAt ?? until, now)), y]);
+    if (lostAt !== undefined) line(pen, served, [x(lostAt), y, x(Math.min(until, now)), y], [3, 3]);
+    if (pitch < SIZE) continue;
+    circle(context, x(at), y);
+    context.fill();
   }
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} from
- * @param {number} to
- * @param {number} y
- * @param {number[]} dash
- */
-function bar(context, from, to, y, dash) {
-  context.setLineDash(dash);
-  context.beginPath();
-  context.moveTo(from, y);
-  context.lineTo(to, y);
-  context.stroke();
-  context.setLineDash([]);
 }
 
 /** @param {number} count */
@@ -247,28 +175,8 @@ function pitchOf(count) {
   return count <= MOST_UP ? PITCH : (MOST_UP * PITCH) / count;
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- */
-function dot(context, x, y) {
+/** @type {(context: CanvasRenderingContext2D, x: number, y: number) => void} */
+function circle(context, x, y) {
   context.beginPath();
   context.arc(x, y, SIZE / 2, 0, 2 * Math.PI);
-  context.fill();
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {number} x
- * @param {number} y
- */
-function cross(context, x, y) {
-  const half = SIZE / 2;
-  context.beginPath();
-  context.moveTo(x - half, y - half);
-  context.lineTo(x + half, y + half);
-  context.moveTo(x + half, y - half);
-  context.lineTo(x - half, y + half);
-  context.stroke();
 }

@@ -1,5 +1,5 @@
 import { problemOf } from '../model/code.js';
-import { DEFAULTS, RANGES, readSetting, shownRange, shownSetting, unitOf, UNITS } from '../model/settings.js';
+import { BYS, DEFAULTS, RANGES, readSetting, shownRange, shownSetting, unitOf, UNITS } from '../model/settings.js';
 import { byId, make, tell } from './dom.js';
 
 /** @typedef {import('../model/settings.js').Settings} Settings */
@@ -25,6 +25,7 @@ export class Numbers {
       const names = fieldset.getAttribute('data-settings') ?? '';
       for (const name of names.split(' ')) fieldset.append(this.#field(/** @type {SettingName} */ (name)));
     }
+    for (const by of BYS) this.#by.add(new Option(by));
     this.#name.addEventListener('input', () => this.#read(this.#name));
     this.#by.addEventListener('change', () => this.#read(this.#by));
     // On a phone the timeline comes first.
@@ -108,11 +109,7 @@ export class Numbers {
 
 const KEPT = 'The picture keeps the settings before.';
 
-/**
- * @param {SettingName} name
- * @param {HTMLInputElement} slider
- * @param {string} value
- */
+/** @type {(name: SettingName, slider: HTMLInputElement, value: string) => void} */
 function setSlider(name, slider, value) {
   const { step, slider: end, max, counts } = RANGES[name];
   const most = counts === 'time' ? end : Math.min(end, max);

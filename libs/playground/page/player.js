@@ -113,10 +113,7 @@ export class Player {
   /**
    * Begins anew: the same traffic with other numbers, or other traffic.
    *
-   * @param {Settings} settings
-   * @param {readonly TrafficEvent[]} events
-   * @param {number} now
-   * @param {number} [from]
+   * @type {(settings: Settings, events: readonly TrafficEvent[], now: number, from?: number) => void}
    */
   restart(settings, events, now, from) {
     this.isExample = false;

@@ -19,10 +19,7 @@ export class Result {
   /** @type {number | undefined} */
   #timer;
 
-  /**
-   * @param {Timeline} timeline
-   * @param {Sent} sent
-   */
+  /** @type {(timeline: Timeline, sent: Sent) => void} */
   begin(timeline, sent) {
     if (this.#sent !== undefined && sent.edge === undefined && this.#sent.kind === sent.kind) {
       this.#sent.count += sent.count;

@@ -87,12 +87,12 @@ class RowView {
     this.algorithm = algorithm;
     const title = make('h3', '', LABELS[algorithm]);
     title.id = `row-${algorithm}`;
-    const about = make('div', 'about', title, this.#fits, make('p', 'sentence', SENTENCES[algorithm]));
+    const about = make('div', 'about', this.#fits, title, make('p', 'sentence', SENTENCES[algorithm]));
     const name = LABELS[algorithm].toLowerCase();
     const copies = copyButton('Copy', `@RateLimit of the ${name}`, () => this.#code.textContent ?? '');
     const copiesAll = copyButton('Copy module', `of the ${name}`, () => this.#module);
     const buttons = [copies, copiesAll, ...(algorithm === 'concurrency' ? [crashButton(crash)] : [])];
-    about.append(make('p', 'snippet', this.#code), make('p', 'copies', ...buttons));
+    about.append(this.#code, make('p', 'copies', ...buttons));
     const list = make('dl', 'stats');
     for (const [name, label] of STATS) {
       const value = make('dd', '', '–');
@@ -114,18 +114,12 @@ class RowView {
     this.element.toggleAttribute('data-fits', fits);
   }
 
-  /**
-   * @param {Row} row
-   * @param {import('./canvas.js').View} view
-   */
+  /** @type {(row: Row, view: import('./canvas.js').View) => void} */
   draw({ lane }, view) {
     drawRow(this.#canvas, lane, view);
   }
 
-  /**
-   * @param {Row} row
-   * @param {Timeline} timeline
-   */
+  /** @type {(row: Row, timeline: Timeline) => void} */
   tell({ lane, policy }, { clock, settings }) {
     const { windowMs } = settings;
     const { limit, lease } = lane.algorithm;
@@ -152,10 +146,7 @@ class RowView {
     if (this.#canvas.getAttribute('aria-label') !== described) this.#canvas.setAttribute('aria-label', described);
   }
 
-  /**
-   * @param {StatName} name
-   * @param {string} text
-   */
+  /** @type {(name: StatName, text: string) => void} */
   #say(name, text) {
     const place = this.#stats.get(name);
     if (place !== undefined) say(place, text);

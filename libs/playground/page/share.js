@@ -64,10 +64,7 @@ export async function copy(by, text, done) {
   }, CONFIRMED_MS);
 }
 
-/**
- * @param {Address} address
- * @param {(omitted: number) => void} told
- */
+/** @type {(address: Address, told: (omitted: number) => void) => void} */
 export function wireShare(address, told) {
   const share = button('share');
   share.addEventListener('click', () => {

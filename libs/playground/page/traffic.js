@@ -101,10 +101,7 @@ export class Traffic {
     }
   }
 
-  /**
-   * @param {number} count
-   * @param {TrafficKind} kind
-   */
+  /** @type {(count: number, kind: TrafficKind) => void} */
   #send(count, kind) {
     this.#player.begin();
     const { timeline } = this.#player;
