@@ -3,19 +3,22 @@ import { assert, constantFrom, integer, property, string, tuple } from 'fast-che
 import { anyEvents, anySettings } from '../../../test/support/playground.js';
 import { histories } from '../../../test/support/property-runs.js';
 import { readLink, type Shared, writeLink } from './link.js';
+import { problemOf } from './code.js';
+import { PRESETS } from './presets.js';
 import { DEFAULTS, RANGES } from './settings.js';
-import { burst, EXAMPLE, MAX_EVENTS, MAX_TIME_MS, type TrafficEvent } from './traffic.js';
+import { burst, MAX_EVENTS, MAX_TIME_MS, type TrafficEvent } from './traffic.js';
 
 const RUNS = histories(0.5);
 const anyTime = integer({ min: 0, max: MAX_TIME_MS });
 
 /** Whether a page can show it. */
 function expectShowable({ settings, events, now }: Shared): void {
-  for (const [name, { min, max, factor }] of Object.entries(RANGES)) {
+  for (const [name, { min, max }] of Object.entries(RANGES)) {
     const value = settings[name as keyof typeof RANGES];
-    expect(value).toBeGreaterThanOrEqual(min * factor);
-    expect(value).toBeLessThanOrEqual(max * factor);
+    expect(value).toBeGreaterThanOrEqual(min);
+    expect(value).toBeLessThanOrEqual(max);
   }
+  expect(problemOf(settings)).toBeUndefined();
   expect(events.length).toBeLessThanOrEqual(MAX_EVENTS);
   expect(events.every(({ at }, i) => Number.isInteger(at) && at >= (events[i - 1]?.at ?? 0))).toBe(true);
   for (const time of [now, events.at(-1)?.at ?? 0]) expect(Number.isInteger(time) && time <= MAX_TIME_MS).toBe(true);
@@ -27,13 +30,36 @@ describe('a link', () => {
       const { hash, omitted } = writeLink({ settings, events, now });
       expect(readLink(hash)).toEqual({ shared: { settings, events, now }, problems: [] });
       expect(omitted).toBe(0);
-      expect(hash).toMatch(/^#[\w=&.-]+$/);
+      expect(hash).toMatch(/^#[\w=&.%-]+$/);
     });
     assert(law, RUNS);
   });
 
+  it('holds the part of the time that a picture shows', () => {
+    const shared = { settings: DEFAULTS, events: burst(5, 2), now: 9_000, from: 7_500 };
+    expect(readLink(writeLink(shared).hash)).toEqual({ shared, problems: [] });
+  });
+
+  it('of before shows what it showed: seven numbers, the traffic and the time', () => {
+    const hash = '#v=1&c=7&r=0.5&l=5&w=60&n=3&d=30&e=1&t=25000&x=15o_e.R1jk-p0_6.X8vg.La_a';
+    const { shared, problems } = readLink(hash)!;
+    expect(problems).toEqual([]);
+    const numbers = {
+      capacity: 7,
+      refill: 0.5,
+      limit: 5,
+      windowMs: 60_000,
+      atOnce: 3,
+      durationMs: 30_000,
+      leaseMs: 1_000,
+    };
+    expect(shared).toMatchObject({ settings: { ...DEFAULTS, ...numbers }, now: 25_000 });
+    expect(shared.events).toHaveLength(31);
+    expect(writeLink(shared).hash).toBe(hash);
+  });
+
   it('is short: the example, and a long stream', () => {
-    expect(writeLink({ settings: DEFAULTS, ...EXAMPLE }).hash).toBe(
+    expect(writeLink(PRESETS[0]!).hash).toBe(
       '#v=1&c=10&r=1&l=10&w=10&n=3&d=2&e=10&t=25000&x=15o_e.1jk-p0_6.8vg_a.rs_a',
     );
     const stream = Array.from({ length: MAX_EVENTS }, (_, i): TrafficEvent => ({ at: i * 50, kind: 'once' }));
@@ -71,12 +97,17 @@ describe('a link', () => {
   it.each([
     ['#v=2&c=5', "its version must be 1, got '2'"],
     ['#timeline', 'its version must be 1, got none'],
-    ['#v=1&c=0', 'Capacity must be a whole number from 1 to 60, got 0'],
-    ['#v=1&w=1e9', 'Window must be a whole number from 1 to 60 s, got 1e9'],
-    ['#v=1&r=', 'Refill and drain must be a number with at most one decimal from 0.1 to 20 /s, got nothing'],
-    ['#v=1&t=-5', "its time must be milliseconds from 0 to 86400000, got '-5'"],
+    ['#v=1&c=0', 'Capacity must be a whole number from 1 to 1,000,000 tokens, got 0'],
+    ['#v=1&w=1e10', 'Window must be a number with at most one decimal from 0.1 s to 18,262 d, got 1e10 s'],
+    ['#v=1&r=', 'Refill and drain must be a number with at most one decimal from 0.1 to 1,000,000 tokens, got nothing'],
+    ['#v=1&t=-5', "its time must be milliseconds from 0 to 3155760000000, got '-5'"],
+    ['#v=1&p=w', "its unit of the rate must be one of s, m, h, d, got 'w'"],
+    ['#v=1&b=me', "its clients must be one of client, ip, user, api-key, global, got 'me'"],
+    ['#v=1&s=x', "its preset must be one of compare, login, api, exports, partner, monthly, got 'x'"],
+    ['#v=1&g=0', 'Plan pro must be a whole number from 1 to 1,000 times, got 0'],
+    ['#v=1&d=101&e=1', 'A request takes at most 100 leases, got 101s with a lease of 1s'],
     ['#v=1&x=5.%3Cb%3E', "its traffic ends before '<b>', which is no traffic"],
-    ['#v=1&x=zzzzzz', 'its traffic ends at 86400000 ms, the longest timeline'],
+    ['#v=1&x=zzzzzzzzz', 'its traffic ends at 3155760000000 ms, the longest timeline'],
     ['#v=1&x=0_zzz', 'its traffic ends after 2000 events, the most'],
   ])('with something wrong says it: %s', (hash, problem) => {
     expect(readLink(hash)!.problems).toEqual([problem]);

@@ -5,7 +5,8 @@ import { transformSync } from '@swc/core';
 import { assert, property } from 'fast-check';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
-import { DEFAULTS, decoratorOf, policiesOf } from '../../../libs/playground/model/settings.js';
+import { codedPolicy, decoratorOf } from '../../../libs/playground/model/code.js';
+import { DEFAULTS, policiesOf } from '../../../libs/playground/model/settings.js';
 import { anySettings } from '../../support/playground.js';
 import { histories } from '../../support/property-runs.js';
 
@@ -58,7 +59,8 @@ describe('the decorators that the playground copies', () => {
 
   it('say exactly the policy, whatever the numbers', () => {
     const law = property(anySettings, (settings) => {
-      for (const policy of policiesOf(settings)) {
+      for (const numbers of policiesOf(settings)) {
+        const policy = codedPolicy(numbers, settings, true);
         const [, options] = /^@RateLimit\((\{ .* \})\)$/.exec(decoratorOf(policy))!;
         // oxlint-disable-next-line typescript/no-implied-eval, no-new-func
         expect(new Function(`return ${options}`)()).toEqual(policy);
