@@ -1,11 +1,12 @@
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './added.js';
 import { filesOf } from './managers.js';
 import type { Choices, Resolution } from './row.js';
 import type { Workshop } from './workshop.js';
 
+const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 const TEMPLATES = fileURLToPath(new URL('templates/', import.meta.url));
 
 /** The fields of generated JSON files that a row changes. */
@@ -24,6 +25,7 @@ const TESTS = /jest|vitest|vite-|supertest|ts-node|tsconfig-paths|@nestjs\/testi
 export async function writeProject(row: Choices, workshop: Workshop): Promise<string> {
   const folder = workshop.appFolder(row.name);
   if (row.major === 'none') return writeClientProject(row, workshop, folder);
+  if (row.example !== undefined) return copyExample(row.example, workshop, folder);
   cpSync(await workshop.scaffold(row), folder, { recursive: true });
   const unused = row.tests ? [] : ['vitest.config.ts', 'vitest.config.e2e.ts', 'jest.config.ts'];
   const replaced = row.added ? [] : ['src', 'test'];
@@ -71,6 +73,23 @@ function writeClientProject(row: Choices, { client }: Workshop, folder: string):
   cpSync(join(TEMPLATES, 'client/main.ts'), join(folder, 'src/main.ts'));
   for (const [name, text] of Object.entries(filesOf(row.manager))) writeFileSync(join(folder, name), text);
   return folder;
+}
+
+/** Copies an example of the repository, which then depends on the packed library. */
+function copyExample(name: string, { library }: Workshop, folder: string): string {
+  const unwanted = new Set(['node_modules', 'dist']);
+  cpSync(join(EXAMPLES, name), folder, { recursive: true, filter: (path) => !unwanted.has(basename(path)) });
+  edit(folder, 'package.json', ({ dependencies }) => {
+    dependencies['nestjs-floodgate'] = `file:${library.tarball}`;
+  });
+  return folder;
+}
+
+/** The folders of the examples. */
+export function examples(): string[] {
+  return readdirSync(EXAMPLES, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
 }
 
 /** The names of the templates in a folder, without `.ts`. */

@@ -12,14 +12,14 @@ export function describeRow(row: Row): string {
     manager,
     `Node ${node ?? process.versions.node}`,
   ];
-  return `${name.padEnd(20)}${proves}\n${' '.repeat(20)}(${[...choices, redis === 'none' ? 'no Redis' : `Redis: ${redis}`].join(', ')})`;
+  return `${name.padEnd(28)}${proves}\n${' '.repeat(28)}(${[...choices, redis === 'none' ? 'no Redis' : `Redis: ${redis}`].join(', ')})`;
 }
 
 /** Whether a row passed, how long it took, and the versions that it installed. */
 export function resultLine({ row, seconds, versions, failure }: Result): string {
   const found = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const mark = failure === undefined ? 'passed' : 'FAILED';
-  return `${mark}  ${row.name.padEnd(20)}${seconds.toFixed(0).padStart(4)} s  ${found.join(', ')}`;
+  return `${mark}  ${row.name.padEnd(28)}${seconds.toFixed(0).padStart(4)} s  ${found.join(', ')}`;
 }
 
 /** Prints the output of all commands of a row, and then what failed. */

@@ -8,7 +8,7 @@ import { install, type Installed } from './managers.js';
 import { writeProject } from './project.js';
 import { type RedisForRow, redisFor } from './redis-for-row.js';
 import { type Choices, choicesOf, type Result, type Row } from './row.js';
-import type { Workshop } from './workshop.js';
+import { NPM, type Workshop } from './workshop.js';
 
 /** Packages whose versions a result names, if they are installed. */
 const NAMED = [
@@ -53,6 +53,11 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
       await add(choices, app, workshop, log);
     }
     versions = await versionsOf(app);
+    if (choices.example !== undefined) {
+      step = 'npm test';
+      await run([...NPM, 'test'], { cwd: app.folder, nodeFolder: app.nodeFolder, log });
+      return { row, seconds: (performance.now() - began) / 1000, versions, failure, log: log.text };
+    }
     step = 'type check';
     await app.bin(['tsc', '--noEmit', '-p', 'tsconfig.json']);
     if (choices.major === 'none') {

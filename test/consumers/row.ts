@@ -53,13 +53,17 @@ export interface Row {
   readonly manager?: Manager;
   /** Whether `nest add` installs the library, by its own questions. Otherwise its tarball is a dependency, and templates import it. */
   readonly added?: boolean;
+  /** A folder of `examples`, whose own test runs in place of a generated application. */
+  readonly example?: string;
   /** Whether `.ci/run` runs it. */
   readonly ci?: boolean;
 }
 
 /** A row with all choices made. */
 export interface Choices
-  extends Required<Omit<Row, 'node' | 'ioredis' | 'nodeRedis'>>, Pick<Row, 'node' | 'ioredis' | 'nodeRedis'> {
+  extends
+    Required<Omit<Row, 'node' | 'ioredis' | 'nodeRedis' | 'example'>>,
+    Pick<Row, 'node' | 'ioredis' | 'nodeRedis' | 'example'> {
   readonly major: (typeof NESTS)[number];
 }
 

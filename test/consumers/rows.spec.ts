@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { readOptions, UsageError } from './options.js';
-import { templatesIn } from './project.js';
+import { examples, templatesIn } from './project.js';
 import { choicesOf, type Choices, NODES } from './row.js';
 import { ROWS } from './rows.js';
 import { PAGES, supportTable, tableIn } from './support-table.js';
@@ -13,8 +13,24 @@ describe('the rows', () => {
   it('have a name each, and each says what it proves', () => {
     for (const field of ['name', 'proves'] as const)
       expect(new Set(ROWS.map((row) => row[field])).size).toBe(ROWS.length);
-    for (const { name, major } of chosen) {
-      expect(name).toMatch(new RegExp(`^${major === 'none' ? 'client' : `nest${major}`}-[a-z0-9-]+$`));
+    for (const { name, major, example } of chosen) {
+      if (example !== undefined) expect(name).toBe(`example-${example}`);
+      else expect(name).toMatch(new RegExp(`^${major === 'none' ? 'client' : `nest${major}`}-[a-z0-9-]+$`));
+    }
+  });
+
+  it('run every example, and name its Nest, its modules and its platform as its package.json does', () => {
+    const rows = chosen.filter(({ example }) => example !== undefined);
+    expect(rows.map(({ example }) => example).toSorted()).toEqual(examples().toSorted());
+    for (const { example, major, modules, platform } of rows) {
+      const { type, dependencies } = JSON.parse(readFileSync(`examples/${example}/package.json`, 'utf8')) as {
+        type: string;
+        dependencies: Record<string, string>;
+      };
+      expect(dependencies['@nestjs/core']).toMatch(new RegExp(`^\\^${major}\\.`));
+      expect(type).toBe(modules === 'esm' ? 'module' : 'commonjs');
+      expect(`@nestjs/platform-fastify` in dependencies).toBe(platform === 'fastify');
+      expect(readFileSync('examples/README.md', 'utf8')).toContain(`(${example}/README.md)`);
     }
   });
 
@@ -93,8 +109,10 @@ describe('the command line', () => {
     );
   });
 
-  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules and the client alone', () => {
-    const [first, second, third, fourth, ...more] = chosen.filter(({ ci }) => ci);
+  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules, the client alone and the examples', () => {
+    const inCi = chosen.filter(({ ci }) => ci);
+    const [first, second, third, fourth, ...more] = inCi.filter(({ example }) => example === undefined);
+    expect(inCi.flatMap(({ example }) => example ?? []).toSorted()).toEqual(examples().toSorted());
     expect(first).toMatchObject({ major: '11', modules: 'commonjs', tests: true });
     expect(second).toMatchObject({ major: '12', modules: 'esm', redis: 'url' });
     expect(third).toMatchObject({ manager: 'pnpm' });

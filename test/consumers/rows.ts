@@ -2,10 +2,12 @@ import type { Row } from './row.js';
 
 const NEST_11 = { nest: '11', modules: 'commonjs' } as const;
 const NEST_12 = { nest: '12', modules: 'esm' } as const;
+/** An example says by its package.json what it is. The row names it for `--nest`, and for the report. */
+const EXAMPLE = { ...NEST_12, ci: true } as const;
 const CLIENT = { nest: 'none', libCheck: true } as const;
 
 /**
- * The applications that install the packed library, or the client alone. They are no full product: each value of each choice occurs, most pairs of
+ * The applications that install the packed library, or the client alone, and the examples. They are no full product: each value of each choice occurs, most pairs of
  * values that touch each other do, and each row says what it alone proves.
  */
 export const ROWS: readonly Row[] = [
@@ -366,6 +368,32 @@ export const ROWS: readonly Row[] = [
     modules: 'commonjs',
     node: '24',
     added: true,
+  },
+  {
+    ...EXAMPLE,
+    ...NEST_11,
+    name: 'example-nest11-commonjs',
+    proves: 'the example of Nest 11 and CommonJS: a burst, and a login',
+    example: 'nest11-commonjs',
+  },
+  {
+    ...EXAMPLE,
+    name: 'example-nest12-esm-fastify',
+    proves: 'the example of Nest 12, ES modules and Fastify: plans, and a queue',
+    platform: 'fastify',
+    example: 'nest12-esm-fastify',
+  },
+  {
+    ...EXAMPLE,
+    name: 'example-graphql-websockets',
+    proves: 'the example of GraphQL and WebSockets',
+    example: 'graphql-websockets',
+  },
+  {
+    ...EXAMPLE,
+    name: 'example-worker',
+    proves: 'the example of a worker without HTTP',
+    example: 'worker',
   },
   {
     ...CLIENT,

@@ -14,6 +14,13 @@ export const PAGES: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
+/** The pages of the examples: `npm run test:consumers` runs what they describe. */
+function examples(): string[] {
+  return readdirSync(`${ROOT}examples`, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `examples/${name}/README.md`);
+}
+
 /** Pages of which links and npm scripts are checked, and no snippets run. */
 export const OTHER_PAGES: readonly string[] = [
   'CONTRIBUTING.md',
@@ -21,5 +28,7 @@ export const OTHER_PAGES: readonly string[] = [
   'CHANGELOG.md',
   'deploy/README.md',
   'bench/README.md',
+  'examples/README.md',
+  ...examples(),
   'llms.txt',
 ];
