@@ -2,11 +2,11 @@
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
+import { paintFor } from '../tools/colours.js';
 import { CASES, type CaseName } from './cases.js';
 import { type CaseFigures, figuresOf } from './figures/figures.js';
 import { seriesOf } from './figures/series.js';
 import { readOptions, type SurgeOptions, USAGE, UsageError } from './options.js';
-import { paintFor } from './output/colours.js';
 import { headline } from './output/headline.js';
 import { htmlReport } from './output/html-report.js';
 import { jsonLine } from './output/json-line.js';
@@ -21,7 +21,7 @@ import { runCase } from './run-case.js';
 
 const print = (text: string): unknown => process.stdout.write(`${text}\n`);
 
-/** Runs all cases, prints the verdict and then all figures. @returns whether the limits kept their promises */
+/** Runs all cases and prints the verdict, and all figures if they are wanted. @returns whether the limits kept their promises */
 async function run(options: SurgeOptions): Promise<boolean> {
   const paint = paintFor(process.stdout);
   const cores = availableParallelism();
@@ -44,11 +44,15 @@ async function run(options: SurgeOptions): Promise<boolean> {
   const verdict = verdictOf(options, results, cores);
   print(`\n${headline(verdict, paint)}`);
   const tables = tablesOf(results);
-  for (const table of tables) print(`\n${paint('title', table.heading)}\n\n${textTable(table)}`);
   const redis = await processes.redis?.version();
   const machine = `Machine: ${cores} cores, Node ${process.versions.node}${redis === undefined ? '' : `, Redis ${redis}`}.`;
   const setting = [...settingOf(options), machine];
-  print(`\n${paint('title', 'The setting')}\n\n${setting.map((text) => wrap(text)).join('\n')}`);
+  if (options.details) {
+    for (const table of tables) print(`\n${paint('title', table.heading)}\n\n${textTable(table)}`);
+    print(`\n${paint('title', 'The setting')}\n\n${setting.map((text) => wrap(text)).join('\n')}`);
+  } else {
+    print(`\n${paint('dim', `${machine} --details prints the tables of all figures.`)}`);
+  }
   if (options.report !== undefined) {
     writeFileSync(options.report, htmlReport({ verdict, series, tables, setting }));
     print(`\nReport: ${options.report}`);

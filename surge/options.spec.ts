@@ -15,6 +15,7 @@ describe('readOptions', () => {
       cancel: false,
       newestFirst: false,
       store: 'redis',
+      details: false,
       json: false,
       report: undefined,
     });

@@ -23,6 +23,8 @@ export interface SurgeOptions {
   /** Whether a long queue of matching serves the newest request first. */
   readonly newestFirst: boolean;
   readonly store: Store;
+  /** Whether the tables and the setting follow the verdict. */
+  readonly details: boolean;
   /** Whether the last line of the output is JSON. */
   readonly json: boolean;
   /** File for the HTML report; undefined: no report. */
@@ -49,6 +51,7 @@ export const USAGE = `npm run surge -- [options]
   --newest-first    a long queue of matching serves the newest request first
   --store S         redis, or memory: each process counts for itself (redis)
   --quick           cases of 10 seconds: about a minute in all
+  --details         prints the tables of all figures, and the setting, after the verdict
   --json            prints the figures as one line of JSON at the end (docs/demo.md)
   --report FILE     writes an HTML page with the verdict and charts; it needs no network
   --help            prints this text
@@ -79,6 +82,7 @@ const OPTIONS = {
   cancel: { type: 'boolean' },
   'newest-first': { type: 'boolean' },
   quick: { type: 'boolean' },
+  details: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
@@ -107,7 +111,7 @@ export function readOptions(args: readonly string[], cores = availableParallelis
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
     throw wrong(name, text, `a whole number from ${min} to ${max}`);
   };
-  const { store: named = 'redis', quick = false, json = false, report } = given;
+  const { store: named = 'redis', quick = false, details = false, json = false, report } = given;
   const store = STORES.find((one) => one === named);
   if (store === undefined) throw wrong('store', named, '"redis" or "memory"');
   const scale = whole('scale', scaleFor(cores), 1, 100);
@@ -123,6 +127,7 @@ export function readOptions(args: readonly string[], cores = availableParallelis
     cancel: given.cancel ?? false,
     newestFirst: given['newest-first'] ?? false,
     store,
+    details,
     json,
     report,
   };

@@ -1,4 +1,4 @@
-import type { Paint } from './colours.js';
+import type { Paint } from '../../tools/colours.js';
 import type { BigNumber, Verdict } from './verdict.js';
 import { COLUMNS, wrap } from './wrap.js';
 
@@ -7,7 +7,7 @@ const TILE = (COLUMNS - 2 * GAP.length) / 3;
 const INSIDE = TILE - 4;
 
 /**
- * The verdict of a surge for the terminal: broken promises, warnings, what became of the people, three numbers and a sentence. A busy
+ * The verdict of a surge for the terminal: broken promises, warnings, three numbers, what became of the people and a sentence. A busy
  * machine gets no verdict: only what was broken, and why the figures cannot be trusted.
  */
 export function headline(verdict: Verdict, paint: Paint): string {
@@ -23,10 +23,10 @@ export function headline(verdict: Verdict, paint: Paint): string {
     ...(busy.length > 0
       ? []
       : [
-          ...people.map((text) => painted('title', text, paint)),
-          '',
           ...rows,
           paint('dim', 'without limits -> with limits'),
+          '',
+          ...people.map((text) => painted('title', text, paint)),
           '',
           wrap(sentence),
           '',

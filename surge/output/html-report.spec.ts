@@ -50,7 +50,7 @@ describe('the report', () => {
       '<h1>',
       'id="verdict"',
       'class="tiles"',
-      'Without limits, 6 of 10',
+      'Without limits, 6 in 10',
       '<figure>',
       '<details>',
       '<table>',

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
+import { coloured, paintFor, plain } from '../../tools/colours.js';
 import type { CaseFigures } from '../figures/figures.js';
 import { readOptions } from '../options.js';
 import { headline } from './headline.js';
-import { coloured, paintFor, plain } from './colours.js';
 import { figures, RESULTS } from './support/results.js';
 import { burstText, type Results, verdictOf } from './verdict.js';
 
@@ -20,12 +20,12 @@ describe('the verdict', () => {
       numbers.map(({ label, before, after, isGood }) => [label, before, after, isGood.before, isGood.after]),
     ).toEqual([
       ['Failed', '60.1 %', '0.0 %', false, true],
-      ['p99', '3.1 s', '125 ms', false, true],
-      ['A "no" costs', '3.01 s', '2.6 ms', false, true],
+      ['99 % answered within', '3.1 s', '125 ms', false, true],
+      ['Time to be refused', '3.01 s', '2.6 ms', false, true],
     ]);
     expect(title).toBe('The limits kept the service standing');
     expect(sentence).toBe(
-      'Without limits, 6 of 10 requests failed, after 3.01 s on average. With limits, no request failed: 8 of 10 requests were told ' +
+      'Without limits, 6 in 10 requests failed, after 3.01 s on average. With limits, no request failed: 8 in 10 requests were told ' +
         'in 2.6 ms to come back later, and 99 of 100 others had their answer in 125 ms.',
     );
     expect({ hold, warnings, busy }).toEqual({ hold: true, warnings: [], busy: [] });

@@ -78,14 +78,14 @@ function numbersOf({ before, after }: Results): Verdict['numbers'] {
       isGood: { before: before.failureRate < BAD.failureRate, after: after.failureRate < BAD.failureRate },
     },
     {
-      label: 'p99',
+      label: '99 % answered within',
       before: duration(before.p99Ms),
       after: duration(after.p99Ms),
-      note: '99 of 100 answers by then',
+      note: 'of requests not refused',
       isGood: { before: before.p99Ms < BAD.p99Ms, after: after.p99Ms < BAD.p99Ms },
     },
     {
-      label: 'A "no" costs',
+      label: 'Time to be refused',
       before: duration(noBefore),
       after: duration(noAfter),
       note: 'failure before, 429 after',
@@ -128,7 +128,7 @@ function requests(share: number): string {
   if (share === 0) return 'no request';
   if (share === 1) return 'all requests';
   const tenths = Math.round(10 * share);
-  return tenths === 0 || tenths === 10 ? `${percent(share)} of the requests` : `${tenths} of 10 requests`;
+  return tenths === 0 || tenths === 10 ? `${percent(share)} of the requests` : `${tenths} in 10 requests`;
 }
 
 /**

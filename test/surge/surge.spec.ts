@@ -50,7 +50,10 @@ describe('npm run surge', () => {
       const report = join(folder, 'surge.html');
       // Variables for an application of the user's own must not reach the surge's application.
       const surroundings = { RATE_LIMIT: 'off', PORT: '1', REDIS_URL: 'redis://127.0.0.1:1', MATCHING_URL: 'http://x' };
-      const { status, output, errors } = await surge([...SMALL, '--json', '--report', report], surroundings);
+      const { status, output, errors } = await surge(
+        [...SMALL, '--details', '--json', '--report', report],
+        surroundings,
+      );
       expect({ status, errors }).toEqual({ status: 0, errors: '' });
 
       // The mean of nothing is null.
@@ -93,7 +96,7 @@ describe('npm run surge', () => {
       }
       // The verdict comes before the tables.
       const isBusy = (figures['busy'] as unknown as object[]).length > 0;
-      const claims = ['people wanted a ride', 'FAILED', '99 of 100 others'];
+      const claims = ['FAILED', 'people wanted a ride', '99 of 100 others'];
       const order = [...(isBusy ? [] : claims), 'Drivers matched to two riders: 0.', 'Side by side', 'load generator'];
       const places = order.map((text) => output.indexOf(text));
       expect(places).toEqual(places.toSorted((a, b) => a - b));
@@ -130,6 +133,7 @@ describe('npm run surge', () => {
       });
       expect(status).toBe(0);
       expect(output).toContain('\u001b');
+      expect(output).not.toContain('Side by side');
       const text = stripVTControlCharacters(output).replaceAll('\n', ' ');
       const [, sent, admitted] =
         /One rider sent (\d+) requests at once to 2 processes: (\d+) admitted, since each process/.exec(text) ?? [];
