@@ -1,4 +1,5 @@
 // The simulation: npm run simulate -- --help
+import { paintFor } from '../tools/colours.js';
 import { disturbWith, type Fault, FAULTS, type FaultFigures } from './faults.js';
 import { readOptions, type SimulateOptions, USAGE, UsageError } from './options.js';
 import {
@@ -9,34 +10,39 @@ import {
   LEGEND,
   whole,
 } from './output/figures-table.js';
+import { verdictOf } from './output/verdict.js';
 import { type Figures, simulate } from './run.js';
 import { type Scenario, scenarioOf } from './scenarios/scenario.js';
 
-/** Runs everything that was asked for, and prints a table for each scenario and number of pods. */
+/** Runs everything that was asked for. Prints a table for each scenario and number of pods, and a verdict at the end. */
 async function run(options: SimulateOptions): Promise<void> {
   const all: Figures[] = [];
   const say = (text: string): void => void (options.json || process.stdout.write(`${text}\n\n`));
+  const paint = paintFor(process.stdout);
   say(LEGEND);
   for (const { scenario, pods, regions } of casesOf(options)) {
     const figures = await runAll(options, scenario, pods, regions);
     if (figures.length === 0) continue;
     all.push(...figures);
     say(`${scenario.title}\n${placeOf(pods, regions)}`);
-    say(figuresTable(figures));
+    say(figuresTable(figures, paint));
   }
+  const disturbed: DisturbedFigures[] = [];
   if (options.faults) {
     say(FAULT_LEGEND);
     for (const { scenario, pods, regions } of casesOf({ ...options, scenarios: ['hot'] })) {
       for (const fault of FAULTS.filter((one) => one.regions.includes(regions))) {
         const figures = await runAllWith(fault, options, scenario, pods, regions);
         if (figures.length === 0) continue;
-        all.push(...figures);
+        disturbed.push(...figures);
         say(`${scenario.title}\n${placeOf(pods, regions)}: ${fault.title}`);
-        say(faultTable(figures));
+        say(faultTable(figures, paint));
       }
     }
   }
-  if (options.json) process.stdout.write(`${JSON.stringify(all)}\n`);
+  say(verdictOf(all, paint));
+  if (disturbed.length > 0) say(`With the faults\n${verdictOf(disturbed, paint)}`);
+  if (options.json) process.stdout.write(`${JSON.stringify([...all, ...disturbed])}\n`);
 }
 
 interface Case {

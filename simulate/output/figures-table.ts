@@ -1,3 +1,4 @@
+import type { Paint } from '../../tools/colours.js';
 import type { FaultFigures } from '../faults.js';
 import type { Figures } from '../run.js';
 import { STRATEGIES } from '../strategies/strategies.js';
@@ -7,7 +8,7 @@ const COLUMNS: readonly Column<Figures>[] = [
   { title: 'strategy', text: ({ strategy }) => titleOf(strategy), left: true },
   { title: 'admitted', text: ({ admitted }) => whole(admitted) },
   { title: 'of ideal', text: ({ admitted, ideal }) => (admitted / ideal).toFixed(3) },
-  { title: 'over', text: ({ over }) => (over > 0 ? whole(Math.ceil(over)) : '-') },
+  { title: 'over', text: (row) => (isBroken(row) ? whole(Math.ceil(row.over)) : '-') },
   { title: 'calls/req', text: ({ callsPerRequest }) => callsPerRequest.toFixed(2) },
   { title: 'calls/s', text: ({ callsPerSecond }) => whole(Math.round(callsPerSecond)) },
   { title: 'hottest', text: ({ redisCpu }) => percent(redisCpu) },
@@ -22,8 +23,13 @@ hottest: CPU of the busiest Redis, in percent of a core. p50, p99: of the decisi
 application's work. * exists in the simulation only.`;
 
 /** The figures of all strategies in one scenario. */
-export function figuresTable(figures: readonly Figures[]): string {
-  return tableOf(COLUMNS, figures);
+export function figuresTable(figures: readonly Figures[], paint: Paint): string {
+  return tableOf(COLUMNS, figures, (line, row) => (isBroken(row) ? paint('bad', line) : line));
+}
+
+/** Whether more requests passed than a limit allows. */
+export function isBroken({ over }: Pick<Figures, 'over'>): boolean {
+  return over > 0;
 }
 
 /** The figures of a run in which something went wrong. */
@@ -47,11 +53,12 @@ over: as above, in the whole run. unanswered: requests that died with their pod.
 the whole run that a pod made with its share of the limit, onStoreFailure: 'local'.`;
 
 /** What all strategies did in one scenario while something went wrong. */
-export function faultTable(figures: readonly DisturbedFigures[]): string {
-  return tableOf(FAULT_COLUMNS, figures);
+export function faultTable(figures: readonly DisturbedFigures[], paint: Paint): string {
+  return tableOf(FAULT_COLUMNS, figures, (line, row) => (isBroken(row) ? paint('bad', line) : line));
 }
 
-function titleOf(name: string): string {
+/** A strategy in words. */
+export function titleOf(name: string): string {
   const { title, simulatedOnly = false } = STRATEGIES.find((one) => one.name === name)!;
   return simulatedOnly ? `${title} *` : title;
 }

@@ -6,8 +6,16 @@ export interface Column<Row> {
   readonly left?: boolean;
 }
 
-/** The rows as lines of text, below a line of titles. */
-export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+/**
+ * The rows as lines of text, below a line of titles.
+ *
+ * @param paint colours the line of a row; default none
+ */
+export function tableOf<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  paint: (line: string, row: Row) => string = (line) => line,
+): string {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ text }) => text(row)))];
   const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i]!.length)));
   const lines = cells.map((line) =>
@@ -16,7 +24,8 @@ export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row
       .join('  ')
       .trimEnd(),
   );
-  return [lines[0], '-'.repeat(sum(widths) + 2 * (widths.length - 1)), ...lines.slice(1)].join('\n');
+  const painted = rows.map((row, i) => paint(lines[i + 1]!, row));
+  return [lines[0], '-'.repeat(sum(widths) + 2 * (widths.length - 1)), ...painted].join('\n');
 }
 
 function sum(numbers: readonly number[]): number {
