@@ -115,8 +115,9 @@ const MISTAKES: readonly (readonly [code: string, at: string, message: string])[
   [
     `RateLimitModule.forRoot({ redis: { hosst: 'localhost' } })`,
     'hosst:',
-    `Object literal may only specify known properties, and 'hosst' does not exist in type 'RedisClient | RedisConnectionOptions'.`,
+    `Object literal may only specify known properties, but 'hosst' does not exist in type 'RedisConnectionOptions | (RedisClient & OptionNames)'. Did you mean to write 'host'?`,
   ],
+  [`RateLimitModule.forRoot({ redis: { host: 6379 } })`, 'host:', `Type 'number' is not assignable to type 'string'.`],
   [
     `RateLimitModule.forRoot({ polices: {} })`,
     'polices:',

@@ -144,6 +144,12 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ["got '1M': '1m' is a minute, and { calendar: 'month' } of a fixed-window a month", [fixed({ window: '1M' })]],
   ["got 'daily': { calendar: 'day' } is a window", [fixed({ window: 'daily' })]],
   ["got '1 month': '30d' is a duration, and only a fixed-window takes", [log({ window: '1 month' })]],
+  ["got 'sliding-log'. Did you mean 'sliding-window-log'?", [{ algorithm: 'sliding-log', limit: 10, window: '1m' }]],
+  ["got 'leaky'. Did you mean 'leaky-bucket'?", [{ algorithm: 'leaky', capacity: 10, drain: 1 }]],
+  [
+    "got 'sliding-window'. Did you mean 'sliding-window-log' or 'sliding-window-counter'?",
+    [{ algorithm: 'sliding-window', limit: 10, window: '1m' }],
+  ],
   ["'ttl' is window here, as in { algorithm: 'fixed-window',", [{ limit: 10, ttl: 60_000 }]],
   ["'ttl' is not an option of fixed-window (got 60000). Here it is window.", [fixed({ ttl: 60_000 })]],
   ["'windowMs' is not an option of fixed-window (got 60000). Here it is window.", [fixed({ windowMs: 60_000 })]],

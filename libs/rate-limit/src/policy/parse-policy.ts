@@ -83,6 +83,8 @@ export const DEFAULT_NAME = 'default';
 /** The error code for all options of a policy. */
 const CODE = 'FG_INVALID_POLICY';
 const WINDOW: AlgorithmName = 'fixed-window';
+/** The words of the longest name of an algorithm. */
+const MOST_WORDS = 3;
 
 /**
  * Checks a policy and makes its algorithm.
@@ -328,6 +330,8 @@ function readerOf(
 function hintOf(given: Readonly<Record<string, unknown>>): string {
   const guess = didYouMean(given.algorithm, ALGORITHM_NAMES);
   if (guess !== '') return `.${guess}`;
+  const longer = namesWithWordsOf(given.algorithm);
+  if (longer.length > 0) return `. Did you mean ${longer.map(shown).join(' or ')}?`;
   // A policy of another rate limiter: in most of them it is a window.
   const { options } = algorithmEntry(WINDOW)!;
   const elsewhere = Object.keys(given).flatMap((name) => {
@@ -337,6 +341,13 @@ function hintOf(given: Readonly<Record<string, unknown>>): string {
   return elsewhere.length === 0
     ? ''
     : `: ${elsewhere.join(', ')}, as in { algorithm: '${WINDOW}', limit: 10, window: '1m' }`;
+}
+
+/** The algorithms whose names have all words of a shorter one, such as `sliding-log`. */
+function namesWithWordsOf(algorithm: unknown): string[] {
+  const words = typeof algorithm === 'string' ? algorithm.toLowerCase().split(/[-_ ]/, MOST_WORDS + 1) : [];
+  if (words.length === 0 || words.length > MOST_WORDS) return [];
+  return ALGORITHM_NAMES.filter((name) => words.every((word) => name.split('-').includes(word)));
 }
 
 /** Why a policy's state cannot be split; undefined when it can. */

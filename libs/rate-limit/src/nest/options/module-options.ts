@@ -7,7 +7,7 @@ import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { RequestFunction } from '../../identity/request-function.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
 import type { RedisClient } from '../../stores/redis/clients/redis-client.js';
-import type { RedisConnectionOptions } from '../../stores/redis/clients/redis-options.js';
+import type { OptionNames, RedisConnectionOptions } from '../../stores/redis/clients/redis-options.js';
 import type { StoreStateChange } from '../../stores/store-state.js';
 import type { RateLimitStore } from '../../stores/store.js';
 import type { HeaderFormat } from '../../http/headers.js';
@@ -21,7 +21,7 @@ export interface RateLimitModuleOptions {
    * opens and closes, or a `Redis` or `Cluster` client, which the module duplicates and leaves open. Without it, and without
    * `store`, each process counts for itself.
    */
-  redis?: string | RedisConnectionOptions | RedisClient | undefined;
+  redis?: string | RedisConnectionOptions | (RedisClient & OptionNames) | undefined;
   /** A store of your own, or a `MemoryStore` or `RedisStore` with options. Not together with `redis`. */
   store?: RateLimitStore;
   /** Policies by name, for `@RateLimit('name')`, `defaults` and `RateLimiter`. */

@@ -94,3 +94,12 @@ export interface RedisConnectionOptions {
   socketTimeout?: number | undefined;
   commandTimeout?: number | undefined;
 }
+
+/**
+ * Options of a connection that clients have, if at all, as properties of the same types. Beside the type of a client they let the compiler
+ * suggest `host` for `hosst`: of a union it knows only the names that all members have.
+ */
+export interface OptionNames extends Pick<
+  RedisConnectionOptions,
+  'host' | 'port' | 'username' | 'password' | 'db' | 'tls' | 'keyPrefix' | 'sentinels' | 'connectTimeout'
+> {}
