@@ -2,6 +2,7 @@ import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporte
 import {
   AggregationTemporality,
   type DataPoint,
+  DataPointType,
   type Histogram,
   InMemoryMetricExporter,
   MeterProvider,
@@ -58,6 +59,26 @@ export class PrometheusMetrics implements AsyncDisposable {
     const { resourceMetrics, errors } = await this.exporter.collect();
     if (errors.length > 0) throw new AggregateError(errors);
     return new Exposition(new PrometheusSerializer(undefined, false, undefined, true, true).serialize(resourceMetrics));
+  }
+
+  /**
+   * The names that Prometheus gives to what it gets by OTLP, by those of the exporter, without the `_bucket`, `_sum` and `_count` of
+   * histograms. The exporter leaves out the units.
+   *
+   * Source: OpenTelemetry, "Prometheus and OpenMetrics Compatibility", "Metric Metadata".
+   */
+  async otlpNames(): Promise<ReadonlyMap<string, string>> {
+    const { resourceMetrics } = await this.exporter.collect();
+    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    return new Map(
+      metrics.map((metric) => {
+        const { name, unit } = metric.descriptor;
+        const bare = name.replaceAll('.', '_');
+        const total = metric.dataPointType === DataPointType.SUM && metric.isMonotonic ? '_total' : '';
+        const ratio = metric.dataPointType === DataPointType.GAUGE && unit === '1' ? '_ratio' : '';
+        return [bare + total, bare + (unit === 's' ? '_seconds' : ratio) + total];
+      }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
