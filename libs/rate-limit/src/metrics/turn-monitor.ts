@@ -1,5 +1,4 @@
 import type { Decision } from '../policy/decision.js';
-import type { DecisionSource, HandlerContext } from './decision-event.js';
 import type { DecisionMonitor, Monitor } from './monitor.js';
 import type { CountedCharge, CountedPolicy } from './policy-tallies.js';
 
@@ -17,28 +16,18 @@ export class TurnMonitor implements DecisionMonitor {
     return this.all.begin();
   }
 
-  decided(
-    charges: readonly CountedCharge[],
-    decision: Decision,
-    source: DecisionSource,
-    handler: HandlerContext | undefined,
-    since: number,
-  ): Decision {
-    return this.isTurn(decision) ? this.all.decided(charges, decision, source, handler, since) : decision;
+  decided(...counted: Parameters<DecisionMonitor['decided']>): Decision {
+    const [, decision] = counted;
+    return this.isTurn(decision) ? this.all.decided(...counted) : decision;
   }
 
   decidedOne(charges: readonly CountedCharge[], policy: CountedPolicy, decision: Decision, since: number): Decision {
     return this.isTurn(decision) ? this.all.decidedOne(charges, policy, decision, since) : decision;
   }
 
-  decidedByOverrides(
-    all: readonly CountedCharge[],
-    rejecting: readonly CountedCharge[],
-    decision: Decision,
-    handler: HandlerContext | undefined,
-    since: number,
-  ): Decision {
-    return this.isTurn(decision) ? this.all.decidedByOverrides(all, rejecting, decision, handler, since) : decision;
+  decidedByOverrides(...counted: Parameters<DecisionMonitor['decidedByOverrides']>): Decision {
+    const [, , decision] = counted;
+    return this.isTurn(decision) ? this.all.decidedByOverrides(...counted) : decision;
   }
 
   /** Notes what the decision that follows at once was made of. */
