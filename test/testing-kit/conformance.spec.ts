@@ -108,6 +108,23 @@ describe('the conformance suite', () => {
       mistaken((store) => ({ refund: (receipts) => store.reset(receipts.map(({ key }) => key)) })),
     ],
     [
+      'alternatives that all have to fit',
+      'alternatives: makes the first charge that fits, and no other one',
+      mistaken((store) => ({
+        supports: ['alternatives'],
+        consume: (charges) => store.consume(charges.map((charge) => ({ ...charge, alternative: false }))),
+      })),
+    ],
+    [
+      'rejections that always count towards a block',
+      'blocks: a charge that counts no rejections waits for a block, and leads to none',
+      mistaken((store) => ({
+        supports: ['block'],
+        consume: (charges) =>
+          store.consume(charges.map(({ block, ...one }) => ({ ...one, block: block && { ...block, cost: 1 } }))),
+      })),
+    ],
+    [
       'no verdict',
       'every algorithm: token-bucket: a peek changes nothing',
       mistaken(() => ({ consume: () => ({ charges: [{}] }) as never })),
@@ -126,6 +143,13 @@ describe('the conformance suite', () => {
         '  got:      { allowed: true, remaining: 0, resetAfter: 100000, retryAfter: 0, delay: 0 }',
     );
   });
+
+  it.each([['alternatives'], ['block'], ['headroom'], ['alternatives', 'block', 'headroom', 'shadow']] as const)(
+    'is passed by a store that supports %s and does so',
+    async (...supports) => {
+      expect([...(await failures(mistaken(() => ({ supports }))))]).toEqual([]);
+    },
+  );
 
   it('does without refunds', async () => {
     const failed = await failures({

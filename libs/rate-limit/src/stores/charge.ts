@@ -35,8 +35,8 @@ export interface Charge {
   /** Whether a rejection has to tell its `shortfall`. A charge of mode `'reserve'` always asks for it. Default false. */
   readonly shortfall?: boolean;
   /**
-   * @internal Whether the charge is an alternative: it is made if the request fits none of those before it, back to the first one that
-   * is no alternative. One of them has to fit. A store is only asked so if its trait `decidesAlternatives` says that it can.
+   * Whether the charge is an alternative: it is made if the request fits none of those before it, back to the first one that is no
+   * alternative. One of them has to fit. A store is asked so only if its `supports` include `'alternatives'`. Default false.
    */
   readonly alternative?: boolean;
   /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */

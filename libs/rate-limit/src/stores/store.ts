@@ -93,9 +93,10 @@ export interface RateLimitStore {
   /**
    * What the store does beside plain charges. Without `'shadow'`, `'block'` and `'headroom'`, policies with `mode: 'shadow'`, `candidate`,
    * `blockFor` or `priorities` stop the boot: the store would enforce a shadow, not block, or give the reserve away. Without `'prefetch'`, a policy's `prefetch` has no effect:
-   * processes then ask the store about each request. A store with it has one clock for all processes.
+   * processes then ask the store about each request. A store with it has one clock for all processes. Without `'alternatives'`, a policy's
+   * `else` asks the store about one policy after the other.
    */
-  readonly supports?: readonly ('shadow' | 'block' | 'headroom' | 'prefetch')[];
+  readonly supports?: readonly ('shadow' | 'block' | 'headroom' | 'prefetch' | 'alternatives')[];
   /** @internal What the library knows of its own stores beside `supports` and the methods. */
   readonly traits?: Partial<StoreTraits>;
   /**

@@ -67,7 +67,7 @@ export function traitsOf(store: RateLimitStore): StoreTraits {
     isLocal: false,
     keepsDeadline: false,
     notesDenials: false,
-    decidesAlternatives: () => false,
+    decidesAlternatives: () => supports.includes('alternatives'),
     ...store.traits,
   };
 }

@@ -1,5 +1,6 @@
 import type { RateLimitStore } from '../../stores/store.js';
 import { shown } from '../../util/config-error.js';
+import { ALTERNATIVES } from './alternatives.js';
 import { BLOCKS } from './blocks.js';
 import { CONCURRENT_REQUESTS } from './concurrency.js';
 import { EVERY_ALGORITHM } from './every-algorithm.js';
@@ -55,6 +56,7 @@ const SUITE: Readonly<Record<string, Laws>> = {
   leases: LEASES,
   blocks: BLOCKS,
   headroom: HEADROOM,
+  alternatives: ALTERNATIVES,
 };
 
 /**

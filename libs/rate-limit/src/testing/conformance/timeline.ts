@@ -44,6 +44,21 @@ export class Timeline {
     return this.store.consume(charges.map(chargeOf));
   }
 
+  /**
+   * Decides one request of which one charge of the row has to fit: the first one that does is made.
+   *
+   * @param beside what has to fit as well
+   */
+  async askOneOf(at: number, row: readonly Asked[], ...beside: readonly Asked[]): Promise<Verdict> {
+    this.time.now = ORIGIN + at;
+    return this.store.consume([...rowOf(row), ...beside.map(chargeOf)]);
+  }
+
+  /** Whether the store decides alternatives in one step: the library asks it about one after the other elsewhere. */
+  decidesAlternatives(row: readonly Asked[]): boolean {
+    return traitsOf(this.store).decidesAlternatives(rowOf(row));
+  }
+
   /** One charge's verdict. */
   async charge(at: number, algorithm: Algorithm, cost: number, key?: string): Promise<ChargeVerdict> {
     const { charges } = await this.ask(at, [algorithm, cost, key]);
@@ -127,6 +142,10 @@ export class Timeline {
     this.time.now = ORIGIN + at;
     await this.store.refund?.(receipts);
   }
+}
+
+function rowOf(row: readonly Asked[]): Charge[] {
+  return row.map((asked, i) => (i === 0 ? chargeOf(asked) : { ...chargeOf(asked), alternative: true }));
 }
 
 function chargeOf([algorithm, cost, key = 'key', headroom]: Asked): Charge {
