@@ -22,7 +22,7 @@ export interface City {
 /**
  * A quarter of the application's city, with 2.5 times the riders that matching can serve, as in the control room. Its queue takes
  * whatever comes, as that of a process does by default. With the service's own bound, of five seconds, the same riders are served and
- * the same fail; most of those who fail get an error at once.
+ * the same fail; about half of those who fail get an error at once.
  */
 export const CITY: City = {
   workers: 2,

@@ -14,7 +14,7 @@ const count = (requests: readonly Request[], outcome: Outcome): number =>
 const anyCity = record({
   scale: integer({ min: 1, max: 6 }),
   times: double({ min: 2, max: 5, noNaN: true }),
-  rushMs: integer({ min: 10_000, max: 20_000 }),
+  rushMs: integer({ min: 12_000, max: 20_000 }),
   isBounded: constantFrom(true, false),
 }).map(({ scale, times, rushMs, isBounded }): City => {
   const { workers, serviceMs, queue, limit } = cityOf(scale);
@@ -76,6 +76,13 @@ describe('the rush', () => {
       expect(longest(false)).toBeLessThan(3 * city.serviceMs);
     });
     assert(law, histories(0.2));
+  });
+
+  it('serves fewer riders with the limit in a short rush, which the queue hides', () => {
+    const short = { ...CITY, rushMs: 7_000 };
+    expect(count(rush(short, true), 'served')).toBeLessThan(count(rush(short, false), 'served'));
+    const longer = { ...CITY, rushMs: 8_000 };
+    expect(count(rush(longer, true), 'served')).toBeGreaterThan(count(rush(longer, false), 'served'));
   });
 
   it('admits no more than the bucket allows in any interval', () => {

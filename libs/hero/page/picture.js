@@ -14,7 +14,7 @@ export const SETTLE_MS = 250;
 const SPREAD = 4;
 const AXIS = 20;
 const GAP = 5;
-const NARROW = 420;
+const NARROW = 480;
 /** The width of a word. */
 const WAITING = 60;
 /** The part of a golden section: its multiples are spread evenly. */
@@ -41,7 +41,7 @@ function planOf(width, height) {
   const isNarrow = width < NARROW;
   const left = isNarrow ? 58 : 76;
   const right = width - 2;
-  const cell = isNarrow ? 2.5 : width < 560 ? 4 : 5;
+  const cell = width < 380 ? 2.5 : isNarrow ? 3.25 : width < 560 ? 4 : 5;
   const columns = Math.floor((right - left) / cell);
   const perColumn = (CITY.demand * CITY.rushMs) / 1000 / columns;
   // Riders do not come evenly to the pixel.
