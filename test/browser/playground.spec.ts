@@ -56,7 +56,7 @@ describe('the playground', () => {
     expect(await playground.row('fixed-window').locator('.outlook').innerText()).toBe('Retry-After 10.0 s');
 
     await playground.clear();
-    await page.getByLabel('Requests per second while held').selectOption('10/s');
+    await page.getByLabel('Rate of requests while held').selectOption('10/s');
     await playground.button('Hold').hover();
     await page.mouse.down();
     await until('a stream', 8000, async () => Number(await playground.stat('token-bucket', 'passed')) >= 6);
@@ -74,6 +74,12 @@ describe('the playground', () => {
     expect(await playground.stat('sliding-window-log', 'most')).toBe('10');
     await playground.page.getByText('around the edge at 20 s').waitFor();
     await playground.page.getByText('fixed window 20 (twice its limit)').waitFor();
+    // The picture shows nothing but the edge, until time moves on.
+    await playground.button('Copy link').click();
+    expect(playground.page.url()).toContain('&f=19000&t=21000&');
+    await playground.button('Step').click();
+    await playground.button('Copy link').click();
+    expect(playground.page.url()).not.toContain('f=');
     expect(playground.troubles).toEqual([]);
   });
 
@@ -101,17 +107,119 @@ describe('the playground', () => {
     expect(await playground.stat('token-bucket', 'passed')).toBe('10');
     await page.locator('#setting-capacity').fill('12');
     expect(await playground.stat('token-bucket', 'passed')).toBe('12');
-    await page.locator('#setting-capacity').fill('61');
-    await page.getByText('Capacity must be a whole number from 1 to 60, got 61').waitFor();
+    await page.locator('#setting-capacity').fill('1.5');
+    await page.getByText('Capacity must be a whole number from 1 to 1,000,000 tokens, got 1.5').waitFor();
+    expect(await page.locator('#setting-capacity').getAttribute('aria-invalid')).toBe('true');
     expect(await playground.stat('token-bucket', 'passed')).toBe('12');
     const slider = page.getByRole('slider', { name: 'Capacity' });
     await slider.focus();
     await page.keyboard.press('ArrowRight');
     expect(await page.locator('#setting-capacity').inputValue()).toBe('13');
+    expect(await page.locator('#setting-capacity').getAttribute('aria-invalid')).toBe('false');
     await page.locator('#wrong').waitFor({ state: 'hidden' });
     expect(await playground.stat('token-bucket', 'passed')).toBe('13');
     expect(await playground.row('token-bucket').locator('code').innerText()).toContain('capacity: 13');
     expect(playground.troubles).toEqual([]);
+  });
+
+  it('tells the story of each case: its algorithm on top, an empty limit for the first burst, and code to copy', async () => {
+    await using playground = await PlaygroundPage.open(browser, url, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const { page } = playground;
+    for (const [name, algorithm, passed, part] of [
+      [
+        'Login',
+        'sliding-window-log',
+        '5',
+        "name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', by: 'ip'",
+      ],
+      [
+        'API plan',
+        'token-bucket',
+        '15',
+        "refill: '100/h', by: 'user', plans: { pro: { capacity: 200, refill: '1000/h' } }",
+      ],
+      ['Expensive export', 'concurrency', '2', "algorithm: 'concurrency', limit: 2, lease: '30s', by: 'user'"],
+      ['Slow service', 'leaky-bucket', '11', "drain: 2, by: 'global', priorities: { high: 1, low: 0.5 }"],
+      ['Monthly quota', 'fixed-window', '15', "limit: 100, window: '30d', by: 'api-key'"],
+    ] as const) {
+      await playground.button(name).click();
+      const first = page.locator('article').first();
+      expect(await first.getAttribute('data-algorithm')).toBe(algorithm);
+      await first.getByText('Fits this case').waitFor();
+      expect(await first.locator('code').innerText()).toContain(part);
+      const copies = first.getByRole('button', { name: /^Copy module/ });
+      await copies.click();
+      await copies.getByText('Copied ✓').waitFor();
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      for (const option of part.split(', by')) expect(copied).toContain(option);
+      expect(copied).toContain('RateLimitModule.forRoot({');
+      expect(await playground.stat(algorithm, 'rejected')).not.toBe('0');
+      const before = await playground.pictures();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(await playground.pictures()).toEqual(before);
+      await playground.button('Burst').click();
+      expect([name, await playground.stat(algorithm, 'passed')]).toEqual([name, passed]);
+    }
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('takes times and rates in their units, and keeps the picture where the window gets another unit', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    await page.getByLabel('Unit of: Refill and drain').selectOption('/h');
+    await page.locator('#setting-refill').fill('100');
+    expect(await playground.row('token-bucket').locator('code').innerText()).toContain("refill: '100/h'");
+    await playground.button('Pause').click();
+    const passed = await playground.stats('passed');
+    await page.getByLabel('Unit of: Window').selectOption('h');
+    expect(await playground.row('fixed-window').locator('code').innerText()).toContain("window: '10h'");
+    expect((await playground.stats('passed')).slice(2, 5)).toEqual(passed.slice(2, 5));
+    await page.getByText('3,600 times as fast').waitFor();
+    expect(await page.locator('#rate option:checked').innerText()).toBe('5/h');
+    await page.getByLabel('Name').fill('ä');
+    await page.getByText('name must be', { exact: false }).waitFor();
+    await page.getByLabel('Name').fill('reports');
+    await page.locator('#wrong').waitFor({ state: 'hidden' });
+    expect(await playground.row('fixed-window').locator('code').innerText()).toContain("name: 'reports'");
+    await page.locator('#setting-limit').fill('1001');
+    await playground.button('Edge of a window').click();
+    await page.getByText('Both sides of an edge need 2002 requests; a timeline keeps 2000.').waitFor();
+    await page.getByLabel('Requests of a burst').fill('0');
+    await playground.button('Burst').click();
+    await page.getByText('A burst must be a whole number from 1 to 100 requests, got 0').waitFor();
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('stands still once nothing more happens, asks for no frame then, and goes on with the next request', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    await playground.clear();
+    await playground.button('Play').click();
+    await playground.button('Play').waitFor();
+    const frames = await page.evaluate(async () => {
+      const ask = window.requestAnimationFrame;
+      let asked = 0;
+      window.requestAnimationFrame = (...args) => (asked++, ask(...args));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      window.requestAnimationFrame = ask;
+      return asked;
+    });
+    expect(frames).toBe(0);
+    await playground.button('Send 1').click();
+    await playground.button('Pause').waitFor();
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('leads back to where it came from, and to the documentation', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const links = playground.page.getByRole('navigation').getByRole('link');
+    const addresses = await links.evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).href));
+    expect(addresses[0]).toBe(`${app.url}/`);
+    expect(addresses.slice(1).every((one) => one.startsWith('https://github.com/floodgate-nest/floodgate/'))).toBe(
+      true,
+    );
   });
 
   it('shares a picture by its address, to the pixel', async () => {
@@ -139,7 +247,9 @@ describe('the playground', () => {
   it('says what is wrong with a damaged link, and shows the rest', async () => {
     await using playground = await PlaygroundPage.open(browser, `${url}#v=1&c=5&w=never&x=0_8.%00`);
     await playground.page
-      .getByText('This link is damaged: Window must be a whole number from 1 to 60 s, got never')
+      .getByText(
+        'This link is damaged: Window must be a number with at most one decimal from 0.1 s to 18,262 d, got never',
+      )
       .waitFor();
     expect(await playground.stat('token-bucket', 'passed')).toBe('5');
     await playground.page.evaluate(() => (location.hash = '#v=1&c=3&x=0_8'));

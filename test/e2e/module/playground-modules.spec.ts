@@ -24,7 +24,7 @@ const OF_PRESETS = PRESETS.flatMap(({ settings, events }) =>
     events.some(({ kind }) => kind === 'low'),
   ),
 );
-const OF_RANDOM_SETTINGS = sample(anySettings, { numRuns: 6, seed: SEED }).flatMap((settings, i) =>
+const OF_RANDOM_SETTINGS = sample(anySettings, { numRuns: 3, seed: SEED }).flatMap((settings, i) =>
   coded(settings, i % 2 === 0),
 );
 const POLICIES = [...OF_PRESETS, ...OF_RANDOM_SETTINGS];
@@ -71,9 +71,11 @@ function moduleIn(text: string): new () => object {
 
 describe('the modules that the playground copies', () => {
   it('type-check: those of every preset, and of random settings', () => {
-    expect(errorsOf(MODULES)).toEqual([]);
-    expect(errorsOf([MODULES[0]!.replace('capacity: 10', "capacity: 'ten'")])).toHaveLength(1);
-  }, 120_000);
+    const wrong = MODULES[0]!.replace('capacity: 10', "capacity: 'ten'");
+    const [error = '', ...others] = errorsOf([...MODULES, wrong]);
+    expect(error).toContain("Type 'string' is not assignable to type 'number'");
+    expect(others).toEqual([]);
+  }, 240_000);
 
   it('boot an application that limits as they say', async () => {
     const limits: (string | null)[] = [];
@@ -81,17 +83,19 @@ describe('the modules that the playground copies', () => {
       const app = await NestFactory.create(moduleIn(text), { logger: ['error'] });
       try {
         await app.listen(0, '127.0.0.1');
-        const paths = text.includes('POLICY') ? ['', '/low'] : [''];
-        for (const path of paths) {
-          const response = await fetch(`${await app.getUrl()}${path}`);
-          expect([text, response.status, await response.text()]).toEqual([text, 200, 'served']);
-          if (path === '') limits.push(response.headers.get('x-ratelimit-limit'));
-        }
+        const response = await fetch(await app.getUrl());
+        expect([text, response.status, await response.text()]).toEqual([text, 200, 'served']);
+        limits.push(response.headers.get('x-ratelimit-limit'));
+        // The route of low priority shares the limit; of a leaky bucket it would wait for its slot.
+        if (!text.includes('POLICY') || text.includes('leaky-bucket')) continue;
+        const low = await fetch(`${await app.getUrl()}/low`);
+        expect([200, 429]).toContain(low.status);
+        expect(low.headers.get('x-ratelimit-limit')).toBe(limits.at(-1));
       } finally {
         await app.close();
       }
     }
     const own = POLICIES.map((policy) => String('capacity' in policy ? policy.capacity : policy.limit));
     expect(limits).toEqual(own);
-  }, 120_000);
+  }, 240_000);
 });
