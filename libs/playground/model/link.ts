@@ -1,5 +1,5 @@
 import { problemOf } from './code.js';
-import { PRESETS } from './presets.js';
+import { PRESET_NAMES } from './presets.js';
 import {
   BYS,
   DEFAULTS,
@@ -91,11 +91,8 @@ export function readLink(hash: string): { readonly shared: Shared; readonly prob
   const given = new URLSearchParams(text);
   const version = given.get('v');
   if (version !== VERSION) {
-    const got = version === null ? 'none' : `'${version.slice(0, 20)}'`;
-    return {
-      shared: { settings: DEFAULTS, events: [], now: 0 },
-      problems: [`its version must be ${VERSION}, got ${got}`],
-    };
+    const problem = `its version must be ${VERSION}, got ${version === null ? 'none' : `'${version.slice(0, 20)}'`}`;
+    return { shared: { settings: DEFAULTS, events: [], now: 0 }, problems: [problem] };
   }
   const problems: string[] = [];
   let settings: Settings = DEFAULTS;
@@ -119,11 +116,7 @@ export function readLink(hash: string): { readonly shared: Shared; readonly prob
     per: choice(WORD_KEYS.per, 'unit of the rate', Object.keys(UNITS) as Unit[]),
     name: given.get(WORD_KEYS.name) ?? DEFAULTS.name,
     by: choice(WORD_KEYS.by, 'clients', BYS),
-    preset: choice(
-      WORD_KEYS.preset,
-      'preset',
-      PRESETS.map((one) => one.settings.preset),
-    ),
+    preset: choice(WORD_KEYS.preset, 'preset', PRESET_NAMES),
   };
   const together = problemOf(settings);
   if (together !== undefined) {
@@ -133,10 +126,10 @@ export function readLink(hash: string): { readonly shared: Shared; readonly prob
   const { events, problem: unread } = readTraffic(given.get('x') ?? '');
   if (unread !== undefined) problems.push(unread);
   const readTime = (key: string, most: number, usual: number): number => {
-    const text = given.get(key) ?? '0';
-    const isTime = /^\d{1,13}$/.test(text) && Number(text) <= most;
-    if (!isTime) problems.push(`its time must be milliseconds from 0 to ${most}, got '${text.slice(0, 20)}'`);
-    return isTime ? Number(text) : usual;
+    const value = given.get(key) ?? '0';
+    const isTime = /^\d{1,13}$/.test(value) && Number(value) <= most;
+    if (!isTime) problems.push(`its time must be milliseconds from 0 to ${most}, got '${value.slice(0, 20)}'`);
+    return isTime ? Number(value) : usual;
   };
   const now = readTime('t', MAX_TIME_MS, events.at(-1)?.at ?? 0);
   const from = given.has('f') ? { from: readTime('f', Math.max(0, now - 1), 0) } : {};

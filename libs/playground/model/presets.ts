@@ -101,3 +101,5 @@ export const PRESETS: readonly Preset[] = [
     now: 87 * d,
   },
 ];
+
+export const PRESET_NAMES = PRESETS.map(({ settings }) => settings.preset);

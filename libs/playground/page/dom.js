@@ -33,6 +33,14 @@ export function make(tag, className, ...children) {
   return element;
 }
 
+/** @type {(label: string, act: () => void) => HTMLButtonElement} */
+export function actButton(label, act) {
+  const button = make('button', '', label);
+  button.type = 'button';
+  button.addEventListener('click', act);
+  return button;
+}
+
 /**
  * Sets the text only if it differs, since a write disturbs screen readers and selections.
  *

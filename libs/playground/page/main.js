@@ -3,7 +3,7 @@ import { PRESETS } from '../model/presets.js';
 import { DEFAULTS } from '../model/settings.js';
 import { MAX_TIME_MS, paceOf } from '../model/traffic.js';
 import { watchColors } from './colors.js';
-import { button, byId, make, say, seconds, tell } from './dom.js';
+import { actButton, button, byId, say, seconds, tell } from './dom.js';
 import { Numbers } from './numbers.js';
 import { Player } from './player.js';
 import { Result } from './result.js';
@@ -11,7 +11,6 @@ import { Rows } from './rows.js';
 import { Address, wireShare } from './share.js';
 import { Traffic } from './traffic.js';
 
-/** One second of the clock. */
 const STEP_MS = 1000;
 const FAST = 5;
 
@@ -39,9 +38,7 @@ const numbers = new Numbers((settings, before, isOtherScale) => {
 const clock = byId('clock', HTMLOutputElement);
 const pace = byId('pace', HTMLElement);
 const presets = PRESETS.map((preset) => {
-  const one = make('button', '', preset.label);
-  one.type = 'button';
-  one.addEventListener('click', () => {
+  const one = actButton(preset.label, () => {
     show(preset);
     player.rests = true;
   });

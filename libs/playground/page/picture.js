@@ -102,6 +102,8 @@ function drawLevel({ context, x, view: { from, now } }, lane) {
   path.lineTo(begin, LEVEL.bottom);
   context.fillStyle = colors().level;
   context.globalAlpha = 0.16;
+  // A canvas is no array.
+  // oxlint-disable-next-line unicorn/no-array-fill-with-reference-type
   context.fill(path);
   context.globalAlpha = 1;
 }

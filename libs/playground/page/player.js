@@ -78,17 +78,6 @@ export class Player {
     this.#change();
   }
 
-  /**
-   * Shows the time from then until now, until time moves on.
-   *
-   * @param {number} from milliseconds
-   */
-  zoom(from) {
-    this.from = from;
-    this.#draw();
-    this.#change();
-  }
-
   /** Begins an empty timeline for a person's first request, and sets time going if it rests. */
   begin() {
     if (this.isExample) this.restart(this.timeline.settings, [], 0);

@@ -34,16 +34,11 @@ export class Result {
     this.#timer ??= window.setTimeout(() => this.end(player.timeline), TOGETHER_MS);
   }
 
-  /** Other traffic: what was begun is not told. */
-  forget() {
+  /** @param {string} text */
+  tell(text) {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#sent = undefined;
-  }
-
-  /** @param {string} text */
-  tell(text) {
-    this.forget();
     say(this.#place, text);
   }
 

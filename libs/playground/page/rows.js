@@ -1,7 +1,7 @@
 import { busiest } from '../model/admitted.js';
 import { codedPolicy, decoratorOf, moduleOf } from '../model/code.js';
 import { viewOf } from './canvas.js';
-import { byId, make, say, seconds, time } from './dom.js';
+import { actButton, byId, make, say, seconds, time } from './dom.js';
 import { drawAxis, drawRow } from './picture.js';
 import { copy } from './share.js';
 import { LABELS, SENTENCES } from './words.js';
@@ -88,9 +88,9 @@ class RowView {
     const title = make('h3', '', LABELS[algorithm]);
     title.id = `row-${algorithm}`;
     const about = make('div', 'about', this.#fits, title, make('p', 'sentence', SENTENCES[algorithm]));
-    const name = LABELS[algorithm].toLowerCase();
-    const copies = copyButton('Copy', `@RateLimit of the ${name}`, () => this.#code.textContent ?? '');
-    const copiesAll = copyButton('Copy module', `of the ${name}`, () => this.#module);
+    const row = LABELS[algorithm].toLowerCase();
+    const copies = copyButton('Copy', `@RateLimit of the ${row}`, () => this.#code.textContent ?? '');
+    const copiesAll = copyButton('Copy module', `of the ${row}`, () => this.#module);
     const buttons = [copies, copiesAll, ...(algorithm === 'concurrency' ? [crashButton(crash)] : [])];
     about.append(this.#code, make('p', 'copies', ...buttons));
     const list = make('dl', 'stats');
@@ -153,24 +153,16 @@ class RowView {
   }
 }
 
-/**
- * @param {string} label
- * @param {string} what
- * @param {() => string} text
- */
+/** @type {(label: string, what: string, text: () => string) => HTMLButtonElement} */
 function copyButton(label, what, text) {
-  const button = make('button', 'copy', label);
-  button.type = 'button';
+  const button = actButton(label, () => void copy(button, text(), 'Copied ✓'));
   button.setAttribute('aria-label', `${label} ${what}`);
-  button.addEventListener('click', () => void copy(button, text(), 'Copied ✓'));
   return button;
 }
 
 /** @param {() => void} crash */
 function crashButton(crash) {
-  const button = make('button', 'crash', 'Its pod dies');
-  button.type = 'button';
+  const button = actButton('Its pod dies', crash);
   button.title = 'The process that runs the requests dies: their leases end by themselves';
-  button.addEventListener('click', crash);
   return button;
 }

@@ -59,7 +59,8 @@ export class Traffic {
     if (this.#fits(this.#player.add(events))) {
       this.#player.skip(end + near - timeline.now);
       this.#player.rest();
-      this.#player.zoom(edge - 2 * near);
+      this.#player.from = edge - 2 * near;
+      this.#player.skip(0);
     }
     return this.#result.end(this.#player.timeline);
   }

@@ -33,15 +33,17 @@ const MODULES = POLICIES.map(moduleOf);
 /** What the compiler of an application says of the files. */
 function errorsOf(texts: readonly string[]): string[] {
   const files = new Map(texts.map((text, i) => [join(FOLDER, `copied-${i}.ts`), text]));
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile) as { config: unknown };
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (name) => ts.sys.readFile(name)) as {
+    config: unknown;
+  };
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   const host = ts.createCompilerHost({ ...options, noEmit: true });
-  const { readFile, fileExists, getSourceFile } = host;
-  host.readFile = (name) => files.get(name) ?? readFile(name);
+  const getSourceFile = host.getSourceFile.bind(host);
+  const fileExists = host.fileExists.bind(host);
   host.fileExists = (name) => files.has(name) || fileExists(name);
   host.getSourceFile = (name, ...rest) => {
     const text = files.get(name);
-    return text === undefined ? getSourceFile.call(host, name, ...rest) : ts.createSourceFile(name, text, ...rest);
+    return text === undefined ? getSourceFile(name, ...rest) : ts.createSourceFile(name, text, ...rest);
   };
   const program = ts.createProgram([...files.keys()], { ...options, noEmit: true }, host);
   return [...files.keys()].flatMap((name) =>
@@ -90,7 +92,8 @@ describe('the modules that the playground copies', () => {
         if (!text.includes('POLICY') || text.includes('leaky-bucket')) continue;
         const low = await fetch(`${await app.getUrl()}/low`);
         expect([200, 429]).toContain(low.status);
-        expect(low.headers.get('x-ratelimit-limit')).toBe(limits.at(-1));
+        const half = Math.max(1, Math.floor(Number(limits.at(-1)) / 2));
+        expect(low.headers.get('x-ratelimit-limit')).toBe(String(half));
       } finally {
         await app.close();
       }
