@@ -18,7 +18,7 @@ try {
   if (configuration.apiDocs) serveDocs(app);
   endBySignal(app, logger);
   const url = await listen(app, configuration.bind, configuration.port, 'PORT');
-  logger.log(`Routes and their policies:\n${await app.get(RouteTable, { strict: false }).text()}`);
+  logger.log(`Limited routes and their policies:\n${await app.get(RouteTable, { strict: false }).text()}`);
   logger.log(`Listening on ${url}`);
 } catch (error) {
   exitWith(error);

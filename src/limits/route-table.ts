@@ -8,10 +8,7 @@ import { Routes } from './routes.js';
 /** Nobody sends requests under this name, and a peek charges nothing. */
 const PEEKING = { kind: 'user', value: 'boot' };
 
-/** How a path begins: its first part, and the one after `/api`. */
-const AREA = /^(?:\/api)?\/[^/]*/;
-
-/** The routes and their policies, for the log at boot. */
+/** The limited routes and their policies, for the log at boot. */
 @Injectable()
 export class RouteTable {
   private readonly mode: RateLimitMode;
@@ -23,10 +20,7 @@ export class RouteTable {
     this.mode = config.get('rateLimit', { infer: true });
   }
 
-  /**
-   * One line for each limited route, such as `  GET /api/trips/history  default (sliding-window-counter, 30)`, and one for all
-   * others.
-   */
+  /** One line for each limited route, such as `  GET /api/trips/history  default (sliding-window-counter, 30)`. */
   async text(): Promise<string> {
     const routes = await Promise.all(
       this.routes.all().map(async (route) => {
@@ -41,9 +35,7 @@ export class RouteTable {
     const rows = limited.map(
       (route) => `  ${route.method.padEnd(method)} ${route.path.padEnd(path)}  ${route.policies}`,
     );
-    const areas = routes.filter((route) => !limited.includes(route)).map((route) => AREA.exec(route.path)![0]);
-    const which = rows.length === 0 ? 'routes' : 'more';
-    rows.push(`  ${areas.length} ${which} are not limited: ${[...new Set(areas)].join(', ')}`);
+    if (rows.length === 0) return '  none';
     return rows.join('\n');
   }
 

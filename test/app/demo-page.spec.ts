@@ -50,7 +50,7 @@ describe('docs/demo.md', () => {
   it('shows the first lines of the table in the log', async () => {
     const lines = (await service.app.get(RouteTable, { strict: false }).text()).split('\n');
     expect(DEMO).toContain(
-      `\n${lines.slice(0, 3).join('\n')}\n  ...\n${lines.at(-1)}\nListening on http://localhost:3000\n`,
+      `\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`,
     );
   });
 

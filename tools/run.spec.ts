@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, it, jest } from '@jest/globals';
+import { USAGE } from '../surge/options.js';
+
+jest.setTimeout(120_000); // it is real time, and the machine may be busy
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const STALE = `${ROOT}dist/demo/surge/stale.js`;
+
+it('says what it does, compiles beside another process that does, and leaves no module that was deleted', async () => {
+  mkdirSync(dirname(STALE), { recursive: true });
+  writeFileSync(STALE, 'export {};');
+  const help = (): Promise<{ stdout: string }> =>
+    promisify(execFile)(process.execPath, ['tools/run.js', 'surge/main', '--help'], { cwd: ROOT });
+  for (const { stdout } of await Promise.all([help(), help()])) {
+    expect(stdout).toBe(`Compiling ...\nStarting ...\n${USAGE}`);
+  }
+  expect(existsSync(STALE)).toBe(false);
+});
