@@ -1,10 +1,10 @@
 // Lets `node --import` run the TypeScript of this repository as Jest does: with decorators, `.js` for `.ts`, and the library
-// and the client by their names.
-import { readFile } from 'node:fs/promises';
-import { register } from 'node:module';
+// and the client by their names. Compiled files stay in a folder of node_modules: a test may start twenty processes.
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire, register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
-import { transform } from '@swc/core';
 
 if (isMainThread) register(import.meta.url);
 
@@ -21,6 +21,9 @@ const OPTIONS = {
   module: { type: 'es6' },
   sourceMaps: 'inline',
 };
+const require = createRequire(import.meta.url);
+const CACHE = new URL('node_modules/.cache/typescript-loader/', ROOT);
+const SETTINGS = JSON.stringify([OPTIONS, require('@swc/core/package.json').version]);
 
 export function resolve(specifier, context, next) {
   if (specifier === 'floodgate-client') return { url: CLIENT, shortCircuit: true };
@@ -30,9 +33,35 @@ export function resolve(specifier, context, next) {
   return next(relative ? specifier.replace(/\.js$/, '.ts') : specifier, context);
 }
 
-export async function load(url, context, next) {
+export function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);
-  const filename = fileURLToPath(url);
-  const { code } = await transform(await readFile(filename, 'utf8'), { ...OPTIONS, filename, swcrc: false });
-  return { format: 'module', source: code, shortCircuit: true };
+  return { format: 'module', source: compiled(fileURLToPath(url)), shortCircuit: true };
+}
+
+function compiled(filename) {
+  const source = readFileSync(filename, 'utf8');
+  // All that the output depends on: an entry is never stale.
+  const key = createHash('sha256').update(`${SETTINGS}\0${filename}\0${source}`).digest('hex');
+  const entry = new URL(`${key}.js`, CACHE);
+  try {
+    return readFileSync(entry, 'utf8');
+  } catch {
+    // Loaded only here: a process whose files are all kept does without the compiler.
+    const { code } = require('@swc/core').transformSync(source, { ...OPTIONS, filename, swcrc: false });
+    // A test's temporary application has another name each time: its files would stay forever.
+    if (filename.startsWith(fileURLToPath(ROOT))) keep(entry, code);
+    return code;
+  }
+}
+
+function keep(entry, code) {
+  // Another process may read the entry meanwhile: it finds all of it, or none.
+  const unfinished = new URL(`${randomUUID()}.tmp`, CACHE);
+  try {
+    mkdirSync(CACHE, { recursive: true });
+    writeFileSync(unfinished, code);
+    renameSync(unfinished, entry);
+  } catch {
+    // The folder cannot be written: each process compiles.
+  }
 }
