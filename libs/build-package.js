@@ -14,6 +14,7 @@ import { nodeResolve } from '@rollup/plugin-node-resolve';
 import { minify } from '@swc/core';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
+import { inputsNow, isBuilt, recordBuilt } from './built-before.js';
 
 const ROOT = process.cwd();
 const DIST = join(ROOT, 'dist');
@@ -25,6 +26,12 @@ const SOURCES = join(COMPILED, basename(ROOT), 'src');
 const TEXTS = /(["'])texts:([\w.-]+)\1/g;
 /** Says in what format it was built. */
 const COPIES = join(COMPILED, 'rate-limit/src/nest/module/copies.js');
+
+const inputs = inputsNow();
+if (isBuilt(ROOT, inputs)) {
+  console.log(`${MANIFEST.name}: dist is the output of these sources already`);
+  process.exit();
+}
 
 rmSync(DIST, { recursive: true, force: true });
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -48,6 +55,7 @@ for (const name of Object.keys(entries('.d.ts'))) {
 }
 
 rmSync(COMPILED, { recursive: true });
+recordBuilt(ROOT, inputs);
 
 /** By the name of an entry point's file in dist, the compiled file it begins with. */
 function entries(extension) {
