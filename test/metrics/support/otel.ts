@@ -74,8 +74,8 @@ export class PrometheusMetrics implements AsyncDisposable {
       metrics.map((metric) => {
         const { name, unit } = metric.descriptor;
         const bare = name.replaceAll('.', '_');
-        const total = metric.dataPointType === DataPointType.SUM && metric.isMonotonic ? '_total' : '';
-        const ratio = metric.dataPointType === DataPointType.GAUGE && unit === '1' ? '_ratio' : '';
+        const total = 'isMonotonic' in metric && metric.isMonotonic ? '_total' : '';
+        const ratio = DataPointType[metric.dataPointType] === 'GAUGE' && unit === '1' ? '_ratio' : '';
         return [bare + total, bare + (unit === 's' ? '_seconds' : ratio) + total];
       }),
     );
