@@ -35,10 +35,10 @@ export function make(tag, className, ...children) {
 
 /** @type {(label: string, act: () => void) => HTMLButtonElement} */
 export function actButton(label, act) {
-  const button = make('button', '', label);
-  button.type = 'button';
-  button.addEventListener('click', act);
-  return button;
+  const made = make('button', '', label);
+  made.type = 'button';
+  made.addEventListener('click', act);
+  return made;
 }
 
 /**
