@@ -1,7 +1,7 @@
 // The simulation: npm run simulate -- --help
-import { paintFor } from '../tools/colours.js';
 import { disturbWith, type Fault, FAULTS, type FaultFigures } from './faults.js';
 import { readOptions, type SimulateOptions, USAGE, UsageError } from './options.js';
+import { paintFor } from './output/colours.js';
 import {
   type DisturbedFigures,
   FAULT_LEGEND,

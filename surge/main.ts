@@ -2,11 +2,11 @@
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
-import { paintFor } from '../tools/colours.js';
 import { CASES, type CaseName } from './cases.js';
 import { type CaseFigures, figuresOf } from './figures/figures.js';
 import { seriesOf } from './figures/series.js';
 import { readOptions, type SurgeOptions, USAGE, UsageError } from './options.js';
+import { paintFor } from './output/colours.js';
 import { headline } from './output/headline.js';
 import { htmlReport } from './output/html-report.js';
 import { jsonLine } from './output/json-line.js';

@@ -4,7 +4,6 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it, jest } from '@jest/globals';
-import { USAGE } from '../surge/options.js';
 
 jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
@@ -17,7 +16,7 @@ it('says what it does, compiles beside another process that does, and leaves no 
   const help = (): Promise<{ stdout: string }> =>
     promisify(execFile)(process.execPath, ['tools/run.js', 'surge/main', '--help'], { cwd: ROOT });
   for (const { stdout } of await Promise.all([help(), help()])) {
-    expect(stdout).toBe(`Compiling ...\nStarting ...\n${USAGE}`);
+    expect(stdout).toMatch(/^Compiling \.\.\.\nStarting \.\.\.\nnpm run surge -- \[options\]\n/);
   }
   expect(existsSync(STALE)).toBe(false);
 });

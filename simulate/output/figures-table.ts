@@ -1,7 +1,7 @@
-import type { Paint } from '../../tools/colours.js';
 import type { FaultFigures } from '../faults.js';
 import type { Figures } from '../run.js';
 import { STRATEGIES } from '../strategies/strategies.js';
+import type { Paint } from './colours.js';
 import { type Column, tableOf } from './table.js';
 
 const COLUMNS: readonly Column<Figures>[] = [
@@ -24,7 +24,7 @@ application's work. * exists in the simulation only.`;
 
 /** The figures of all strategies in one scenario. */
 export function figuresTable(figures: readonly Figures[], paint: Paint): string {
-  return tableOf(COLUMNS, figures, (line, row) => (isBroken(row) ? paint('bad', line) : line));
+  return tableOf(COLUMNS, figures, (line, row) => (isBroken(row) ? paint('red', line) : line));
 }
 
 /** Whether more requests passed than a limit allows. */
@@ -54,7 +54,7 @@ the whole run that a pod made with its share of the limit, onStoreFailure: 'loca
 
 /** What all strategies did in one scenario while something went wrong. */
 export function faultTable(figures: readonly DisturbedFigures[], paint: Paint): string {
-  return tableOf(FAULT_COLUMNS, figures, (line, row) => (isBroken(row) ? paint('bad', line) : line));
+  return tableOf(FAULT_COLUMNS, figures, (line, row) => (isBroken(row) ? paint('red', line) : line));
 }
 
 /** A strategy in words. */

@@ -1,9 +1,12 @@
-import { stripVTControlCharacters } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { coloured, plain } from '../../tools/colours.js';
 import type { Figures } from '../run.js';
+import type { Paint } from './colours.js';
 import { figuresTable } from './figures-table.js';
 import { verdictOf } from './verdict.js';
+
+const plain: Paint = (_, text) => text;
+const coloured: Paint = (colour, text) => styleText(colour, text, { validateStream: false });
 
 function figures(strategy: string, some: Partial<Figures> = {}): Figures {
   return {

@@ -1,5 +1,5 @@
-import type { Paint } from '../../tools/colours.js';
 import type { Figures } from '../run.js';
+import type { Paint } from './colours.js';
 import { isBroken, titleOf, whole } from './figures-table.js';
 import { type Column, tableOf } from './table.js';
 
@@ -35,10 +35,10 @@ export function verdictOf(figures: readonly Figures[], paint: Paint): string {
   const kept = conclusions.filter(({ worst }) => worst === undefined);
   const title =
     broken.length === 0
-      ? paint('good', 'VERDICT: no strategy broke a limit')
-      : paint('bad', `VERDICT: ${broken.length} of ${strategies.length} strategies broke a limit`);
+      ? paint('green', 'VERDICT: no strategy broke a limit')
+      : paint('red', `VERDICT: ${broken.length} of ${strategies.length} strategies broke a limit`);
   const table = tableOf(COLUMNS, [...kept, ...broken], (line, { worst }) =>
-    worst === undefined ? line : paint('bad', line),
+    worst === undefined ? line : paint('red', line),
   );
   return `${title}\n\n${table}`;
 }

@@ -1,4 +1,4 @@
-import type { Paint } from '../../tools/colours.js';
+import type { Paint } from './colours.js';
 import type { BigNumber, Verdict } from './verdict.js';
 import { COLUMNS, wrap } from './wrap.js';
 

@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { coloured, paintFor, plain } from '../../tools/colours.js';
 import type { CaseFigures } from '../figures/figures.js';
 import { readOptions } from '../options.js';
 import { headline } from './headline.js';
 import { figures, RESULTS } from './support/results.js';
+import { coloured, paintFor, plain } from './colours.js';
 import { burstText, type Results, verdictOf } from './verdict.js';
 
 const OPTIONS = readOptions([], 2)!;

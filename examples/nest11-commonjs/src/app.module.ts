@@ -28,7 +28,7 @@ export class AppController {
       // Guards run before pipes: nobody has checked the body yet.
       by: ({ body }: RateLimitRequest<{ body?: { email?: unknown } }>) => ({
         kind: 'account',
-        value: String(body?.email ?? '').toLowerCase(),
+        value: typeof body?.email === 'string' ? body.email.toLowerCase() : '',
       }),
     },
   )
