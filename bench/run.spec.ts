@@ -171,10 +171,10 @@ describe('the floors', () => {
 
   it('stand in the JSON, met or not', () => {
     expect(standings(FEW, RATIOS)).toEqual({
-      'a.price': { median: 3 },
-      'a.met': { median: 2, floor: { atLeast: 2 }, met: true },
-      'a.missed': { median: 1.06, floor: { atMost: 1.05 }, met: false },
-      'a.close': { median: 1.004, floor: { atMost: 1 }, met: true },
+      'a.price': { median: 3, min: 1, max: 1 },
+      'a.met': { median: 2, min: 1, max: 1, floor: { atLeast: 2 }, met: true },
+      'a.missed': { median: 1.06, min: 1, max: 1, floor: { atMost: 1.05 }, met: false },
+      'a.close': { median: 1.004, min: 1, max: 1, floor: { atMost: 1 }, met: true },
     });
   });
 
