@@ -59,6 +59,7 @@ export const NEEDED_BY = {
   'npm run test:consumers': ['redis-server'],
   'npm run surge': ['redis-server'],
   'npm run bench': ['redis-server'],
+  'npm run site:bench': ['redis-server'],
 } as const satisfies Readonly<Record<string, readonly Program[]>>;
 
 /** How a program is called on `PATH`, and what else finds it. */

@@ -29,10 +29,11 @@ const commands = steps.flatMap(({ where, run }) => (run === undefined ? [] : [{ 
 const actions = steps.flatMap(({ where, uses }) => (uses === undefined ? [] : [{ where, uses }]));
 
 describe('the workflows', () => {
-  it('check, test and release', () => {
+  it('check, test, release, and publish the site', () => {
     expect(workflows.map(({ name, jobs }) => [name, Object.keys(jobs)])).toEqual([
       ['ci.yml', ['check', 'test', 'oldest', 'consumers', 'redis']],
       ['release.yml', ['publish']],
+      ['site.yml', ['build', 'publish']],
     ]);
   });
 

@@ -1,0 +1,72 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { transformerTwoslash } from '@shikijs/vitepress-twoslash';
+import { defineConfig } from 'vitepress';
+import { GENERATED, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
+import { samplesOf, searchedText, slugify, useRepositoryMarkdown } from '../build/markdown.js';
+import { byClass } from '../build/dark.js';
+import { playground, sources } from '../build/vite-plugins.js';
+import { hoversOf } from '../build/hovers.js';
+
+const site = join(ROOT, 'site');
+const pages = sitePages();
+const samples = samplesOf(pages.keys());
+
+/** Everything that is no page. */
+const notPages = readdirSync(ROOT, { withFileTypes: true })
+  .filter(({ name }) => name !== 'docs' && name !== 'site')
+  .map((entry) => (entry.isDirectory() ? `${entry.name}/**` : entry.name));
+
+export default defineConfig({
+  title: 'Floodgate',
+  description: 'Rate limiting for NestJS that holds across every pod',
+  lang: 'en',
+  base: process.env['SITE_BASE'] ?? '/',
+  // The pages stay where GitHub and the tests read them.
+  srcDir: ROOT,
+  srcExclude: [...notPages, 'docs/*/**', 'site/*.md', 'site/!(pages|generated)/**'],
+  rewrites: Object.fromEntries([...pages].map(([path, address]) => [path, `${address}.md`])),
+  outDir: process.env['SITE_OUT'] ?? join(site, 'dist'),
+  cacheDir: join(site, '.vitepress/cache'),
+  cleanUrls: true,
+  metaChunk: true,
+  // `checkSite` looks at every link of what was built, with its anchor.
+  ignoreDeadLinks: [/^https?:\/\/localhost/, /^\/playground\//],
+  head: [['link', { rel: 'icon', href: `${process.env['SITE_BASE'] ?? '/'}icon.svg`, type: 'image/svg+xml' }]],
+  transformHead: ({ assets }) =>
+    assets
+      .filter((path) => path.endsWith('.woff2'))
+      .map((href) => ['link', { rel: 'preload', href, as: 'font', type: 'font/woff2', crossorigin: '' }]),
+  markdown: {
+    anchor: { slugify },
+    languages: ['ts', 'js', 'sh', 'json', 'http', 'text', 'yaml'].filter((name) => name !== 'text') as never,
+    config: (md) => useRepositoryMarkdown(md, samples),
+    codeTransformers: [transformerTwoslash({ explicitTrigger: true, twoslasher: hoversOf(samples) }) as never],
+  },
+  themeConfig: {
+    logo: '/icon.svg',
+    nav: [
+      { text: 'Start', link: '/quick-start', activeMatch: '^/(quick-start|installation|recipes)' },
+      { text: 'Docs', link: '/docs', activeMatch: '^/docs' },
+      { text: 'Playground', link: PLAYGROUND, target: '_self' },
+      { text: 'Benchmarks', link: '/benchmarks' },
+      { text: 'Reference', link: '/reference/module-options', activeMatch: '^/reference/' },
+    ],
+    sidebar: SIDEBAR as never,
+    outline: { level: [2, 3] },
+    search: { provider: 'local', options: { detailedView: false, _render: searchedText } },
+    socialLinks: [{ icon: 'github', link: REPOSITORY }],
+    editLink: {
+      pattern: `${REPOSITORY}/edit/main/:path`,
+      text: 'Edit this page',
+    },
+    footer: { message: 'MIT licence' },
+  },
+  vite: {
+    publicDir: join(ROOT, GENERATED, 'public'),
+    css: { postcss: { plugins: [byClass] } },
+    plugins: [sources, playground],
+    server: { fs: { allow: [ROOT] } },
+    build: { chunkSizeWarningLimit: 1_000 },
+  },
+});

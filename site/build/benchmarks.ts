@@ -1,0 +1,97 @@
+/** A ratio of the bench: the lowest and the highest figure, and of a single run the median of its rounds. */
+export interface Ratio {
+  readonly median?: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** What the pages draw: a run of `npm run site:bench`, or the figures of docs/performance.md. */
+export interface Benchmarks {
+  /** The page that the figures come from, or the command. */
+  readonly source: string;
+  readonly date: string;
+  readonly machine: string;
+  readonly ratios: Readonly<Record<string, Ratio>>;
+}
+
+export interface BenchRow {
+  /** The ratio's name in the bench. */
+  readonly name: string;
+  readonly what: string;
+  /** What Floodgate is compared with. */
+  readonly to: string;
+  /** Which ratios are better for Floodgate. */
+  readonly better: 'more' | 'less';
+}
+
+const FLEXIBLE = 'rate-limiter-flexible';
+const THROTTLER = '@nestjs/throttler on Redis';
+const row = (name: string, what: string, to: string, better: 'more' | 'less'): BenchRow => ({ name, what, to, better });
+
+export const GROUPS = {
+  quiet: [
+    row('single.latency', 'Latency', FLEXIBLE, 'less'),
+    row('single.redisCpu', 'Redis CPU a decision', FLEXIBLE, 'less'),
+    row('memoryStore.throughput', 'Decisions a second without Redis', 'RateLimiterMemory', 'more'),
+    row('memoryStore.sync', 'The same with consumeSync', 'RateLimiterMemory', 'more'),
+  ],
+  saturated: [
+    row('distinct512.throughput', 'Decisions a second, 10,000 keys', FLEXIBLE, 'more'),
+    row('hot512.throughput', 'Decisions a second, one key', FLEXIBLE, 'more'),
+    row('distinct512.nodeCpu', 'Node CPU a decision', FLEXIBLE, 'less'),
+    row('distinct512.redisCpu', 'Redis CPU a decision', FLEXIBLE, 'less'),
+    row('distinct64.throughput', 'Decisions a second, 64 under way', FLEXIBLE, 'more'),
+  ],
+  http: [
+    row('http.express.cpuVsThrottler', 'Express: CPU of the application a request', THROTTLER, 'less'),
+    row('http.fastify.cpuVsThrottler', 'Fastify: CPU of the application a request', THROTTLER, 'less'),
+    row('http.express.cpu', 'Express: CPU of the application a request', 'no guard at all', 'less'),
+    row('http.fastify.cpu', 'Fastify: CPU of the application a request', 'no guard at all', 'less'),
+  ],
+  first: [
+    row('distinct512.throughput', 'Decisions a second, 512 requests under way', FLEXIBLE, 'more'),
+    row('http.fastify.cpuVsThrottler', 'CPU of a Fastify application a request', THROTTLER, 'less'),
+    row('single.latency', 'Latency, one request at a time', FLEXIBLE, 'less'),
+    row('single.redisCpu', 'Redis CPU a decision, one request at a time', FLEXIBLE, 'less'),
+  ],
+} as const satisfies Readonly<Record<string, readonly BenchRow[]>>;
+export type GroupName = keyof typeof GROUPS;
+
+/** The figure that a bar shows. Where there is a range alone, it is the end that is worse for Floodgate. */
+export function figureOf({ better }: Pick<BenchRow, 'better'>, { median, min, max }: Ratio): number {
+  return median ?? (better === 'more' ? min : max);
+}
+
+/** How many times better Floodgate is; below 1 the other one is. */
+export function advantageOf(row: Pick<BenchRow, 'better'>, ratio: Ratio): number {
+  const figure = figureOf(row, ratio);
+  return row.better === 'more' ? figure : 1 / figure;
+}
+
+/** Below these a difference is within what a machine varies by. */
+const SAME = 1.03;
+
+export function verdictOf(one: BenchRow, ratio: Ratio): 'better' | 'same' | 'worse' {
+  const advantage = advantageOf(one, ratio);
+  if (advantage > SAME) return 'better';
+  return advantage < 1 / SAME ? 'worse' : 'same';
+}
+
+/** Two or three digits, as a reader compares them. */
+export function shown(value: number): string {
+  return value >= 10 ? value.toFixed(0) : value >= 2 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** The range as text; one figure where both ends are the same. */
+export function rangeOf({ min, max }: Ratio): string {
+  return min === max ? shown(min) : `${shown(min)} to ${shown(max)}`;
+}
+
+/** The figures of a group as a table, for the page as Markdown. */
+export function tableOf(group: GroupName, { ratios }: Benchmarks): string {
+  const rows = GROUPS[group].flatMap((one) => {
+    const ratio = ratios[one.name];
+    return ratio === undefined ? [] : [`| ${one.what} | ${rangeOf(ratio)} | ${one.to} | ${verdictOf(one, ratio)} |`];
+  });
+  return ['| figure | ratio | to | Floodgate is |', '| --- | --- | --- | --- |', ...rows].join('\n');
+}

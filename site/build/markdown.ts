@@ -1,0 +1,88 @@
+import { relative } from 'node:path';
+import { slug } from 'github-slugger';
+import type { MarkdownEnv, MarkdownRenderer } from 'vitepress';
+import { kindOf } from '../../test/docs/support/kinds.js';
+import { readPage } from '../../test/docs/support/markdown.js';
+import { moduleOf } from '../../test/docs/support/modules.js';
+import type { Sample } from './hovers.js';
+import { GENERATED, PLAYGROUND, ROOT, sitePages, targetOf } from './pages.js';
+
+/** GitHub's anchors, so that the same links work there. */
+export const slugify = (text: string): string => slug(text);
+
+/** Languages of the pages that the highlighter has under no name. */
+const PLAIN: Readonly<Record<string, string>> = { promql: 'text' };
+
+interface Env extends Partial<MarkdownEnv> {
+  readonly realPath?: string;
+  /** Whether the text goes into the index of the search, which needs no colours. */
+  readonly isSearched?: boolean;
+}
+
+/** Renders the pages of docs/ as they are: their fenced blocks, links and pictures are written for GitHub and for the tests. */
+export function useRepositoryMarkdown(md: MarkdownRenderer, samples: readonly Sample[]): void {
+  const pages = sitePages();
+  const shown = new Set(samples.map((sample) => sample.shown));
+  md.core.ruler.push('repository', (state) => {
+    const { realPath, path: given = '', isSearched = false } = state.env as Env;
+    const path = relative(ROOT, realPath ?? given);
+    for (const token of state.tokens as Token[]) {
+      if (token.type === 'fence') token.info = isSearched ? '' : infoOf(token, shown);
+      if (token.type === 'html_block') token.content = withPictures(token.content);
+      for (const child of token.children ?? []) {
+        if (child.type !== 'link_open') continue;
+        const target = targetOf(path, child.attrGet('href') ?? '', pages);
+        if (target !== undefined) child.attrSet('href', target);
+        // Without a target, VitePress looks for a page of its own.
+        if (target?.startsWith(PLAYGROUND) === true) child.attrSet('target', '_self');
+      }
+    }
+  });
+}
+
+interface Token {
+  readonly type: string;
+  info: string;
+  content: string;
+  readonly children: readonly Token[] | null;
+  attrGet(name: string): string | null;
+  attrSet(name: string, value: string): void;
+}
+
+/** What stands behind a block's language is for the tests. A TypeScript block that is a module, or becomes one, has types on hover. */
+function infoOf({ info, content }: Token, shown: ReadonlySet<string>): string {
+  const lang = info.trim().split(/\s+/)[0]!;
+  return lang === 'ts' && shown.has(content.replace(/\n$/, '')) ? 'ts twoslash' : (PLAIN[lang] ?? lang);
+}
+
+/** The TypeScript blocks of the pages that are modules, or that the tests complete to modules. */
+export function samplesOf(pages: Iterable<string>): Sample[] {
+  return [...pages]
+    .filter((path) => !path.startsWith(GENERATED))
+    .flatMap((path) => readPage(path).fences)
+    .flatMap((fence) => {
+      const kind = kindOf(fence);
+      if (fence.lang !== 'ts' || (kind.does !== 'module' && kind.does !== 'types' && kind.does !== 'spec')) return [];
+      return [{ shown: fence.value, module: moduleOf(fence, kind.does === 'module' ? kind.frame : '') }];
+    });
+}
+
+/** A reader chooses light or dark on the page, which `<source media>` cannot see. */
+function withPictures(html: string): string {
+  return html.replaceAll(
+    /<picture>\s*<source[^>]*srcset="([^"]+)"[^>]*>\s*<img src="([^"]+)"([^>]*?)\/?>\s*<\/picture>/g,
+    (_, dark: string, light: string, rest: string) =>
+      [['light', light] as const, ['dark', dark] as const]
+        .map(([name, src]) => `<img class="only-${name}" src="./${src}" loading="lazy"${rest}/>`)
+        .join('\n'),
+  );
+}
+
+/** What the search finds of a page. */
+export function searchedText(
+  source: string,
+  env: MarkdownEnv,
+  md: { render(source: string, env: object): string },
+): string {
+  return md.render(source, Object.assign(env, { isSearched: true }));
+}

@@ -1,0 +1,21 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { GENERATED, PLAYGROUND, REPOSITORY, ROOT, sitePages, targetOf } from './pages.js';
+
+const PAGE = `${ROOT}${GENERATED}/public${PLAYGROUND}index.html`;
+const BACK = 'href="../"';
+
+/** Makes the page that `npm run build:playground` has written one of the site: its links to the documentation stay on the site. */
+export function adoptPlayground(): void {
+  if (!existsSync(PAGE)) throw new Error(`there is no ${PAGE}: npm run site and npm run site:build write it`);
+  const pages = sitePages();
+  let html = readFileSync(PAGE, 'utf8').replaceAll(/href="(https:[^"]+)"/g, (whole, url: string) => {
+    const target = url === `${REPOSITORY}/tree/main/docs` ? '/docs' : targetOf('', url, pages);
+    return target?.startsWith('/') === true ? `href="..${target}"` : whole;
+  });
+  if (!html.includes(BACK)) {
+    html = html
+      .replace(/<b class="brand">([^]*?)<\/b>/, `<a class="brand" ${BACK}>$1</a>`)
+      .replace(/<header>(?![^]*href="\.\.\/")/, `<header>\n      <a ${BACK}>Floodgate</a>`);
+  }
+  writeFileSync(PAGE, html);
+}

@@ -1,0 +1,207 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { brokenLinks } from '../../site/build/check-site.js';
+import { violations } from './support/axe.js';
+import { StaticSite } from './support/static-site.js';
+import { launch } from './support/viewer.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const BUILD_LIMIT_MS = 400_000;
+const WIDTHS = [390, 768, 1024, 1440] as const;
+/** Compressed, with the font: the first page as a new visitor gets it. */
+const FIRST_VIEW_BYTES = 200_000;
+const BASE = '/some/path/';
+const { SITE_DIST } = process.env;
+
+jest.setTimeout(120_000);
+
+let browser: Browser;
+let folder: string;
+let site: StaticSite;
+let below: StaticSite;
+
+/** `npm run site:build` without the application's build, which `npm run test:browser` has made. `SITE_DIST` is a build to take. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'site-'));
+  const node = (args: readonly string[], variables: Record<string, string> = {}): Promise<unknown> =>
+    promisify(execFile)(
+      process.execPath,
+      ['--import', './test/support/typescript-loader.js', '--disable-warning=ExperimentalWarning', ...args],
+      { cwd: ROOT, env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'production', ...variables } },
+    );
+  await node(['tools/build-page.ts', 'playground', '--out', 'site/generated/public/playground']);
+  if (SITE_DIST === undefined) {
+    await node(['site/main.ts', 'build'], { SITE_OUT: join(folder, 'root'), SITE_BASE: '/' });
+  } else {
+    await cp(SITE_DIST, join(folder, 'root'), { recursive: true });
+  }
+  await node(['site/main.ts', 'build'], { SITE_OUT: join(folder, 'below'), SITE_BASE: BASE });
+  browser = await launch();
+  site = await StaticSite.serve(join(folder, 'root'), '/');
+  below = await StaticSite.serve(join(folder, 'below'), BASE);
+}, BUILD_LIMIT_MS);
+
+afterAll(async () => {
+  await browser?.close();
+  await site?.[Symbol.asyncDispose]();
+  await below?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+interface Visit extends AsyncDisposable {
+  readonly page: Page;
+  /** Messages of the console, errors, requests to other hosts and answers that are no success. */
+  readonly troubles: string[];
+  /** The bytes of all answers so far, as they were sent. */
+  bytes(): Promise<number>;
+}
+
+async function visit(url: string, look: { width?: number; colorScheme?: 'light' | 'dark' } = {}): Promise<Visit> {
+  const { width = 1440, colorScheme = 'light' } = look;
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const troubles: string[] = [];
+  const sizes: Promise<number>[] = [];
+  page.on('console', (message) => troubles.push(`${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(new URL('/', url).href)) troubles.push(`request: ${request.url()}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400) troubles.push(`${response.status()}: ${response.url()}`);
+  });
+  page.on('requestfinished', (request) =>
+    sizes.push(
+      request.sizes().then(({ responseBodySize, responseHeadersSize }) => responseBodySize + responseHeadersSize),
+    ),
+  );
+  await page.goto(url, { waitUntil: 'networkidle' });
+  return {
+    page,
+    troubles,
+    bytes: async () => (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0),
+    [Symbol.asyncDispose]: () => context.close(),
+  };
+}
+
+describe.each([
+  ['at the root of a host', () => site.url],
+  ['below a path', () => below.url],
+])('the site %s', (_, urlOf) => {
+  it('plays the rush on its first page, by itself', async () => {
+    await using visited = await visit(urlOf());
+    const { page } = visited;
+    expect(await page.title()).toBe('Floodgate | Rate limiting for NestJS');
+    const failed = page.locator('.fh-without .fh-failed .fh-value');
+    await failed.scrollIntoViewIfNeeded();
+    await page.locator('.fh-without .fh-failed[data-bad]').waitFor();
+    expect(await page.locator('.fh-within .fh-failed[data-bad]').count()).toBe(0);
+    expect(visited.troubles).toEqual([]);
+  });
+
+  it('finds a page by its text, and opens it', async () => {
+    await using visited = await visit(urlOf());
+    const { page } = visited;
+    await page.getByRole('button', { name: 'Search' }).first().click();
+    await page.locator('#localsearch-input').fill('trust proxy');
+    await page.locator('#localsearch-list a').first().click();
+    await page.waitForURL(`${urlOf()}identity#*`);
+    expect(await page.locator('h1').innerText()).toMatch(/^Identities|^Identity|count/i);
+    expect(visited.troubles).toEqual([]);
+  });
+
+  it('leads to the playground, and back', async () => {
+    await using visited = await visit(urlOf());
+    const { page } = visited;
+    await page.getByRole('link', { name: 'Playground', exact: true }).first().click();
+    await page.locator('[data-algorithm=token-bucket]').getByText('Remaining').waitFor();
+    await page.locator('a[href="../"]').first().click();
+    await page.waitForURL(urlOf());
+    expect(visited.troubles).toEqual([]);
+  });
+});
+
+describe('the site', () => {
+  it(`sends less than ${FIRST_VIEW_BYTES / 1000} kB for a first view`, async () => {
+    for (const path of ['', 'quick-start']) {
+      await using visited = await visit(`${site.url}${path}`);
+      const bytes = await visited.bytes();
+      expect(bytes).toBeGreaterThan(60_000); // the font and the framework are among them
+      expect([path, bytes]).toEqual([path, Math.min(bytes, FIRST_VIEW_BYTES)]);
+    }
+  });
+
+  it.each(['light', 'dark'] as const)('has nothing that axe finds, %s', async (colorScheme) => {
+    const found: string[] = [];
+    for (const path of ['', 'policies', 'benchmarks']) {
+      for (const width of [390, 1440]) {
+        await using visited = await visit(`${site.url}${path}`, { width, colorScheme });
+        found.push(...(await violations(visited.page)).map((one) => `/${path}, ${width} px: ${one}`));
+      }
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('is as wide as the window', async () => {
+    await using visited = await visit(site.url);
+    const { page } = visited;
+    for (const path of ['', 'policies', 'performance', 'benchmarks', 'reference/api']) {
+      await page.goto(`${site.url}${path}`);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        const beyond = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        expect([path, width, Math.max(beyond, 0)]).toEqual([path, width, 0]);
+      }
+    }
+    expect(visited.troubles).toEqual([]);
+  });
+
+  it('shows types on hover, and none of the annotations for the tests', async () => {
+    await using visited = await visit(`${site.url}quick-start`);
+    const { page } = visited;
+    await page.locator('.twoslash-hover', { hasText: 'capacity' }).first().hover();
+    await page.locator('.twoslash-floating', { hasText: 'capacity: number' }).waitFor();
+    expect(await page.locator('main').innerText()).not.toMatch(/checked=|example=|ts module/);
+  });
+
+  it('is there as Markdown: each page, an index and the whole', async () => {
+    const names = await readdir(join(folder, 'root'));
+    const pages = names.filter((name) => name.endsWith('.html') && name !== '404.html');
+    expect(pages.map((name) => name.replace('.html', '.md')).filter((name) => !names.includes(name))).toEqual([]);
+    const read = (name: string): Promise<string> => readFile(join(folder, 'root', name), 'utf8');
+    const [index, whole, policies] = await Promise.all(['llms.txt', 'llms-full.txt', 'policies.md'].map(read));
+    const linked = [...index!.matchAll(/\(https:\/\/floodgate-nest\.github\.io\/floodgate\/([\w-]+\.md)\)/g)];
+    expect(linked.length).toBeGreaterThan(20);
+    expect(linked.map(([, name]) => name!).filter((name) => !names.includes(name))).toEqual([]);
+    expect(whole).toContain(policies!.trim());
+    expect(policies).not.toMatch(/<!--|^```ts ./m);
+  });
+
+  it('is not built with a link that leads nowhere', async () => {
+    const copy = join(folder, 'copy');
+    await cp(join(folder, 'root'), copy, { recursive: true });
+    expect(brokenLinks(copy, '/')).toEqual([]);
+    const page = await readFile(join(copy, 'plans.html'), 'utf8');
+    const wrong = [
+      '/no-page',
+      '/policies#no-anchor',
+      './no-file.png',
+      'https://github.com/floodgate-nest/floodgate/blob/main/no.ts',
+    ];
+    const links = wrong.map((url) => `<a class="x" href="${url}">x</a>`).join('');
+    await writeFile(join(copy, 'plans.html'), page.replace('</body>', `${links}</body>`));
+    expect(brokenLinks(copy, '/')).toEqual([
+      'plans.html: there is no /no-page',
+      'plans.html: there is no anchor /policies#no-anchor',
+      'plans.html: there is no ./no-file.png',
+      'plans.html: the repository has no no.ts',
+    ]);
+  });
+});
