@@ -9,9 +9,10 @@ export const textOf = (path: string): string => readFileSync(`${ROOT}${path}`, '
 export const PAGES: readonly string[] = [
   'README.md',
   ...['libs/rate-limit/README.md', 'libs/client/README.md'].filter((path) => existsSync(`${ROOT}${path}`)),
-  ...readdirSync(`${ROOT}docs`)
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...['docs', 'site/pages']
+    .filter((folder) => existsSync(`${ROOT}${folder}`))
+    .flatMap((folder) => readdirSync(`${ROOT}${folder}`).map((name) => `${folder}/${name}`))
+    .filter((path) => path.endsWith('.md')),
 ];
 
 /** The pages of the examples: `npm run test:consumers` runs what they describe. */
