@@ -3,12 +3,10 @@ import { runWorld } from '../libs/control-room/stage/run-world.js';
 import { AppModule } from './app.module.js';
 import type { Configuration } from './config/configuration.js';
 import { PatientAdapter } from './http/patient-adapter.js';
-import { Routes } from './limits/routes.js';
 import { Matching } from './matching/matching.js';
 
 runWorld({
   module: (configuration: Configuration) => AppModule.forRoot(configuration),
   adapter: () => new PatientAdapter(),
-  routes: Routes,
   matching: Matching,
 });

@@ -3,7 +3,7 @@ import { BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
 
 export interface Busy {
   readonly status: 429 | 503;
-  /** A code, such as `too_many_trials`. */
+  /** A code, such as `too_many_sends`. */
   readonly error: string;
   readonly message: string;
   /** Whole seconds. */

@@ -10,7 +10,7 @@ export const CLIENT_CLOSED_REQUEST = 499;
  *
  * @example
  * ```ts
- * send(@Body() trial: TrialDto, @ClientSignal() gone: AbortSignal): Promise<TrialResult>
+ * send(@ClientSignal() gone: AbortSignal): Promise<PodsResult>
  * ```
  */
 export const ClientSignal = createParamDecorator((_: unknown, context: ExecutionContext): AbortSignal => {

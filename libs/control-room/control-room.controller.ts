@@ -10,7 +10,6 @@ import {
   NotFoundException,
   type OnModuleDestroy,
   Param,
-  Post,
   Put,
   Req,
   Res,
@@ -21,33 +20,25 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
-import { IsBoolean, IsString } from 'class-validator';
+import { IsBoolean } from 'class-validator';
 import { SkipRateLimit } from 'nestjs-floodgate';
 import { defer, finalize, type Observable } from 'rxjs';
 import { Broadcast } from './broadcast.js';
 import { BusyFilter } from './busy.js';
-import { ClientSignal } from './client-signal.js';
 import { ControlGuard } from './control.guard.js';
-import { Observer } from './observer.js';
-import type { TrialResult } from './live.js';
+import type { Room, Tick } from './live.js';
 import { OwnPageGuard } from './own-page.guard.js';
-import { readPageFiles } from './page-files.js';
+import { type PageFile, readHeroFiles, readPageFiles } from './page-files.js';
 import { peerOf } from './peer.js';
+import { Pods } from './pods/pods.js';
+import { RoomApplication } from './room-application.js';
 import { RoomGuard } from './room.guard.js';
 import { Stage } from './stage/stage.js';
 import type { WorldId } from './stage/surge-tick.js';
 import { WORLD_IDS } from './stage/world.js';
-import { Trial } from './trial.js';
-import { TrialQueue } from './trial-queue.js';
 
 class SwitchDto {
   @IsBoolean() on: boolean;
-}
-
-class TrialDto {
-  @IsString() lane: string;
-  @IsString() rider: string;
-  @IsBoolean() many: boolean;
 }
 
 /** At most four looks per second, even if a timer is early. */
@@ -56,10 +47,11 @@ const HEARTBEAT_MS = 1000;
 const MAX_VIEWERS = 50;
 /** Enough for a few people with a few tabs each. One address must not lock others out. */
 export const MAX_VIEWERS_PER_PEER = 10;
-/** A trial is up to 40 requests. One person can press the buttons of seven lanes. */
-const TRIALS = { running: 4, waiting: 24, perPeer: 8, timeoutMs: 20_000 };
 /** Bytes that wait for a viewer who does not read: the room with its history, and some ticks. */
 const MAX_PENDING = 400_000;
+
+/** The names of `readHeroFiles`. */
+const HERO_NAME = /^(?:libs|packages)~/;
 
 /** Allows files of this process only, and no inline script or style. */
 const CONTENT_SECURITY_POLICY =
@@ -73,21 +65,22 @@ const CONTENT_SECURITY_POLICY =
 @UseFilters(BusyFilter)
 export class ControlRoomController implements OnModuleDestroy {
   private readonly files = readPageFiles();
+  /** Read when a page asks for one of them. */
+  private heroFiles: ReadonlyMap<string, PageFile> | undefined;
   private readonly broadcast: Broadcast;
-  private readonly trials = new TrialQueue(TRIALS);
   /** The sockets of the viewers. */
   private readonly sockets = new Set<Socket>();
 
   constructor(
     private readonly adapterHost: HttpAdapterHost,
-    private readonly observer: Observer,
+    private readonly application: RoomApplication,
+    private readonly pods: Pods,
     private readonly stage: Stage,
-    private readonly trial: Trial,
   ) {
     this.broadcast = new Broadcast(
       async () => {
-        const tick = await observer.tick();
-        return { event: { type: 'tick', data: tick }, gist: JSON.stringify(tick, withoutTime) };
+        const tick: Tick = { surge: stage.tick(), pods: pods.tick() };
+        return { event: { type: 'tick', data: tick }, gist: JSON.stringify(tick) };
       },
       {
         periodMs: PERIOD_MS,
@@ -106,7 +99,7 @@ export class ControlRoomController implements OnModuleDestroy {
 
   @Get('control-room/files/:name')
   file(@Param('name') name: string, @Res({ passthrough: true }) response: unknown): string | StreamableFile {
-    const file = this.files.get(name);
+    const file = this.files.get(name) ?? this.heroFile(name);
     if (file === undefined) throw new NotFoundException();
     const headers = {
       'Content-Type': file.type,
@@ -130,7 +123,7 @@ export class ControlRoomController implements OnModuleDestroy {
   events(@Req() { socket }: { readonly socket: Socket }): Observable<MessageEvent> {
     const peer = peerOf(socket);
     this.broadcast.admit(peer);
-    const events = this.broadcast.watch(peer, () => ({ type: 'room', data: this.observer.room() }));
+    const events = this.broadcast.watch(peer, () => ({ type: 'room', data: this.room() }));
     // Nest does not subscribe for a client who has left already. Such a viewer would never leave the stage.
     return defer(() => {
       this.sockets.add(socket);
@@ -161,18 +154,6 @@ export class ControlRoomController implements OnModuleDestroy {
     await this.stage.setLimits(world as WorldId, on);
   }
 
-  @Post('control-room/trials')
-  @UseGuards(OwnPageGuard, ControlGuard)
-  @HttpCode(HttpStatus.OK)
-  send(
-    @Body() { lane, rider, many }: TrialDto,
-    @Req() { socket }: { readonly socket: Socket },
-    @ClientSignal() gone: AbortSignal,
-  ): Promise<TrialResult> {
-    this.trial.assertKnown(lane, rider);
-    return this.trials.run(peerOf(socket), gone, (signal) => this.trial.send(lane, rider, many, signal));
-  }
-
   /**
    * Ends the streams before the server closes, which waits for every connection. A browser would use the connections of the
    * streams to connect again, and the server would never close.
@@ -183,9 +164,20 @@ export class ControlRoomController implements OnModuleDestroy {
     // By then the ends of the streams are written.
     setImmediate(() => sockets.forEach((socket) => socket.destroySoon()));
   }
-}
 
-/** Leaves out the instants of now, which are news alone. */
-function withoutTime(key: string, value: unknown): unknown {
-  return key === 'at' ? undefined : value;
+  /** Undefined in a process that runs from its sources, where a browser finds no compiled modules. */
+  private heroFile(name: string): PageFile | undefined {
+    if (!HERO_NAME.test(name)) return undefined;
+    try {
+      this.heroFiles ??= readHeroFiles();
+    } catch {
+      this.heroFiles = new Map();
+    }
+    return this.heroFiles.get(name);
+  }
+
+  private room(): Room {
+    const { application, pods, stage } = this;
+    return { mode: application.mode, surge: stage.description, pods: pods.room(), history: stage.history };
+  }
 }

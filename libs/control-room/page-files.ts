@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, extname } from 'node:path';
+import { readModules } from '../playground/playground-files.js';
 
 export interface PageFile {
   readonly type: string;
@@ -20,14 +21,15 @@ const TYPES: Readonly<Record<string, string>> = {
 /** A new deployment has a new page. A font stays what it is. */
 const CACHING = { text: 'no-cache', font: 'public, max-age=2592000' };
 
-/** Files that the playground has as well. The build copies all of them beside the compiled modules. */
-const SHARED = ['palette.css', 'font.css', 'frame.css', 'icon.svg'].map((name) => `../palette/${name}`);
+/** Files that other pages have as well. The build copies all of them beside the compiled modules. */
+const SHARED = [
+  ...['palette.css', 'font.css', 'frame.css', 'icon.svg'].map((name) => `../palette/${name}`),
+  '../hero/page/hero.css',
+];
 
 /** Files of packages, by the name under which the page loads them. */
 const FOREIGN = {
   'inter-latin-wght-normal.woff2': '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2',
-  'uplot.js': 'uplot/dist/uPlot.iife.min.js',
-  'uplot.css': 'uplot/dist/uPlot.min.css',
 };
 
 /**
@@ -52,4 +54,20 @@ function readPageFile(name: string, path: string | URL): PageFile {
   return extname(name) === '.woff2'
     ? { type, content: readFileSync(path), caching: CACHING.font }
     : { type, content: readFileSync(path, 'utf8'), caching: CACHING.text };
+}
+
+/** The simulation at the top of the page, a module that other pages load as well. */
+const HERO = 'libs/hero/page/hero.js';
+
+/**
+ * Reads the compiled modules of the simulation. The page has all files in one folder, where `libs/hero/page/hero.js` is
+ * `libs~hero~page~hero.js`.
+ *
+ * @throws Error when a module is missing: the application was not built
+ */
+export function readHeroFiles(): ReadonlyMap<string, PageFile> {
+  const flat = (path: string): string => path.replaceAll('/', '~');
+  return new Map(
+    [...readModules([HERO], (_, to) => `./${flat(to)}`)].map(([path, file]) => [flat(path), file] as const),
+  );
 }

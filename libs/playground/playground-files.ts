@@ -46,7 +46,24 @@ export function readPlaygroundFiles(): ReadonlyMap<string, PlaygroundFile> {
   files.set('', { type: TYPES['.html']!, content: page, caching: CACHING.text });
   const font = readFileSync(createRequire(import.meta.url).resolve(FONT_SOURCE));
   files.set(FONT, { type: TYPES['.woff2']!, content: font, caching: CACHING.font });
-  const wanted = Array.from(page.matchAll(LINK), ([, path]) => path!);
+  const linked = Array.from(page.matchAll(LINK), ([, path]) => path!);
+  for (const [path, file] of readModules(linked, relative)) files.set(path, file);
+  return files;
+}
+
+/**
+ * Reads files and, of modules, everything that they import.
+ *
+ * @param paths below the folder that holds `libs`
+ * @param naming what the module at `from` calls the one at `to`
+ * @throws Error when a file is missing: the application was not built
+ */
+export function readModules(
+  paths: readonly string[],
+  naming: (from: string, to: string) => string,
+): ReadonlyMap<string, PlaygroundFile> {
+  const files = new Map<string, PlaygroundFile>();
+  const wanted = [...paths];
   for (let path = wanted.pop(); path !== undefined; path = wanted.pop()) {
     if (files.has(path)) continue;
     let text = path.startsWith(PACKAGES) ? readPackage(path) : read(path);
@@ -54,7 +71,7 @@ export function readPlaygroundFiles(): ReadonlyMap<string, PlaygroundFile> {
       text = text.replace(SOURCE_MAP, '').replaceAll(IMPORT, (_, before: string, name: string, after: string) => {
         const imported = pathOf(name, path);
         wanted.push(imported);
-        return `${before}${relative(path, imported)}${after}`;
+        return `${before}${naming(path, imported)}${after}`;
       });
     }
     files.set(path, { type: TYPES[extname(path)]!, content: text, caching: CACHING.text });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request as send, type Server, type ServerResponse } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as send } from 'node:http';
 import { connect } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -63,7 +63,7 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
   const WRITES = [
     ['put', '/control-room/surge', { on: false }],
     ['put', '/control-room/worlds/left/limits', { on: true }],
-    ['post', '/control-room/trials', { lane: 'rides', many: false }],
+    ['post', '/control-room/pods/sends', {}],
   ] as const;
 
   /** For the requests that change nothing. */
@@ -150,51 +150,6 @@ describe.each(PLATFORMS)('access to the control room over %s', (platform) => {
       return again.status === 200 ? again : undefined;
     });
     for (const viewer of [...many, operator, next]) viewer.leave();
-  });
-
-  it('runs a few trials at a time, and rejects trials beyond its queue', async () => {
-    const { url } = await open(platform);
-    const trial = (): request.Test =>
-      request(url)
-        .post('/control-room/trials')
-        .set('X-Control-Room', '1')
-        .send({ lane: 'location', rider: 'rider-1', many: true });
-    const answers = await Promise.all(Array.from({ length: 100 }, async () => trial()));
-    const rejected = answers.filter(({ status }) => status !== 200);
-    expect(rejected.length).toBeGreaterThan(50);
-    for (const { status, headers, body } of rejected) {
-      expect([status, headers['retry-after'], body.error]).toEqual([429, '1', 'too_many_trials']);
-    }
-    expect(answers.length - rejected.length).toBeGreaterThanOrEqual(8);
-    await trial().expect(200);
-  });
-
-  it('stops a trial whose client has left', async () => {
-    const slow = {
-      MATCHING_WORKERS: '1',
-      MATCHING_SERVICE_MS: '3000',
-      MATCHING_PATIENCE_MS: '20000',
-      MATCHING_QUEUE: '50',
-    };
-    const { app, url } = await open(platform, slow);
-    const server = app.getHttpServer() as Server;
-    let rides = 0;
-    server.prependListener('request', (asked: IncomingMessage, response: ServerResponse) => {
-      if (asked.url !== '/api/rides/request') return;
-      rides++;
-      response.once('close', () => rides--);
-    });
-    const client = new AbortController();
-    const asked = fetch(`${url}/control-room/trials`, {
-      method: 'POST',
-      headers: { 'X-Control-Room': '1', 'Content-Type': 'application/json' },
-      body: JSON.stringify({ lane: 'rides', rider: 'rider-1', many: true }),
-      signal: client.signal,
-    }).catch((error: Error) => error.name);
-    await until('its requests', 3000, () => rides > 10);
-    client.abort();
-    expect(await asked).toBe('AbortError');
-    await until('their end', 2000, () => rides === 0);
   });
 });
 

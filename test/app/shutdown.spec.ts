@@ -32,7 +32,7 @@ const SUBJECTS: readonly Subject[] = [
     entry: 'main',
     post: '/api/drivers/location',
     slow: ['/api/rides/request', RIDE],
-    large: '/control-room/files/uplot.js',
+    large: '/control-room/files/inter-latin-wght-normal.woff2',
   },
   {
     entry: 'matching.main',

@@ -49,22 +49,13 @@ describe('axe finds nothing', () => {
     await viewer.surge();
     await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).waitFor({ state: 'attached' });
     await check('running');
-    const requests = viewer.world('left').getByRole('listbox');
-    await requests.focus();
-    await page.keyboard.press('ArrowRight');
-    await viewer.world('left').locator('.requests-card').waitFor();
-    await check('with the card of a request');
-    await page.keyboard.press('Escape');
     await viewer.calm();
-    await page.locator('[data-verdict=calm]').waitFor();
     await check('after a run that was stopped');
 
     await page.locator('#pods').getByRole('button', { name: 'Send 25 to each' }).click();
     await page.locator('#pods [data-newest]').waitFor({ timeout: 60_000 });
-    await viewer.lane('rides').getByRole('button', { name: 'Send 30' }).click();
-    await viewer.lane('rides').locator('.tally').waitFor();
     await page.locator('#world-figures summary').click();
-    await check('after sends to the pods and a lane');
+    await check('after sends to the pods');
     expect(found).toEqual([]);
     expect(viewer.troubles).toEqual([]);
   });

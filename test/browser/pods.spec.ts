@@ -69,8 +69,8 @@ class Section {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (await this.button('Redis comes back').isVisible()) await this.button('Redis comes back').click();
-    await this.radio('Each counts alone').check();
+    if (await this.button('Start Redis').isVisible()) await this.button('Start Redis').click();
+    await this.radio('No shared store').check();
   }
 }
 
@@ -78,16 +78,16 @@ class Section {
 const SIXTY = /\b(60 of 75 passed three times the limit|6\d of 75 passed three times the limit \(60 \+ \d+ refilled\))/;
 const TWENTY = /\b(20 of 75 passed the limit|2\d of 75 passed the limit \(20 \+ \d+ refilled\))/;
 
-describe('three pods, one store', () => {
+describe('three pods and Redis', () => {
   it('sixty pass three pods that count alone, twenty pass on one Redis, and an outage is amber', async () => {
     await using viewer = await Viewer.open(browser, app.url);
     await using pods = new Section(viewer.page);
-    expect(await pods.radio('Each counts alone').isChecked()).toBe(true);
+    expect(await pods.radio('No shared store').isChecked()).toBe(true);
     expect(await pods.place.innerText()).toContain('Three processes start with the first press.');
 
-    expect(await pods.send('Each counts alone')).toMatch(SIXTY);
+    expect(await pods.send('No shared store')).toMatch(SIXTY);
     expect(await pods.spoken()).toMatch(
-      /^Each counts alone: 6\d of 75 passed: three times the limit.*\. 2\d \+ 2\d \+ 2\d; 1\d refused by “rider”, Retry-After: [1-3]$/,
+      /^No shared store: 6\d of 75 passed: three times the limit.*\. 2\d \+ 2\d \+ 2\d; 1\d refused by “rider”, Retry-After: [1-3]$/,
     );
     // The result may come before the tick which says that a pod has started.
     const alone = /its own bucket\s+2\d passed\s+[345] refused/;
@@ -107,19 +107,19 @@ describe('three pods, one store', () => {
     });
     expect(await pods.isAmber()).toBe(false);
 
-    await pods.button('Redis goes away').click();
+    await pods.button('Stop Redis').click();
     await until('amber pods', 20_000, () => pods.isAmber());
     const share = /6 of 20, so a new rider gets 18 from all three, and no error/;
     await pods.place.locator('.pods-text').getByText(share).waitFor();
     expect(await pods.spoken()).toMatch(share);
-    expect(await pods.send('Redis is away')).toMatch(/18 of 75 passed a share from each, below the limit 6 \+ 6 \+ 6;/);
+    expect(await pods.send('Redis stopped')).toMatch(/18 of 75 passed a share from each, below the limit 6 \+ 6 \+ 6;/);
     await until('an empty share in each', 5000, async () => {
       return (await pods.place.getByRole('img', { name: '0 of 6 tokens' }).count()) === 3;
     });
     const shared = /its share: 6\s+6 passed\s+19 refused/;
     await until('pods with their shares', 10_000, async () => (await pods.pods()).every((text) => shared.test(text)));
 
-    await pods.button('Redis comes back').click();
+    await pods.button('Start Redis').click();
     await until('pods that are not amber', 20_000, async () => !(await pods.isAmber()));
     await pods.place.getByText('All count in one Redis').waitFor();
     expect(await pods.send('One Redis')).toMatch(TWENTY);
@@ -132,9 +132,9 @@ describe('three pods, one store', () => {
     const { keyboard } = viewer.page;
     const focused = (): Promise<string> =>
       viewer.page.evaluate(() => document.activeElement?.parentElement?.textContent ?? '');
-    await until('the section', 10_000, () => pods.radio('Each counts alone').isEnabled());
-    for (let i = 0; i < 30 && (await focused()) !== 'Each counts alone'; i++) await keyboard.press('Tab');
-    expect(await focused()).toBe('Each counts alone');
+    await until('the section', 10_000, () => pods.radio('No shared store').isEnabled());
+    for (let i = 0; i < 30 && (await focused()) !== 'No shared store'; i++) await keyboard.press('Tab');
+    expect(await focused()).toBe('No shared store');
     await keyboard.press('ArrowRight');
     await until('the choice', 5000, () => pods.radio('One Redis').isChecked());
     await keyboard.press('Tab');
@@ -145,7 +145,7 @@ describe('three pods, one store', () => {
     await keyboard.press('Tab');
     await keyboard.press('Enter');
     await until('amber pods', 20_000, () => pods.isAmber());
-    await pods.button('Redis comes back').waitFor();
+    await pods.button('Start Redis').waitFor();
     await keyboard.press('Space');
     await until('pods that are not amber', 20_000, async () => !(await pods.isAmber()));
     expect(viewer.troubles).toEqual([]);
@@ -173,7 +173,7 @@ describe('three pods, one store', () => {
         [place, ...place.querySelectorAll('*')].some((one) => one.getBoundingClientRect().right > innerWidth),
       );
     const height = async (): Promise<number> => (await pods.place.locator('.pods-picture').boundingBox())!.height;
-    await pods.send('Each counts alone');
+    await pods.send('No shared store');
     expect(await overflows()).toBe(false);
     const before = await height();
     await pods.radio('One Redis').check();
@@ -186,22 +186,20 @@ describe('three pods, one store', () => {
     await using alone = await BuiltApp.start({ PATH: '/nowhere' });
     await using viewer = await Viewer.open(browser, alone.url);
     const pods = new Section(viewer.page);
-    expect(await pods.send('Each counts alone')).toMatch(SIXTY);
+    expect(await pods.send('No shared store')).toMatch(SIXTY);
     await pods.place.getByText('three applications in one process: no redis-server on this machine').waitFor();
     await pods.radio('One store').check();
     expect(await pods.send('One store')).toMatch(TWENTY);
-    await pods.button('The store goes away').click();
+    await pods.button('Stop the store').click();
     await until('amber pods', 20_000, () => pods.isAmber());
-    expect(await pods.send('The store is away')).toContain('18 of 75 passed');
+    expect(await pods.send('The store stopped')).toContain('18 of 75 passed');
     expect(viewer.troubles).toEqual([]);
   });
 
   it('are not there where the control room only watches, and the page says so', async () => {
     await using watched = await BuiltApp.start({ CONTROL_ROOM: 'watch' });
     await using viewer = await Viewer.open(browser, watched.url);
-    expect(await viewer.page.locator('#watch').innerText()).toContain(
-      'the surge, the pods and the buttons are disabled',
-    );
+    expect(await viewer.page.locator('#watch').innerText()).toContain('it starts no processes');
     expect(await new Section(viewer.page).place.isVisible()).toBe(false);
     expect(viewer.troubles).toEqual([]);
   });

@@ -14,20 +14,20 @@ export class Card {
     this.title = make('h3', '', titleOf(counting, false));
     this.big = make('b', 'pods-big', '–');
     this.of = make('span', '', ` of ${facts.pods * facts.each} passed`);
-    this.verdict = make('p', 'pods-verdict', 'not tried yet');
+    this.verdict = make('b', 'pods-verdict', 'not tried yet');
     this.passed = make('div', 'pods-part');
+    this.over = make('div', 'pods-part pods-over');
     const mark = make('div', 'pods-mark');
     mark.style.insetInlineStart = `${(100 * facts.limit) / (facts.pods * facts.each)}%`;
-    this.bar = make('div', 'pods-bar', this.passed, mark);
+    this.bar = make('div', 'pods-bar', this.passed, this.over, mark);
     this.bar.setAttribute('aria-hidden', 'true');
     this.details = make('p', 'pods-details', `the mark is the limit, ${facts.limit}`);
     this.element = make(
       'section',
       'pods-card',
       this.title,
-      make('p', 'pods-count', this.big, this.of),
+      make('p', 'pods-count', this.big, this.of, this.verdict),
       this.bar,
-      this.verdict,
       this.details,
     );
   }
@@ -41,12 +41,17 @@ export class Card {
       say(this.big, '–');
       say(this.verdict, 'not tried yet');
       say(this.details, `the mark is the limit, ${this.facts.limit}`);
-      this.passed.style.inlineSize = '0';
+      this.passed.style.inlineSize = this.over.style.inlineSize = '0';
+      this.element.removeAttribute('data-over');
       return;
     }
     say(this.big, `${result.passed}`);
     say(this.of, ` of ${result.sent} passed`);
-    this.passed.style.inlineSize = `${(100 * result.passed) / result.sent}%`;
+    const share = (/** @type {number} */ count) => `${(100 * count) / result.sent}%`;
+    const over = Math.max(0, result.passed - result.refilled - this.facts.limit);
+    this.passed.style.inlineSize = share(result.passed - over);
+    this.over.style.inlineSize = share(over);
+    this.element.toggleAttribute('data-over', over > 0);
     say(this.verdict, verdict(result, this.facts));
     say(this.details, details(result));
   }

@@ -4,12 +4,12 @@
 /** @typedef {import('../pods/pods-tick.js').PodsTick} PodsTick */
 
 /** @type {Readonly<Record<Counting, string>>} */
-const TITLES = { alone: 'Each counts alone', together: 'One Redis', outage: 'Redis is away' };
+const TITLES = { alone: 'No shared store', together: 'One Redis', outage: 'Redis stopped' };
 
 /** @param {Counting} counting @param {boolean} inMemory */
 export function titleOf(counting, inMemory) {
   return inMemory
-    ? TITLES[counting].replace('One Redis', 'One store').replace('Redis is', 'The store is')
+    ? TITLES[counting].replace('One Redis', 'One store').replace('Redis stopped', 'The store stopped')
     : TITLES[counting];
 }
 
@@ -24,7 +24,7 @@ export function verdict({ passed, refilled, failed, counting, decidedByShare, se
   const more = refilled > 0 ? ` (${counted} + ${refilled} refilled)` : '';
   if (failed === sent) return 'no pod answered';
   if (counting === 'outage' && decidedByShare < sent - failed) {
-    return `the store went away or came back meanwhile${counted > limit ? ': more than the limit' : ''}`;
+    return `the store stopped or started meanwhile${counted > limit ? ': more than the limit' : ''}`;
   }
   if (counted === limit) return `the limit${more}`;
   if (counted < limit) return counting === 'outage' ? 'a share from each, below the limit' : `below the limit${more}`;
@@ -45,7 +45,7 @@ export function details({ pods, refused, failed, refusal }) {
 export function sentence(tick, together, { pods, limit, share }) {
   if (tick === null) return 'Waiting for the first figures.';
   const { phase, problem, store } = tick;
-  if (phase === 'asleep') return 'Three processes start with the first press. That takes a few seconds.';
+  if (phase === 'asleep') return 'Three processes start with the first press, in a few seconds.';
   if (phase === 'starting') return 'Three processes start, each with its own connections…';
   if (phase === 'unavailable') return `The pods are not available: ${problem ?? 'they did not start'}.`;
   const name = store.kind === 'redis' ? 'Redis' : 'The store';
@@ -56,10 +56,10 @@ export function sentence(tick, together, { pods, limit, share }) {
   if (!together) {
     return store.isUp
       ? `${where} Each counts in its own memory, so three pods admit three limits.`
-      : `${where} ${name} is away, and pods that count alone do not notice.`;
+      : `${where} ${name} is stopped, and pods without a shared store do not notice.`;
   }
   if (!store.isUp) {
-    return `${name} is away. Each pod decides with its share of the limit (localShare: ${pods}): ${share} of ${limit}, so a new rider gets ${pods * share} from all three, and no error.`;
+    return `${name} is stopped. Each pod decides with its share of the limit (localShare: ${pods}): ${share} of ${limit}, so a new rider gets ${pods * share} from all three, and no error.`;
   }
   if (tick.pods.some(({ reachesStore }) => !reachesStore))
     return `${name} is back, and empty. The pods find it by themselves.`;

@@ -37,9 +37,9 @@ describe('the verdict on a send', () => {
     // One pod had not noticed yet.
     [
       { counting: 'outage', passed: 32, decidedByShare: 50 },
-      'the store went away or came back meanwhile: more than the limit',
+      'the store stopped or started meanwhile: more than the limit',
     ],
-    [{ counting: 'outage', passed: 18, decidedByShare: 50 }, 'the store went away or came back meanwhile'],
+    [{ counting: 'outage', passed: 18, decidedByShare: 50 }, 'the store stopped or started meanwhile'],
     // One pod gave no answer at all.
     [{ counting: 'outage', passed: 12, failed: 25, decidedByShare: 50 }, 'a share from each, below the limit'],
     [{ passed: 0, refused: 0, failed: 75 }, 'no pod answered'],
@@ -53,8 +53,8 @@ it('names what each pod passed, and who refused', () => {
 
 it('calls a store in memory no Redis', () => {
   expect(titleOf('together', true)).toBe('One store');
-  expect(titleOf('outage', true)).toBe('The store is away');
-  expect(titleOf('outage', false)).toBe('Redis is away');
+  expect(titleOf('outage', true)).toBe('The store stopped');
+  expect(titleOf('outage', false)).toBe('Redis stopped');
 });
 
 describe('what decides', () => {
@@ -73,7 +73,7 @@ describe('what decides', () => {
     ['no figures yet', null, false, 'Waiting for the first figures.'],
     ['no pods', tick({ phase: 'unavailable', problem: 'a pod does not start' }), true, 'a pod does not start'],
     ['each alone', tick({}), false, 'Each counts in its own memory, so three pods admit three limits.'],
-    ['each alone in an outage', tick({}, { isUp: false }), false, 'pods that count alone do not notice'],
+    ['each alone in an outage', tick({}, { isUp: false }), false, 'pods without a shared store do not notice'],
     ['one Redis', tick({}), true, 'All count in one Redis'],
     ['an outage', tick({}, { isUp: false }), true, '6 of 20, so a new rider gets 18 from all three, and no error'],
     [

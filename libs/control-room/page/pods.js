@@ -7,6 +7,7 @@ import { ask } from './send.js';
 
 /** @typedef {import('../live.js').Room} Room */
 /** @typedef {import('../live.js').Tick} Tick */
+/** @typedef {import('./redis-switch.js').RedisSwitch} RedisSwitch */
 /** @typedef {import('../pods/pods-tick.js').PodsDescription} PodsDescription */
 /** @typedef {import('../pods/pods-tick.js').PodsTick} PodsTick */
 /** @typedef {import('../pods/pods-tick.js').PodsResult} PodsResult */
@@ -26,15 +27,15 @@ export class Pods {
   changing = 0;
   sending = false;
 
-  /** @param {HTMLElement} place @param {Room} room */
-  constructor(place, room) {
+  /** @param {HTMLElement} place @param {Room} room @param {RedisSwitch} redis */
+  constructor(place, room, redis) {
     this.works = room.pods !== null;
     this.facts = room.pods ?? DRAWN;
     const { pods, each, limit } = this.facts;
-    this.alone = new Choice('Each counts alone', true, () => this.count(false));
+    this.alone = new Choice('No shared store', true, () => this.count(false));
     this.together = new Choice('One Redis', false, () => this.count(true));
     this.button = new SlowButton('primary', `Send ${each} to each`, 'Sending…', () => this.send());
-    this.away = new SlowButton('', 'Redis goes away', 'One moment…', () => this.turn());
+    this.stop = redis.button();
     this.notice = make('p', 'notice');
     this.notice.hidden = true;
     this.notice.setAttribute('role', 'alert');
@@ -57,7 +58,7 @@ export class Pods {
     );
     place.classList.add('pods', 'card');
     place.replaceChildren(
-      make('h2', '', 'Three pods, one store'),
+      make('h2', '', 'Three pods and Redis'),
       make(
         'p',
         'pods-why',
@@ -74,7 +75,7 @@ export class Pods {
           this.together.element,
         ),
         this.button.element,
-        this.away.element,
+        this.stop.element,
       ),
       this.notice,
       make(
@@ -104,9 +105,6 @@ export class Pods {
     this.together.show(together, ready);
     this.together.say(inMemory ? 'One store' : 'One Redis');
     this.button.enable(ready);
-    this.away.enable(ready);
-    const name = inMemory ? 'The store' : 'Redis';
-    this.away.say(`${name} ${isAway ? 'comes back' : 'goes away'}`);
     const { dataset } = this.picture;
     dataset['counting'] = together ? 'together' : 'alone';
     dataset['store'] = isAway ? 'away' : 'up';
@@ -154,16 +152,6 @@ export class Pods {
       );
     });
     this.sending = false;
-    this.draw();
-  }
-
-  async turn() {
-    const up = this.tick?.store.isUp === false;
-    const done = await this.tell(() => ask('pods/redis', 'PUT', { up }));
-    if (done && this.tick !== null) {
-      this.tick = { ...this.tick, store: { ...this.tick.store, isUp: up } };
-      say(this.spoken, sentence(this.tick, this.tick.together, this.facts));
-    }
     this.draw();
   }
 

@@ -1,5 +1,3 @@
-/** @typedef {import('../live.js').TrialResult} TrialResult */
-
 /**
  * Sends a request that changes something, and returns its answer.
  *
@@ -19,18 +17,6 @@ export async function ask(path, method, content) {
   const answer = text === '' ? undefined : JSON.parse(text);
   if (response.ok) return answer;
   throw new Error(answer?.message ?? `the server answered ${response.status}`);
-}
-
-/**
- * Asks the server to send requests to the lane's route over HTTP.
- *
- * @param {string} lane
- * @param {string} rider
- * @param {boolean} many
- * @returns {Promise<TrialResult>}
- */
-export function send(lane, rider, many) {
-  return ask('trials', 'POST', { lane, rider, many });
 }
 
 /**

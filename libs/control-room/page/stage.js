@@ -1,10 +1,8 @@
-import { byId, say, shown } from './dom.js';
+import { byId, make, say, shown } from './dom.js';
 import { turn } from './send.js';
 import { tabulate } from './table.js';
-import { Score } from './tiles.js';
-import { Verdicts } from './verdicts.js';
-import { busyText, captionOf, stateOf } from './words.js';
-import { isRunning, TITLES, World } from './worlds.js';
+import { busyText, captionOf, codeOf, recoveryOf, stateOf, storyOf } from './words.js';
+import { isRunning, World } from './worlds.js';
 
 /** @typedef {import('../live.js').Room} Room */
 /** @typedef {import('../live.js').Tick} Tick */
@@ -13,21 +11,21 @@ import { isRunning, TITLES, World } from './worlds.js';
 /** @typedef {import('../stage/surge-tick.js').SurgeTick} SurgeTick */
 /** @typedef {import('./speaker.js').Speaker} Speaker */
 
+const IDS = /** @type {const} */ (['left', 'right']);
 /** A warning stays this long, so that nobody misses it and nothing flickers. */
 const BUSY_MS = 5000;
-const STARTING = 'The worlds start …';
-/** Above the demand, so that the stack does not touch the chart's upper end. */
-const HEADROOM = 1.15;
+/** Waiting requests climb so often, and with reduced motion so often. */
+const FRAME_MS = 100;
+const CALM_FRAME_MS = 1000;
+const STARTING = 'The rush starts …';
 
-/** The surge: the button, the state in words, the map, the two worlds and the verdicts. */
+/** The rush: its button, the state in words, and the two worlds. */
 export class Stage {
   button = /** @type {HTMLButtonElement} */ (byId('run'));
   worlds = {
     left: new World('left', (error) => this.complain(error)),
     right: new World('right', (error) => this.complain(error)),
   };
-  score = new Score(/** @type {HTMLTableElement} */ (byId('score')), TITLES);
-  verdicts = new Verdicts();
   /** @type {SurgeDescription | null} */
   surge = null;
   /** @type {SurgePhase | undefined} */
@@ -35,9 +33,13 @@ export class Stage {
   /** The run that was asked for has not begun yet. */
   pressed = false;
   busyAt = -Infinity;
+  told = 0;
   /** Milliseconds of the run at `heardAt` of this page's clock. */
   atMs = 0;
   heardAt = 0;
+  /** Draws what moves, while something moves. @type {ReturnType<typeof setInterval> | undefined} */
+  timer;
+  calm = matchMedia('(prefers-reduced-motion: reduce)');
 
   /** @param {Speaker} speaker */
   constructor(speaker) {
@@ -47,27 +49,20 @@ export class Stage {
   }
 
   /** @param {Room} room */
-  enter({ mode, surge, history }) {
+  enter({ surge, history }) {
     this.surge = surge;
     this.phase = undefined; // of this connection
     this.pressed = false;
     this.atMs = 0;
     byId('stage').hidden = surge === null;
-    byId('map').hidden = surge === null;
     const watch = byId('watch');
     watch.hidden = surge !== null;
     if (surge === null) {
-      say(
-        watch,
-        mode === 'watch'
-          ? 'This page only watches, as in production: the surge, the pods and the buttons are disabled. CONTROL_ROOM=on enables them.'
-          : 'This process starts no worlds, so there is no surge to run.',
-      );
+      say(watch, 'This page only watches, as in production: it starts no processes. CONTROL_ROOM=on enables them.');
       return;
     }
-    for (const id of /** @type {const} */ (['left', 'right'])) this.worlds[id].recall(history.worlds?.[id] ?? []);
-    this.say('limits', `let ${shown(surge.limit)}/s through`);
-    this.say('matching', `serves ${shown(surge.capacity)}/s`);
+    for (const id of IDS) this.worlds[id].recall(history?.[id]);
+    say(byId('code'), codeOf(surge));
     this.tabulate();
   }
 
@@ -76,43 +71,39 @@ export class Stage {
     const { surge, worlds } = this;
     if (tick === null || surge === null) return;
     const { phase } = tick;
-    const running = isRunning(phase) || phase === 'ending';
+    const live = isRunning(phase) || phase === 'ending';
     const begins = this.phase !== undefined && !isRunning(this.phase) && this.phase !== 'ending';
-    const isNew = isRunning(phase) && (begins || tick.atMs < this.atMs);
-    if (isNew) for (const world of Object.values(worlds)) world.restart();
+    if (isRunning(phase) && (begins || tick.atMs < this.atMs)) for (const id of IDS) worlds[id].recall(undefined);
     this.atMs = tick.atMs;
     this.heardAt = performance.now();
-    if (tick.worlds !== null) {
-      worlds.left.hear(tick.worlds.left, tick.atMs, running);
-      worlds.right.hear(tick.worlds.right, tick.atMs, running);
+    const rush = live ? undefined : tick.verdicts.find((verdict) => verdict.phase === 'surge')?.worlds;
+    for (const id of IDS) {
+      if (tick.worlds !== null) worlds[id].hear(tick.worlds[id], live);
+      const end = rush?.[id];
+      worlds[id].show(surge, phase, end, end === undefined ? '' : storyOf(end));
     }
-    const top = HEADROOM * Math.max(surge.demand, worlds.left.top, worlds.right.top);
-    const last = running ? undefined : tick.verdicts.find((verdict) => verdict.phase === 'surge');
-    for (const id of /** @type {const} */ (['left', 'right'])) {
-      this.score.show(id, worlds[id].show(surge, phase, top, last?.worlds[id]));
-    }
-    this.say('riders', isRunning(phase) ? `send ${shown(worlds.right.asked)}/s` : 'ask for rides');
     document.body.dataset['phase'] = phase;
-    this.showButton(tick, surge);
+    this.showButton(tick);
     this.showBusy(tick, surge);
     const state = stateOf(tick, surge);
     say(byId('state'), state);
     if (phase !== this.phase && this.phase !== undefined) this.speaker.tell(state);
     this.phase = phase;
-    for (const sentence of this.verdicts.show(tick.verdicts, surge)) this.speaker.tell(sentence);
-    if (isRunning(phase)) this.speaker.mention(() => this.sentence(surge));
+    this.showVerdicts(tick, surge);
+    if (isRunning(phase)) this.speaker.mention(() => this.sentence());
     this.tabulate();
+    this.animate(live);
   }
 
-  /** What both charts show. @param {SurgeDescription} surge */
-  sentence(surge) {
+  /** What both charts show. */
+  sentence() {
     const { left, right } = this.worlds;
     if (left.sample === undefined || right.sample === undefined) return '';
-    return `Without limits: ${captionOf(left.sample, surge)} With limits: ${captionOf(right.sample, surge)}`;
+    return `Left: ${captionOf(left.sample)} Right: ${captionOf(right.sample)}`;
   }
 
-  /** @param {SurgeTick} tick @param {SurgeDescription} surge */
-  showButton({ phase, secondsLeft }, { seconds }) {
+  /** @param {SurgeTick} tick */
+  showButton({ phase, secondsLeft }) {
     const { button } = this;
     const running = isRunning(phase);
     // A failure that was there before the button was pressed is no answer to it.
@@ -120,7 +111,7 @@ export class Stage {
     button.classList.toggle('stop', running);
     button.disabled = false;
     this.rest(phase === 'ending' || this.pressed);
-    const idle = phase === 'unavailable' ? 'Try again' : `Run the surge, ${shown(seconds)} s`;
+    const idle = phase === 'unavailable' ? 'Try again' : 'Start the rush';
     const text = running ? `Stop, ${shown(secondsLeft)} s left` : phase === 'ending' ? 'The last answers …' : idle;
     say(button, this.pressed ? STARTING : text);
   }
@@ -133,9 +124,27 @@ export class Stage {
       const text = busyText(busy, cores, 'now');
       if (element.hidden) this.speaker.tell(text);
       this.busyAt = now;
-      say(element, text);
+      say(/** @type {Element} */ (element.firstElementChild), text);
     }
     element.hidden = now - this.busyAt > BUSY_MS;
+  }
+
+  /** What the switch of the left world has changed. @param {SurgeTick} tick @param {SurgeDescription} surge */
+  showVerdicts({ verdicts }, { cores }) {
+    if (verdicts.length === this.told && this.told > 0) return;
+    this.told = verdicts.length;
+    const recovery = verdicts.find(({ phase }) => phase === 'recovery');
+    byId('verdicts').replaceChildren(
+      ...(recovery === undefined
+        ? []
+        : [
+            make(
+              'p',
+              '',
+              recovery.busy === null ? recoveryOf(recovery.worlds.left) : busyText(recovery.busy, cores, 'then'),
+            ),
+          ]),
+    );
   }
 
   /** A button that is disabled for a moment would lose the focus. @param {boolean} isResting */
@@ -168,23 +177,24 @@ export class Stage {
     say(element, text);
   }
 
-  /** @param {'riders' | 'limits' | 'matching'} node @param {string} text */
-  say(node, text) {
-    const element = document.querySelector(`[data-map="${node}"]`);
-    if (element !== null) say(element, text);
-  }
-
   tabulate() {
-    tabulate([this.worlds.left.points, this.worlds.right.points]);
+    tabulate([this.worlds.left.samples, this.worlds.right.samples]);
   }
 
-  /** Draws what moves between two ticks. */
-  draw() {
-    if (this.surge === null) return;
-    const atMs = this.atMs + performance.now() - this.heardAt;
-    for (const { requests, followed } of Object.values(this.worlds)) {
-      requests.draw(atMs);
-      followed.draw();
+  /** Nothing is drawn while nothing moves. @param {boolean} live */
+  animate(live) {
+    if (!live) {
+      clearInterval(this.timer);
+      this.timer = undefined;
+      this.draw();
+    } else {
+      this.timer ??= setInterval(() => this.draw(), this.calm.matches ? CALM_FRAME_MS : FRAME_MS);
     }
+  }
+
+  draw() {
+    if (document.hidden) return;
+    const atMs = this.timer === undefined ? this.atMs : this.atMs + performance.now() - this.heardAt;
+    for (const id of IDS) this.worlds[id].chart.draw(atMs);
   }
 }

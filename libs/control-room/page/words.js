@@ -5,7 +5,6 @@ import { shown, shownTime } from './dom.js';
 /** @typedef {import('../stage/surge-tick.js').Sample} Sample */
 /** @typedef {import('../stage/surge-tick.js').PhaseFigures} PhaseFigures */
 /** @typedef {import('../stage/surge-tick.js').Busyness} Busyness */
-/** @typedef {import('../stage/surge-tick.js').RunPhase} RunPhase */
 
 /** Fewer failures are noise: one connection that breaks. */
 const SOME = 0.01;
@@ -17,37 +16,40 @@ const OTHERS_FROM = 0.3;
 const LONG_MS = 1000;
 
 /**
- * Such as `6 of 10`, and `4 of 100` of less than a tenth.
+ * A share with its verb, such as `6 in 10 get an error`, `1 in 10 is turned away` and `4 in 100 …` of less than a tenth.
  *
  * @param {number} share 0 to 1
+ * @param {string} one what one of them does
+ * @param {string} more what several of them do
  */
-export function ofTen(share) {
-  if (share >= 0.95) return share > 0.995 ? 'All' : 'Nearly all';
-  if (share < 0.095) return share < 0.01 ? 'A few' : `${Math.round(100 * share)} of 100`;
-  return `${Math.round(10 * share)} of 10`;
+export function inTen(share, one, more) {
+  if (share >= 0.95) return `${share > 0.995 ? 'All' : 'Nearly all'} ${more}`;
+  if (share < 0.01) return `A few ${more}`;
+  const base = share < 0.095 ? 100 : 10;
+  const count = Math.round(base * share);
+  return `${count} in ${base} ${count === 1 ? one : more}`;
 }
 
 /**
  * What a world's chart shows now, in a sentence.
  *
  * @param {Sample} sample
- * @param {SurgeDescription} surge
  */
-export function captionOf({ served, refused, failed, p99Ms, enforced }, { patienceMs }) {
+export function captionOf({ served, refused, failed, p99Ms, waiting }) {
   const all = served + refused + failed;
-  if (all < 0.5) return 'Nobody asks for a ride.';
-  const wait = shownTime(Math.max(p99Ms ?? 0, patienceMs));
-  if (failed / all >= SOME) {
-    const error = `${ofTen(failed / all)} riders wait up to ${wait} and get an error`;
-    if (refused / all >= MANY) return `${error}. ${ofTen(refused / all)} are turned away at once.`;
-    return enforced ? `${error}.` : `${error}: more queue up than matching can serve.`;
-  }
+  const queue = waiting === 1 ? '1 request waits' : `${shown(waiting)} requests wait`;
+  if (all < 0.5) return waiting > 0 ? `${queue}, and the queue grows.` : 'The first requests are on their way.';
   const within = p99Ms === null ? '' : ` within ${shownTime(p99Ms)}`;
-  if (refused / all >= MANY) {
-    return `${ofTen(refused / all)} are told “not now” in milliseconds, so that the others are served${within}. Nobody gets an error.`;
+  const turned = refused / all >= MANY ? inTen(refused / all, 'is turned away at once', 'are turned away at once') : '';
+  if (failed / all >= SOME) {
+    const after = p99Ms === null ? '' : ` after up to ${shownTime(p99Ms)}`;
+    return [`${inTen(failed / all, 'gets an error', 'get an error')}${after}.`, turned && `${turned}.`, `${queue}.`]
+      .filter(Boolean)
+      .join(' ');
   }
-  if (p99Ms !== null && p99Ms >= LONG_MS) return `Nobody gets an error yet, but riders wait up to ${shownTime(p99Ms)}.`;
-  return `Everybody is served${within}.`;
+  if (turned !== '') return `${turned}, and the others are served${within}. Nobody gets an error.`;
+  if (p99Ms !== null && p99Ms >= LONG_MS) return `99 % are answered${within}. ${queue}. Nobody gets an error yet.`;
+  return `Everybody is served${within}.${waiting > 0 ? ` ${queue}.` : ''}`;
 }
 
 /**
@@ -57,11 +59,9 @@ export function captionOf({ served, refused, failed, p99Ms, enforced }, { patien
  * @param {SurgeDescription} surge
  */
 export function aboutOf(enforced, { limit, capacity }) {
-  if (!enforced) return 'No limits: all requests reach matching';
-  const reach = `Limits on: ${shown(limit)}/s reach matching`;
-  return limit > capacity
-    ? `${reach}, which serves only ${shown(capacity)}/s: this limit is too high to protect it`
-    : reach;
+  if (!enforced) return 'Bypassed: every request reaches the service';
+  const reach = `${shown(limit)} requests/s reach the service`;
+  return limit > capacity ? `${reach}, which can handle ${shown(capacity)}: too many` : reach;
 }
 
 /**
@@ -73,14 +73,12 @@ export function aboutOf(enforced, { limit, capacity }) {
 export function stateOf(tick, surge) {
   const { phase, problem, worlds, verdicts } = tick;
   const { demand, capacity } = surge;
-  const load = `${shown(demand)} requests/s for a matching that serves ${shown(capacity)}`;
+  const load = `${shown(demand)} requests/s hit a service that can handle ${shown(capacity)}`;
   switch (phase) {
     case 'unavailable':
-      return `The two worlds are unavailable: ${problem ?? 'their processes have ended'}.`;
-    case 'calm':
-      return 'A quiet evening: riders send half of what matching can serve.';
+      return `The two processes are unavailable: ${problem ?? 'they have ended'}.`;
     case 'surge':
-      return `The concert ends: ${load}.`;
+      return `A concert ends: ${load}.`;
     case 'recovery':
       return worlds !== null && !worlds.left.sample.enforced
         ? 'The crowd goes on, and one world still has no limits.'
@@ -92,10 +90,11 @@ export function stateOf(tick, surge) {
       if (last !== undefined) {
         if (last.busy !== null) return busyText(last.busy, surge.cores, 'then');
         const { left, right } = last.worlds;
-        return `In the surge ${failedOf(left)} failed without limits, and ${failedOf(right)} failed with them.`;
+        return `In the rush ${failedOf(left)} failed on the left, and ${failedOf(right)} failed on the right.`;
       }
-      // No longer than the other sentences, so that nothing below moves.
-      return `A concert ends: ${load}. ${phase === 'ready' ? 'Both worlds get the same riders.' : 'Both worlds start …'}`;
+      return phase === 'ready'
+        ? `Two processes of the demo wait. ${load} in the rush, in each.`
+        : 'Two processes of the demo start. You can press already.';
     }
   }
 }
@@ -108,15 +107,15 @@ export function stateOf(tick, surge) {
  */
 function staleText(waiting, { capacity, patienceMs }) {
   return (1000 * waiting) / capacity > patienceMs
-    ? `But ${shown(waiting)} requests still wait in the first world, most of whose riders leave before a worker is free.`
-    : 'The crowd is the same, and the first world recovers.';
+    ? `But ${shown(waiting)} requests still wait on the left, most of whose riders leave before a worker is free.`
+    : 'The crowd is the same, and the left one recovers.';
 }
 
 /** @param {PhaseFigures} figures */
 function failedOf({ failed, sent }) {
   if (sent === 0 || failed === 0) return 'none';
   const percent = Math.round((100 * failed) / sent);
-  return percent === 0 ? `${shown(failed)} of ${shown(sent)} requests` : `${percent} of 100 requests`;
+  return percent === 0 ? `${shown(failed)} of ${shown(sent)} requests` : `${percent} in 100 requests`;
 }
 
 /**
@@ -135,30 +134,49 @@ export function busyText({ othersCpu, idleCpu, lateP99Ms }, cores, when) {
   return `This machine ${is} too busy: ${why}. Do not trust these figures.`;
 }
 
-/** @type {Readonly<Record<RunPhase, string>>} */
-export const PHASES = { calm: 'Quiet evening', surge: 'The concert ends', recovery: 'Limits on in both' };
-
 /**
- * What a phase was for the riders of a world, in a sentence.
+ * What the rush was for the riders of a world, in a sentence.
  *
  * @param {PhaseFigures} figures
- * @param {boolean} recovers whether the world's limits were switched on at the begin of this phase
  */
-export function storyOf(figures, recovers) {
-  const { sent, failed, refused, p99Ms, refusedMedianMs, recoveredAfterS } = figures;
+export function storyOf({ sent, failed, refused, p99Ms, refusedMedianMs }) {
   if (sent === 0) return 'Nobody asked for a ride.';
-  if (recovers) {
-    return recoveredAfterS === null
-      ? 'It had not recovered when the run ended.'
-      : recoveredAfterS < 1
-        ? 'Within a second it was fast again, and stayed so.'
-        : `${shown(Math.ceil(recoveredAfterS))} s after the switch it was fast again, and stayed so. Until then matching worked for riders who had left: a limit protects before the queue fills.`;
-  }
   const wait = p99Ms === null ? '' : shownTime(p99Ms);
-  if (failed / sent >= SOME) return `${ofTen(failed / sent)} riders waited up to ${wait} for nothing but an error.`;
+  if (failed / sent >= SOME) return `${inTen(failed / sent, 'rider', 'riders')} waited up to ${wait} for an error.`;
   if (refused / sent >= MANY) {
     const soon = refusedMedianMs === null ? 'at once' : `within ${shownTime(refusedMedianMs)}`;
-    return `${ofTen(refused / sent)} were told “not now” ${soon}. All others were served.`;
+    return `${inTen(refused / sent, 'was told', 'were told')} “not now” ${soon}. All others were served.`;
   }
-  return `Everybody was served, 99 of 100 within ${wait}.`;
+  return `Everybody was served, 99 % within ${wait}.`;
+}
+
+/**
+ * What the limits did for the left world after the rush.
+ *
+ * @param {PhaseFigures} left
+ */
+export function recoveryOf({ recoveredAfterS }) {
+  if (recoveredAfterS === null) return 'The left world had not recovered when the run ended.';
+  if (recoveredAfterS < 1) return 'Within a second of the switch the left world was fast again, and stayed so.';
+  return `${shown(Math.ceil(recoveredAfterS))} s after the switch the left world was fast again, and stayed so. Until then it worked for riders who had left: limit before the queue fills.`;
+}
+
+/**
+ * What limits a ride request here.
+ *
+ * @param {SurgeDescription} surge
+ */
+export function codeOf({ burst, limit }) {
+  const perSecond = Number.isInteger(limit) ? `${limit}` : limit.toFixed(1);
+  return `@Post('request')
+@RateLimit(
+  { name: 'rider', // each
+    algorithm: 'token-bucket',
+    capacity: 20, refill: 10 },
+  { name: 'matching', // together
+    algorithm: 'token-bucket',
+    capacity: ${burst}, refill: ${perSecond},
+    by: 'global' },
+)
+request() { … }`;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PhaseFigures, Sample, SurgeDescription, SurgeTick } from '../stage/surge-tick.js';
-import { judge, recallOf } from './tiles.js';
-import { aboutOf, busyText, captionOf, ofTen, stateOf, storyOf } from './words.js';
+import { judge, recall } from './figures.js';
+import { aboutOf, busyText, captionOf, codeOf, inTen, recoveryOf, stateOf, storyOf } from './words.js';
 
 const SURGE: SurgeDescription = {
   seconds: 60,
@@ -11,6 +11,7 @@ const SURGE: SurgeDescription = {
   demand: 212,
   capacity: 85,
   limit: 75,
+  burst: 4,
   patienceMs: 3000,
 };
 
@@ -22,9 +23,9 @@ const sample = (of: Partial<Sample>): Sample => ({
   p99Ms: null,
   rides: 0,
   waiting: 0,
-  utilisation: 0,
   enforced: false,
   decider: 'none',
+  redisAway: false,
   ...of,
 });
 
@@ -57,81 +58,92 @@ const tick = (of: Partial<SurgeTick>): SurgeTick => ({
 const plain = (text: string): string => text.replaceAll('\u00A0', ' ');
 
 it.each([
-  [1, 'All'],
-  [0.97, 'Nearly all'],
-  [0.94, '9 of 10'],
-  [0.61, '6 of 10'],
-  [0.1, '1 of 10'],
-  [0.05, '5 of 100'],
-  [0.012, '1 of 100'],
-  [0.004, 'A few'],
-])('calls a share of %d "%s"', (share, words) => expect(ofTen(share)).toBe(words));
+  [1, 'All are'],
+  [0.97, 'Nearly all are'],
+  [0.94, '9 in 10 are'],
+  [0.61, '6 in 10 are'],
+  [0.1, '1 in 10 is'],
+  [0.05, '5 in 100 are'],
+  [0.012, '1 in 100 is'],
+  [0.004, 'A few are'],
+])('calls a share of %d "%s"', (share, words) => expect(inTen(share, 'is', 'are')).toBe(words));
 
 describe('the caption of a chart', () => {
   it.each<[Partial<Sample>, string]>([
-    [{}, 'Nobody asks for a ride.'],
+    [{}, 'The first requests are on their way.'],
+    [{ waiting: 20 }, '20 requests wait, and the queue grows.'],
     [{ served: 42, p99Ms: 104 }, 'Everybody is served within 104 ms.'],
-    [{ served: 80, p99Ms: 2300 }, 'Nobody gets an error yet, but riders wait up to 2.3 s.'],
+    [{ served: 42, p99Ms: 104, waiting: 1 }, 'Everybody is served within 104 ms. 1 request waits.'],
     [
-      { served: 60, failed: 90, p99Ms: 3000 },
-      '6 of 10 riders wait up to 3.0 s and get an error: more queue up than matching can serve.',
+      { served: 80, p99Ms: 2300, waiting: 98 },
+      '99 % are answered within 2.3 s. 98 requests wait. Nobody gets an error yet.',
+    ],
+    // What is said of the wait was measured: requests that find the queue full fail at once.
+    [
+      { served: 60, failed: 90, p99Ms: 900, waiting: 188 },
+      '6 in 10 get an error after up to 900 ms. 188 requests wait.',
     ],
     [
       { served: 75, refused: 135, p99Ms: 180, enforced: true },
-      '6 of 10 are told “not now” in milliseconds, so that the others are served within 180 ms. Nobody gets an error.',
+      '6 in 10 are turned away at once, and the others are served within 180 ms. Nobody gets an error.',
     ],
     [
       { served: 50, refused: 100, failed: 50, p99Ms: 2900, enforced: true },
-      '3 of 10 riders wait up to 3.0 s and get an error. 5 of 10 are turned away at once.',
+      '3 in 10 get an error after up to 2.9 s. 5 in 10 are turned away at once. 0 requests wait.',
     ],
-    // With limits, something else is the reason: a machine that is too busy.
-    [{ served: 75, failed: 25, p99Ms: 6000, enforced: true }, '3 of 10 riders wait up to 6.0 s and get an error.'],
-  ])('%j', (of, words) => expect(plain(captionOf(sample(of), SURGE))).toBe(words));
+  ])('%j', (of, words) => expect(plain(captionOf(sample(of)))).toBe(words));
 });
 
 describe('what a world says of its limits', () => {
   it.each([
-    [false, 75, 'No limits: all requests reach matching'],
-    [true, 75, 'Limits on: 75/s reach matching'],
-    [true, 85, 'Limits on: 85/s reach matching'],
-    [true, 150, 'Limits on: 150/s reach matching, which serves only 85/s: this limit is too high to protect it'],
+    [false, 75, 'Bypassed: every request reaches the service'],
+    [true, 75, '75 requests/s reach the service'],
+    [true, 85, '85 requests/s reach the service'],
+    [true, 150, '150 requests/s reach the service, which can handle 85: too many'],
   ])('on: %s, a limit of %d/s', (on, limit, words) => expect(plain(aboutOf(on, { ...SURGE, limit }))).toBe(words));
 });
 
-describe('the story of a phase', () => {
-  it.each<[Partial<PhaseFigures>, boolean, string]>([
-    [{ sent: 0 }, false, 'Nobody asked for a ride.'],
-    [{}, false, 'Everybody was served, 99 of 100 within 120 ms.'],
-    [{ served: 300, failed: 700, p99Ms: 3046 }, false, '7 of 10 riders waited up to 3.0 s for nothing but an error.'],
+describe('the story of the rush', () => {
+  it.each<[Partial<PhaseFigures>, string]>([
+    [{ sent: 0 }, 'Nobody asked for a ride.'],
+    [{}, 'Everybody was served, 99 % within 120 ms.'],
+    [{ served: 300, failed: 700, p99Ms: 3046 }, '7 in 10 riders waited up to 3.0 s for an error.'],
     [
       { served: 360, refused: 640, refusedMedianMs: 4.1 },
-      false,
-      '6 of 10 were told “not now” within 4.1 ms. All others were served.',
+      '6 in 10 were told “not now” within 4.1 ms. All others were served.',
     ],
-    [
-      { failed: 100, recoveredAfterS: 15.6 },
-      true,
-      '16 s after the switch it was fast again, and stayed so. Until then matching worked for riders who had left: ' +
-        'a limit protects before the queue fills.',
-    ],
-    [{ failed: 100, recoveredAfterS: 0.4 }, true, 'Within a second it was fast again, and stayed so.'],
-    [{ failed: 100 }, true, 'It had not recovered when the run ended.'],
-  ])('%j, recovers: %s', (of, recovers, words) => expect(plain(storyOf(figures(of), recovers))).toBe(words));
+  ])('%j', (of, words) => expect(plain(storyOf(figures(of)))).toBe(words));
+
+  it.each<[number | null, string]>([
+    [null, 'had not recovered'],
+    [0.4, 'Within a second'],
+    [14.2, '15 s after the switch'],
+  ])('says that the left world recovered after %s s', (recoveredAfterS, words) => {
+    expect(recoveryOf(figures({ recoveredAfterS }))).toContain(words);
+  });
 });
 
 describe('the state', () => {
-  it('tells the result after a run', () => {
-    const left = figures({ sent: 7000, failed: 4900 });
-    const verdicts = [{ phase: 'surge' as const, worlds: { left, right: figures({ sent: 7460 }) }, busy: null }];
-    expect(stateOf(tick({ verdicts }), SURGE)).toBe(
-      'In the surge 70 of 100 requests failed without limits, and none failed with them.',
+  const verdict = (busy: SurgeTick['busy']): SurgeTick['verdicts'][number] => ({
+    phase: 'surge',
+    worlds: { left: figures({ sent: 1000, failed: 710 }), right: figures({ failed: 0 }) },
+    busy,
+  });
+
+  it('says what a rush is', () => {
+    expect(stateOf(tick({ phase: 'surge' }), SURGE)).toBe(
+      'A concert ends: 212 requests/s hit a service that can handle 85.',
     );
   });
 
-  it('tells no result of a machine that was too busy', () => {
-    const busy = { othersCpu: 1.4, idleCpu: 0, lateP99Ms: 300 };
-    const worlds = { left: figures({ failed: 900 }), right: figures({ failed: 800 }) };
-    const state = stateOf(tick({ verdicts: [{ phase: 'surge', worlds, busy }] }), SURGE);
+  it('says how the last rush ended', () => {
+    expect(stateOf(tick({ verdicts: [verdict(null)] }), SURGE)).toBe(
+      'In the rush 71 in 100 requests failed on the left, and none failed on the right.',
+    );
+  });
+
+  it('does not compare figures of a machine that was too busy', () => {
+    const state = stateOf(tick({ verdicts: [verdict({ othersCpu: 1.4, idleCpu: 0, lateP99Ms: 300 })] }), SURGE);
     expect(state).toContain('was too busy');
     expect(state).not.toContain('failed');
   });
@@ -147,11 +159,9 @@ describe('the state', () => {
     };
     // Matching serves 255 requests within the riders' patience.
     expect(recovery(256)).toBe(
-      'Limits are on in both worlds now. But 256 requests still wait in the first world, most of whose riders leave before a worker is free.',
+      'Limits are on in both worlds now. But 256 requests still wait on the left, most of whose riders leave before a worker is free.',
     );
-    expect(recovery(255)).toBe(
-      'Limits are on in both worlds now. The crowd is the same, and the first world recovers.',
-    );
+    expect(recovery(255)).toBe('Limits are on in both worlds now. The crowd is the same, and the left one recovers.');
   });
 
   it('does not say that a world recovers whose limits are still off', () => {
@@ -170,27 +180,33 @@ it('names what keeps the machine busy', () => {
   );
 });
 
-describe('the thresholds of tiles', () => {
-  it.each<[string, Partial<Sample>, number, [boolean, boolean, boolean]]>([
-    ['nothing while nobody asks', {}, 0, [false, false, false]],
-    ['no failure and fast answers', { served: 75, refused: 135, p99Ms: 180 }, 212, [false, false, false]],
-    ['1 % failures', { served: 99, failed: 1, p99Ms: 180 }, 100, [true, false, false]],
-    ['less than 1 % failures', { served: 999, failed: 9, p99Ms: 180 }, 1008, [false, false, false]],
-    ['a p99 of a second', { served: 75, p99Ms: 1000 }, 75, [false, true, false]],
-    ['less than half of the capacity', { served: 42, refused: 160, p99Ms: 180 }, 212, [false, false, true]],
-    ['little, because riders ask for little', { served: 20, p99Ms: 104 }, 20, [false, false, false]],
-  ])('%s', (_, of, asked, bad) => {
-    const { failed, p99, rides } = judge(sample(of), asked, SURGE.capacity);
-    expect([failed.bad, p99.bad, rides.bad]).toEqual(bad);
-  });
+it('shows the numbers of this machine in the code', () => {
+  expect(codeOf(SURGE)).toContain('capacity: 4, refill: 75,');
+  expect(codeOf({ ...SURGE, limit: 100 / 3 })).toContain('refill: 33.3,');
+});
 
-  it('never counts a failed request as a ride that was possible to serve', () => {
-    expect(judge(sample({ served: 20, failed: 190, p99Ms: 3000 }), 212, 85).rides.bad).toBe(true);
+describe('the thresholds of tiles', () => {
+  it.each<[string, Partial<Sample>, string[]]>([
+    ['no failure and fast answers', { served: 75, refused: 135, p99Ms: 180 }, []],
+    ['1 % failures', { served: 99, failed: 1, p99Ms: 180 }, ['failed']],
+    ['less than 1 % failures', { served: 999, failed: 9, p99Ms: 180 }, []],
+    ['a p99 of a second', { served: 75, p99Ms: 1000 }, ['within']],
+    ['less than half of the capacity', { served: 42, refused: 160, p99Ms: 180 }, ['served']],
+    ['half a second of work in the queue', { served: 75, p99Ms: 180, waiting: 43 }, ['waiting']],
+    ['a shorter queue', { served: 75, p99Ms: 180, waiting: 42 }, []],
+    ['nothing in the first seconds, whose rates are too low', { atMs: 1900, served: 3, p99Ms: 90 }, []],
+  ])('%s', (_, of, bad) => {
+    const judged = judge(sample(of), SURGE.capacity);
+    expect(Object.entries(judged).flatMap(([name, one]) => (one.bad ? [name] : []))).toEqual(bad);
   });
 
   it('are the same after a run', () => {
-    const { failed, p99, rides } = recallOf(figures({ failed: 700, p99Ms: 3000, rides: 720 }));
-    expect([failed.bad, p99.bad]).toEqual([true, true]);
-    expect(rides.text).toBe('20');
+    const { waiting, failed, within, served } = recall(
+      figures({ served: 300, failed: 700, p99Ms: 3000 }),
+      188,
+      SURGE.capacity,
+    );
+    expect([waiting.bad, failed.bad, within.bad, served.bad]).toEqual([true, true, true, true]);
+    expect([waiting.text, served.text, plain(served.words)]).toEqual(['188', '8/s', '10 % of capacity']);
   });
 });

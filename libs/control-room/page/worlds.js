@@ -1,58 +1,40 @@
-import { Chart, topOf } from './chart.js';
-import { byId, make, say, shown, shownShare } from './dom.js';
-import { Followed } from './followed.js';
-import { Requests } from './requests.js';
+import { byId, make, say } from './dom.js';
+import { judge, NOTHING, recall, Tiles } from './figures.js';
 import { turn } from './send.js';
-import { judge, recallOf, Tiles } from './tiles.js';
+import { TimeChart } from './time-chart.js';
 import { aboutOf, captionOf } from './words.js';
 
+/** @typedef {import('../live.js').WorldHistory} WorldHistory */
+/** @typedef {import('../stage/surge-tick.js').PhaseFigures} PhaseFigures */
+/** @typedef {import('../stage/surge-tick.js').Sample} Sample */
 /** @typedef {import('../stage/surge-tick.js').SurgeDescription} SurgeDescription */
 /** @typedef {import('../stage/surge-tick.js').SurgePhase} SurgePhase */
-/** @typedef {import('../stage/surge-tick.js').Sample} Sample */
-/** @typedef {import('../stage/surge-tick.js').PhaseFigures} PhaseFigures */
 /** @typedef {import('../stage/surge-tick.js').WorldId} WorldId */
 /** @typedef {import('../stage/surge-tick.js').WorldTick} WorldTick */
-/** @typedef {import('./chart.js').Point & { sample: Sample }} RunPoint */
 
-export const TITLES = { left: 'Without limits', right: 'With limits' };
+/** No sample for longer: the outage is not drawn beyond. */
+const GAP_MS = 2000;
 
-/** Rates of what riders send are averages of this many milliseconds. */
-const RATE_MS = 1000;
-
-/** The axis of a run: its story stays where it was after the end. */
-const RUN_AXIS = {
-  splits: (/** @type {number} */ _, /** @type {number} */ to) =>
-    Array.from({ length: Math.floor(to / 10) + 1 }, (__, i) => 10 * i),
-  label: (/** @type {number} */ at) => `${at} s`,
-};
-
-/** One of the two worlds: switch, tiles, chart, drawn requests and the followed rider. */
+/** One of the two worlds: its switch, its numbers and its chart. */
 export class World {
-  /** @type {RunPoint[]} */
-  points = [];
-  /** @type {{ atMs: number, sent: number }[]} */
-  sent = [];
+  /** Of the run, oldest first. @type {Sample[]} */
+  samples = [];
   /** @type {Sample | undefined} */
   sample;
-  /** @type {Pick<WorldTick['total'], 'served' | 'refused' | 'failed'>} */
-  total = { served: 0, refused: 0, failed: 0 };
-  /** @type {WorldTick['servedShare']} */
-  servedShare = { rides: null, estimates: null };
+  tiles = new Tiles();
+  title = make('h3', '');
+  about = make('p', 'about', '\u00A0');
+  switch = make('button', 'switch', make('span', 'knob'));
+  caption = make('p', 'caption', '\u00A0');
 
   /** @param {WorldId} id @param {(error: string) => void} complain */
   constructor(id, complain) {
     this.id = id;
-    const title = TITLES[id];
-    const place = byId(`world-${id}`);
-    const heading = make('h2', '', title);
-    heading.id = `world-${id}-title`;
-    this.about = make('p', 'about', ' ');
-    this.switch = make('button', 'switch', make('span', 'knob'));
+    this.title.id = `world-${id}-title`;
     this.switch.type = 'button';
     this.switch.disabled = true;
     this.switch.setAttribute('role', 'switch');
-    this.switch.setAttribute('aria-checked', String(id === 'right'));
-    this.switch.setAttribute('aria-label', `Limits of the world “${title}”`);
+    this.switch.setAttribute('aria-label', `Limits of the ${id} world`);
     this.switch.addEventListener('click', async () => {
       try {
         await turn(`worlds/${id}/limits`, this.sample?.enforced !== true);
@@ -61,160 +43,106 @@ export class World {
         complain(/** @type {Error} */ (error).message);
       }
     });
-    const word = make('span', 'switch-word', 'Limits');
+    const word = make('span', '', 'Limits');
     word.setAttribute('aria-hidden', 'true');
-
-    this.tiles = new Tiles();
-    this.busyShare = make('b', '', '–');
-    this.waiting = make('b', '', '–');
-    this.ridesServed = make('b', '', '–');
-    this.estimatesServed = make('b', '', '–');
-    const small = make(
-      'p',
-      'small',
-      make('span', '', 'Matching is ', this.busyShare, ' busy'),
-      make('span', '', this.waiting, ' wait in its queue'),
-      make('span', '', 'Served: ', this.ridesServed, ' of rides, ', this.estimatesServed, ' of estimates'),
-    );
-    this.legend = { served: make('b', '', '0'), refused: make('b', '', '0'), failed: make('b', '', '0') };
-    const key = (/** @type {'served' | 'refused' | 'failed'} */ name, /** @type {string} */ words) =>
-      make('span', `key ${name}`, `${words} `, this.legend[name], '/s');
-    const plot = make('div', 'plot');
-    plot.setAttribute('aria-hidden', 'true');
-    this.caption = make('p', 'caption', 'Nobody asks for a ride.');
-    const requests = make('div', 'requests');
-    this.followed = new Followed();
-    place.replaceChildren(
-      make('div', 'world-head', make('div', '', heading, this.about), make('div', 'switch-place', word, this.switch)),
-      this.tiles.element,
+    const canvas = make('canvas', 'plot');
+    canvas.setAttribute('aria-hidden', 'true');
+    byId(`world-${id}`).replaceChildren(
       make(
-        'figure',
-        '',
-        make(
-          'p',
-          'legend',
-          key('served', 'served'),
-          key('refused', 'refused in milliseconds'),
-          key('failed', 'failed after seconds'),
-        ),
-        plot,
-        make('figcaption', '', this.caption),
+        'div',
+        'world-head',
+        make('div', '', this.title, this.about),
+        make('div', 'switch-place', word, this.switch),
       ),
-      requests,
-      this.followed.element,
-      small,
+      this.tiles.element,
+      make('figure', '', canvas, make('figcaption', '', this.caption)),
     );
-    // They read sizes and colours, so they need a place in the document.
-    this.requests = new Requests(requests, { title });
-    this.chart = new Chart(plot, RUN_AXIS);
+    // It reads sizes and colours, so it needs a place in the document.
+    this.chart = new TimeChart(canvas);
+    this.name(id === 'right');
   }
 
-  /** @param {readonly Sample[]} samples */
-  recall(samples) {
-    this.points = samples.map(pointOf);
-    this.sent = [];
-    this.requests.restart();
+  /** Begins with what the server has kept of a run. @param {WorldHistory | undefined} history */
+  recall(history) {
+    this.samples = [...(history?.samples ?? [])];
+    this.chart.restart(history?.dots);
   }
 
-  /** A new run begins. */
-  restart() {
-    this.points = [];
-    this.sent = [];
-    this.requests.restart();
-  }
-
-  /** @param {WorldTick} tick @param {number} atMs @param {boolean} running */
-  hear(tick, atMs, running) {
-    const { sample } = tick;
+  /** @param {WorldTick} tick @param {boolean} running */
+  hear({ sample, drawn }, running) {
     this.sample = sample;
-    this.total = tick.total;
-    this.servedShare = tick.servedShare;
-    const last = this.points.at(-1);
-    if (running && (last === undefined || sample.atMs > last.sample.atMs)) this.points.push(pointOf(sample));
-    this.sent.push({ atMs, sent: tick.total.sent });
-    while ((this.sent[1]?.atMs ?? Infinity) <= atMs - RATE_MS) this.sent.shift();
-    if (running) this.requests.hear(tick, atMs);
-    else this.requests.tell(tick); // the gate is as the switch is
-    this.followed.hear(tick);
-  }
-
-  /** Requests per second that riders send to this world. */
-  get asked() {
-    const [first, last] = [this.sent[0], this.sent.at(-1)];
-    if (first === undefined || last === undefined || last.atMs <= first.atMs) return 0;
-    return Math.max(0, (1000 * (last.sent - first.sent)) / (last.atMs - first.atMs));
-  }
-
-  /** The highest stack of the run. */
-  get top() {
-    return topOf(this.points);
+    if (running && sample.atMs > (this.samples.at(-1)?.atMs ?? -1)) this.samples.push(sample);
+    this.chart.hear(drawn);
   }
 
   /**
    * @param {SurgeDescription} surge
    * @param {SurgePhase} phase
-   * @param {number} top of both worlds' charts
-   * @param {PhaseFigures | undefined} end of the surge, after a run: then they are what the tiles show
+   * @param {PhaseFigures | undefined} end of the rush, after a run: then they are what the tiles show
+   * @param {string} story of the rush, after a run
    */
-  show(surge, phase, top, end) {
-    const { sample } = this;
-    const running = isRunning(phase);
-    const last = running || phase === 'ending' ? sample : undefined;
-    const judged = end === undefined ? judge(last, this.asked, surge.capacity) : recallOf(end);
-    this.tiles.show(judged);
-    const enforced = sample?.enforced ?? this.id === 'right';
-    this.switch.setAttribute('aria-checked', String(enforced));
-    this.switch.disabled = sample === undefined || (phase !== 'ready' && phase !== 'ending' && !running);
-    say(this.about, aboutOf(enforced, surge));
-    for (const name of /** @type {const} */ (['served', 'refused', 'failed'])) {
-      say(this.legend[name], last === undefined ? '–' : shown(last[name]));
+  show(surge, phase, end, story) {
+    const { sample, samples } = this;
+    const live = isRunning(phase) || phase === 'ending';
+    this.chart.scale(surge);
+    this.chart.annotate(marksOf(samples), bandsOf(samples));
+    this.switch.disabled = sample === undefined || !(phase === 'ready' || live);
+    this.name(sample?.enforced ?? this.id === 'right');
+    if (live && sample !== undefined) {
+      this.tiles.show(judge(sample, surge.capacity));
+      say(this.about, aboutOf(sample.enforced, surge));
+      say(this.caption, captionOf(sample));
+    } else if (end !== undefined) {
+      const rush = samples.filter(({ atMs }) => atMs <= 1000 * end.seconds);
+      this.tiles.show(recall(end, Math.max(0, ...rush.map(({ waiting }) => waiting)), surge.capacity));
+      say(this.about, `The rush, ${spanOf(rush)}`);
+      say(this.caption, story);
+    } else {
+      this.tiles.show(NOTHING);
+      say(this.about, aboutOf(sample?.enforced ?? this.id === 'right', surge));
+      say(this.caption, 'Nobody asks for a ride yet.');
     }
-    say(this.busyShare, sample === undefined ? '–' : shownShare(sample.utilisation));
-    say(this.waiting, sample === undefined ? '–' : shown(sample.waiting));
-    const { rides, estimates } = this.servedShare;
-    say(this.ridesServed, rides === null ? '–' : shownShare(rides));
-    say(this.estimatesServed, estimates === null ? '–' : shownShare(estimates));
-    const newest = this.points.at(-1);
-    say(
-      this.caption,
-      last !== undefined ? captionOf(last, surge) : end === undefined ? 'Nobody asks for a ride yet.' : this.#whole(),
-    );
-    this.chart.draw({
-      points: this.points,
-      from: 0,
-      to: Math.max(surge.seconds, newest?.at ?? 0),
-      top,
-      capacity: { value: surge.capacity, text: `matching serves ${shown(surge.capacity)}/s` },
-      marks: marksOf(this.points),
-    });
-    return judged;
   }
 
-  /** What became of all requests of the run. */
-  #whole() {
-    const { served, refused, failed } = this.total;
-    const share = (/** @type {number} */ count) => shownShare(count / Math.max(1, served + refused + failed));
-    return `In the whole run ${share(served)} were served, ${share(refused)} refused at once, ${share(failed)} failed.`;
+  /** The title follows the switch. @param {boolean} enforced */
+  name(enforced) {
+    say(this.title, enforced ? 'With limits' : 'Without limits');
+    this.switch.setAttribute('aria-checked', String(enforced));
   }
 }
 
 /** @param {SurgePhase} phase */
 export function isRunning(phase) {
-  return phase === 'calm' || phase === 'surge' || phase === 'recovery';
+  return phase === 'surge' || phase === 'recovery';
 }
 
-/** @param {Sample} sample @returns {RunPoint} */
-function pointOf(sample) {
-  const { atMs, served, refused, failed, decider } = sample;
-  return { at: atMs / 1000, served, refused, failed, decider, sample };
+/** What the limits were in a part of a run. @param {readonly Sample[]} samples */
+function spanOf(samples) {
+  const on = samples.filter(({ enforced }) => enforced).length;
+  if (on === 0) return 'without limits';
+  return on === samples.length ? 'with limits' : 'in which the limits were switched';
 }
 
-/** The instants at which limits were switched. @param {readonly RunPoint[]} points */
-function marksOf(points) {
-  return points.flatMap(({ at, sample: { enforced } }, i) => {
-    const before = points[i - 1];
-    return before === undefined || before.sample.enforced === enforced
-      ? []
-      : [{ at, text: enforced ? 'limits on' : 'limits off' }];
+/** The instants at which limits were switched. @param {readonly Sample[]} samples */
+function marksOf(samples) {
+  return samples.flatMap(({ atMs, enforced }, i) => {
+    const before = samples[i - 1];
+    if (before === undefined || before.enforced === enforced) return [];
+    return [{ at: atMs / 1000, text: enforced ? 'limits on' : 'limits off' }];
   });
+}
+
+/** The times in which Redis was stopped. @param {readonly Sample[]} samples */
+function bandsOf(samples) {
+  /** @type {[number, number][]} */
+  const bands = [];
+  let lastMs = -Infinity;
+  for (const { atMs, redisAway } of samples) {
+    if (!redisAway) continue;
+    const last = bands.at(-1);
+    if (last === undefined || atMs - lastMs > GAP_MS) bands.push([atMs / 1000, atMs / 1000]);
+    else last[1] = atMs / 1000;
+    lastMs = atMs;
+  }
+  return bands;
 }

@@ -9,7 +9,7 @@ import { ControlGuard } from '../control.guard.js';
 import { OwnPageGuard } from '../own-page.guard.js';
 import { peerOf } from '../peer.js';
 import { RoomGuard } from '../room.guard.js';
-import { TrialQueue } from '../trial-queue.js';
+import { SendQueue } from '../send-queue.js';
 import { Pods } from './pods.js';
 import type { PodsResult } from './pods-tick.js';
 
@@ -31,7 +31,7 @@ const SENDS = { running: 1, waiting: 12, perPeer: 4, timeoutMs: 60_000 };
 @UseGuards(RoomGuard, OwnPageGuard, ControlGuard)
 @UseFilters(BusyFilter)
 export class PodsController {
-  private readonly sends = new TrialQueue(SENDS);
+  private readonly sends = new SendQueue(SENDS);
 
   constructor(private readonly pods: Pods) {}
 

@@ -116,8 +116,9 @@ export class Pods implements OnModuleDestroy {
    * @throws ServiceUnavailableException when a pod does not start, or the store does not come back
    */
   async turnStore(isUp: boolean): Promise<void> {
-    const processes = await this.awake();
-    if (this.kind === 'memory') {
+    this.stayAwake();
+    if ((await this.redis.url()) === undefined) {
+      const processes = await this.awake();
       await Promise.all(processes.map((process) => process.turnMemory(isUp)));
       this.isMemoryUp = isUp;
       return;

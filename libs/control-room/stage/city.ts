@@ -8,9 +8,8 @@ import type { SurgeDescription } from './surge-tick.js';
  */
 const MAX_DEMAND_PER_CORE = 50;
 
-/** The demand of the surge as a multiple of what matching can serve, and that of the calm before it. */
+/** The demand of the surge as a multiple of what matching can serve. */
 const SURGE_DEMAND = 2.5;
-const CALM_DEMAND = 0.5;
 
 /** More riders than those who wait in the worst case, so that some are still outside. */
 const SPARE_RIDERS = 1.25;
@@ -34,8 +33,6 @@ export interface WorldSize extends MatchingSize {
 
 /** What a run needs to know of the city. */
 export interface City extends Omit<SurgeDescription, 'seconds'> {
-  /** Requests per second before the surge. */
-  readonly calmDemand: number;
   readonly world: WorldSize;
 }
 
@@ -57,11 +54,11 @@ export function cityFor(shipped: MatchingSize, cores = availableParallelism()): 
     scale,
     riders: Math.ceil((SPARE_RIDERS * demand * visitMs) / (1000 * REQUESTS_PER_VISIT)),
     demand,
-    calmDemand: CALM_DEMAND * capacity,
     capacity,
     limit,
+    // As many as there are workers, so that no request of the first burst waits.
+    burst: workers,
     patienceMs: PATIENCE_MS,
-    // The burst is as large as the number of workers, so that no request of the first burst waits.
     world: { workers, serviceMs, queue: Math.ceil(shipped.queue / scale), limit, burst: workers },
   };
 }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { RiderMeter } from './rider-meter.js';
 import type { RunPhase } from './surge-tick.js';
 
-const PHASES: readonly RunPhase[] = ['calm', 'surge', 'recovery'];
+const PHASES: readonly RunPhase[] = ['surge', 'recovery'];
 
 const request = fc.record({
   sentAtMs: fc.nat(6000),
@@ -25,7 +25,7 @@ it('counts each request in the phase in which it was sent, whenever its answer c
         answered: undefined as ReturnType<RiderMeter['sent']> | undefined,
       }));
       for (const one of events.toSorted((a, b) => a.sentAtMs - b.sentAtMs)) {
-        one.answered = meter.sent(phaseAt(one.sentAtMs), 'rides', one.sentAtMs);
+        one.answered = meter.sent(phaseAt(one.sentAtMs), one.sentAtMs);
       }
       const answered = events.filter((one) => one.tookMs !== undefined);
       for (const one of answered.toSorted((a, b) => a.sentAtMs + a.tookMs! - (b.sentAtMs + b.tookMs!))) {
@@ -60,15 +60,13 @@ it('counts each request in the phase in which it was sent, whenever its answer c
       }
       const { sent, served, refused, failed } = meter.total;
       expect([sent, served + refused + failed]).toEqual([requests.length, answered.length]);
-      const share = answered.length === 0 ? null : Math.round((1000 * served) / answered.length) / 1000;
-      expect([meter.servedShareOf('rides'), meter.servedShareOf('fares')]).toEqual([share, null]);
     }),
   );
 });
 
 it('never counts a request as served that fails after the limiter let it pass', () => {
   const meter = new RiderMeter();
-  const [first, second, third] = [0, 1, 2].map((ms) => meter.sent('surge', 'rides', ms));
+  const [first, second, third] = [0, 1, 2].map((ms) => meter.sent('surge', ms));
   first!({ status: 503 }, 3000);
   second!({ status: 0 }, 3100);
   third!({ status: 429, policy: 'matching' }, 3200);

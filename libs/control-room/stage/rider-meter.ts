@@ -1,4 +1,4 @@
-import type { Answer, Route } from '../../riders/index.js';
+import type { Answer } from '../../riders/index.js';
 import { type AnswerKind, rankOf, type Rates, RecentAnswers, rounded } from './recent-answers.js';
 import type { PhaseFigures, RunPhase, WorldTick } from './surge-tick.js';
 
@@ -21,24 +21,13 @@ export class RiderMeter {
   private readonly recent = new RecentAnswers();
   private readonly phases = new Map<RunPhase, PhaseAnswers>();
   private readonly count = { sent: 0, served: 0, refused: 0, failed: 0 };
-  private readonly byRoute: Record<Route, { answered: number; served: number }> = {
-    rides: { answered: 0, served: 0 },
-    fares: { answered: 0, served: 0 },
-    nearby: { answered: 0, served: 0 },
-  };
 
   get total(): WorldTick['total'] {
     return { ...this.count };
   }
 
-  /** The share of a route's answers that served its riders; null without one. */
-  servedShareOf(route: Route): number | null {
-    const { answered, served } = this.byRoute[route];
-    return answered === 0 ? null : rounded(served / answered, 3);
-  }
-
   /** @returns the function to call with the answer */
-  sent(phase: RunPhase, route: Route, sentAtMs: number): (answer: Answer, answeredAtMs: number) => void {
+  sent(phase: RunPhase, sentAtMs: number): (answer: Answer, answeredAtMs: number) => void {
     const answers = this.phases.get(phase) ?? { sent: 0, rides: 0, served: [], refused: [], failed: [] };
     this.phases.set(phase, answers);
     answers.sent++;
@@ -50,8 +39,6 @@ export class RiderMeter {
       answers[kind].push(tookMs);
       if (isRide) answers.rides++;
       this.count[kind]++;
-      this.byRoute[route].answered++;
-      if (kind === 'served') this.byRoute[route].served++;
       this.recent.note(answeredAtMs, kind, tookMs, isRide);
     };
   }

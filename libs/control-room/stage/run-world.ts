@@ -11,20 +11,16 @@ import {
 import { type AbstractHttpAdapter, APP_GUARD, NestFactory } from '@nestjs/core';
 import { RateLimiter } from 'nestjs-floodgate';
 import { answerCalls } from '../../processes/answer-calls.js';
-import { deciderOf } from '../decider.js';
-import type { Decider, PolicyTick } from '../live.js';
-import type { PolicyParameters } from '../policy-state.js';
-import { policyTicksOf } from '../policy-tick.js';
-import type { MatchingLoad, RoomRoute, RoomRoutes } from '../room-application.js';
+import type { MatchingLoad } from '../room-application.js';
 import { LimitsSwitch, SwitchedGuard } from './limits-switch.js';
+import type { Decider } from './surge-tick.js';
 
 /** The application of a world. */
 export interface WorldApplication<C extends object> {
   /** The root module, without a `RateLimitGuard`: the world binds one with a switch. */
   readonly module: (configuration: C) => DynamicModule;
   readonly adapter: () => AbstractHttpAdapter;
-  /** The injection tokens of what the page shows. */
-  readonly routes: Token<RoomRoutes>;
+  /** The injection token of what the page shows. */
   readonly matching: Token<{ statistics(): Promise<MatchingLoad> }>;
 }
 
@@ -34,8 +30,6 @@ export interface OpenWorld {
   /** What `RoomSurge.configuration` has made. */
   readonly configuration: object;
   readonly usesRedis: boolean;
-  /** The route of ride requests, and its policies in the order of the page. */
-  readonly rides: { readonly method: string; readonly path: string; readonly policies: readonly PolicyParameters[] };
 }
 
 /** What the parent sees of a world in one moment. */
@@ -44,12 +38,6 @@ export interface WorldLook {
   readonly decider: Decider;
   /** Requests in matching's queue. */
   readonly waiting: number;
-  /** The busy share of matching's workers, 0 to 1. */
-  readonly utilisation: number;
-  /** The rider's policies on ride requests, as the next request finds them. */
-  readonly policies: readonly { readonly name: string; readonly tick: PolicyTick }[];
-  /** The clock of those policies: milliseconds since 1970. */
-  readonly at: number;
   /** CPU milliseconds of this process since its start. */
   readonly cpuMs: number;
   /** How late timers fire, in milliseconds: p99 since the last look. */
@@ -63,8 +51,7 @@ export type WorldProcedures = {
   /** Starts the application. @returns its port */
   readonly open: (call: OpenWorld) => Promise<number>;
   readonly enforce: (on: boolean) => void;
-  /** @param riderId the rider whose policies are explained */
-  readonly look: (riderId: string) => Promise<WorldLook>;
+  readonly look: () => Promise<WorldLook>;
 };
 
 const MAX_LOGGED = 20;
@@ -84,7 +71,6 @@ const lateness = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
  * runWorld({
  *   module: (configuration: Configuration) => AppModule.forRoot(configuration),
  *   adapter: () => new ExpressAdapter(),
- *   routes: Routes,
  *   matching: Matching,
  * });
  * ```
@@ -98,7 +84,7 @@ export function runWorld<C extends object>(application: WorldApplication<C>): vo
       return world.port;
     },
     enforce: (on) => world!.limits.set(on),
-    look: (riderId) => world!.look(riderId),
+    look: () => world!.look(),
   } satisfies WorldProcedures);
 }
 
@@ -110,22 +96,17 @@ class World {
   readonly port: number;
   readonly limits: LimitsSwitch;
   private readonly limiter: RateLimiter;
-  private readonly routes: RoomRoutes;
   private readonly matching: { statistics(): Promise<MatchingLoad> };
-  private readonly rides: RoomRoute;
-  private before: (PolicyTick | null)[] | undefined;
 
   private constructor(
     app: INestApplication,
-    { routes, matching }: Pick<WorldApplication<object>, 'routes' | 'matching'>,
+    { matching }: Pick<WorldApplication<object>, 'matching'>,
     private readonly call: OpenWorld,
   ) {
     this.port = ((app.getHttpServer() as Server).address() as AddressInfo).port;
     this.limits = app.get(LimitsSwitch);
     this.limiter = app.get(RateLimiter, { strict: false });
-    this.routes = app.get(routes, { strict: false });
     this.matching = app.get(matching, { strict: false });
-    this.rides = this.routes.find(call.rides.method, call.rides.path);
   }
 
   static async open<C extends object>(application: WorldApplication<C>, call: OpenWorld): Promise<World> {
@@ -135,29 +116,22 @@ class World {
     return new World(app, application, call);
   }
 
-  async look(riderId: string): Promise<WorldLook> {
-    const { limits, limiter } = this;
-    const { usesRedis, rides } = this.call;
-    const [explained, { waiting, recent }] = await Promise.all([
-      // The library logs why it cannot answer.
-      this.routes.explain(this.rides, { kind: 'user', value: riderId }, { plan: null }).catch(() => undefined),
-      this.matching.statistics(),
-    ]);
-    const ticks = explained && policyTicksOf(rides.policies, explained, 1, this.before);
-    this.before = ticks;
+  private get decider(): Decider {
+    if (!this.limits.on) return 'none';
+    if (!this.call.usesRedis) return 'process';
+    return this.limiter.stats().store.available ? 'redis' : 'fallback';
+  }
+
+  async look(): Promise<WorldLook> {
+    const { limits } = this;
+    const { waiting } = await this.matching.statistics();
     const { user, system } = process.cpuUsage();
     const lateP99Ms = Math.max(0, lateness.percentile(99) / 1e6 - RESOLUTION_MS);
     lateness.reset();
     return {
       enforced: limits.on,
-      decider: deciderOf(limits.on, usesRedis, limiter),
+      decider: this.decider,
       waiting,
-      utilisation: recent.utilisation,
-      policies: rides.policies.flatMap(({ name }, i) => {
-        const tick = ticks?.[i];
-        return tick ? [{ name, tick }] : [];
-      }),
-      at: explained === undefined ? Date.now() : Date.parse(explained.at),
       cpuMs: (user + system) / 1000,
       lateP99Ms: Number.isNaN(lateP99Ms) ? 0 : lateP99Ms,
       logged: logged.splice(0),

@@ -19,6 +19,8 @@ export interface StageOptions {
   readonly startsWithViewer: boolean;
   /** How long the worlds stay after the last viewer has left. */
   readonly lingerMs: number;
+  /** How long the worlds stay after the last run, and after their start, while viewers watch. A press starts them again. */
+  readonly idleMs: number;
 }
 
 /** The two worlds, and the surge that meets both. Without a viewer there is no world. */
@@ -36,6 +38,7 @@ export class Stage implements OnModuleDestroy {
   private isWanted = false;
   private viewers = 0;
   private linger: NodeJS.Timeout | undefined;
+  private idle: NodeJS.Timeout | undefined;
   /** The end of the last worlds. */
   private closing: Promise<void> = Promise.resolve();
   private closed = false;
@@ -51,11 +54,11 @@ export class Stage implements OnModuleDestroy {
   /** Null with the mode `watch`. */
   get description(): SurgeDescription | null {
     if (this.city === undefined) return null;
-    const { cores, scale, riders, demand, capacity, limit, patienceMs } = this.city;
-    return { seconds: this.seconds, cores, scale, riders, demand, capacity, limit, patienceMs };
+    const { cores, scale, riders, demand, capacity, limit, burst, patienceMs } = this.city;
+    return { seconds: this.seconds, cores, scale, riders, demand, capacity, limit, burst, patienceMs };
   }
 
-  get history(): Room['history']['worlds'] {
+  get history(): Room['history'] {
     return this.run?.history ?? null;
   }
 
@@ -105,12 +108,12 @@ export class Stage implements OnModuleDestroy {
 
   tick(): SurgeTick | null {
     if (this.city === undefined) return null;
-    const { run, worlds } = this;
+    const { redisAway, run, worlds } = this;
     const looks = worlds?.looks;
     if (looks !== undefined) {
       this.last = {
-        left: run?.tick('left', looks.left) ?? idleTick(looks.left),
-        right: run?.tick('right', looks.right) ?? idleTick(looks.right),
+        left: run?.tick('left', looks.left, redisAway) ?? idleTick(looks.left, redisAway),
+        right: run?.tick('right', looks.right, redisAway) ?? idleTick(looks.right, redisAway),
       };
     }
     const nothing = { oneOf: 1, sent: [], answered: [] };
@@ -134,6 +137,10 @@ export class Stage implements OnModuleDestroy {
     await this.end();
   }
 
+  private get redisAway(): boolean {
+    return this.redis.state === 'down';
+  }
+
   private get seconds(): number {
     return Object.values(this.options.times).reduce((sum, ms) => sum + ms, 0) / 1000;
   }
@@ -152,10 +159,11 @@ export class Stage implements OnModuleDestroy {
     if (this.worlds !== undefined || this.closed) return;
     this.problem = null;
     const worlds = new Worlds(
-      (looks) => this.run?.watch(looks),
+      (looks) => this.run?.watch(looks, this.redisAway),
       (error) => this.fail(worlds, error),
     );
     this.worlds = worlds;
+    this.endIdle();
     await this.closing;
     await worlds.start(this.city!.world, this.application, () => this.redis.url());
     await this.begin();
@@ -175,7 +183,10 @@ export class Stage implements OnModuleDestroy {
       ready,
       city!,
       this.options.times,
-      () => void this.begin(),
+      () => {
+        this.endIdle();
+        void this.begin();
+      },
       (error) => this.fail(worlds!, error),
     );
     this.run = begun;
@@ -195,11 +206,21 @@ export class Stage implements OnModuleDestroy {
     this.linger = setTimeout(() => void this.end(), ms).unref();
   }
 
+  /** Ends worlds that no run needs for a while. */
+  private endIdle(): void {
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => {
+      if (this.run?.isActive) this.endIdle();
+      else void this.end();
+    }, this.options.idleMs).unref();
+  }
+
   /** Ends worlds and run. Worlds that start later start after this. */
   private end(): Promise<void> {
     const { worlds, run } = this;
     this.isWanted = false;
     clearTimeout(this.linger);
+    clearTimeout(this.idle);
     if (worlds === undefined) return this.closing;
     this.tick(); // keeps the last figures
     this.worlds = undefined;

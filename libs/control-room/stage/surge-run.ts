@@ -1,6 +1,7 @@
+import type { WorldHistory } from '../live.js';
 import { BusynessMeter } from './busyness.js';
 import type { City } from './city.js';
-import type { Busyness, PhaseFigures, RunPhase, Sample, Verdict, WorldId, WorldTick } from './surge-tick.js';
+import type { Busyness, PhaseFigures, RunPhase, Verdict, WorldId, WorldTick } from './surge-tick.js';
 import { type RunTime, WorldRun } from './world-run.js';
 import { type OfWorlds, type World, WORLD_IDS } from './world.js';
 import type { WorldLook } from './run-world.js';
@@ -8,9 +9,9 @@ import type { WorldLook } from './run-world.js';
 /** How long each phase takes, in milliseconds. */
 export type RunTimes = Readonly<Record<RunPhase, number>>;
 
-export const RUN_TIMES: RunTimes = { calm: 2000, surge: 34_000, recovery: 24_000 };
+export const RUN_TIMES: RunTimes = { surge: 36_000, recovery: 24_000 };
 
-const PHASES: readonly RunPhase[] = ['calm', 'surge', 'recovery'];
+const PHASES: readonly RunPhase[] = ['surge', 'recovery'];
 
 /** The server keeps every second sample, which is enough for a chart. */
 const HISTORY_MS = 500;
@@ -24,10 +25,10 @@ interface BusyReadings {
   worst: Busyness | null;
 }
 
-/** One run: the same crowd in both worlds, through three phases. */
+/** One run: the same crowd in both worlds, through two phases. */
 export class SurgeRun implements RunTime {
   readonly verdicts: Verdict[] = [];
-  phase: RunPhase = 'calm';
+  phase: RunPhase = 'surge';
   /** Whether riders still send or wait. */
   isActive = true;
   isEnding = false;
@@ -37,7 +38,6 @@ export class SurgeRun implements RunTime {
   private readonly worlds: OfWorlds<WorldRun>;
   private readonly meter = new BusynessMeter();
   private readonly readings: Record<RunPhase, BusyReadings> = {
-    calm: { all: 0, busy: 0, worst: null },
     surge: { all: 0, busy: 0, worst: null },
     recovery: { all: 0, busy: 0, worst: null },
   };
@@ -52,7 +52,7 @@ export class SurgeRun implements RunTime {
    */
   constructor(
     worlds: OfWorlds<World>,
-    private readonly city: City,
+    city: City,
     private readonly times: RunTimes,
     private readonly onEnd: () => void,
     private readonly onProblem: (error: Error) => void,
@@ -63,7 +63,7 @@ export class SurgeRun implements RunTime {
       right: new WorldRun(worlds.right, city, this, onSent),
     };
     for (const id of WORLD_IDS) this.worlds[id].start();
-    this.timer = setTimeout(() => this.next(), times.calm);
+    this.timer = setTimeout(() => this.next(), times.surge);
   }
 
   get atMs(): number {
@@ -76,8 +76,8 @@ export class SurgeRun implements RunTime {
     return Math.max(0, Math.ceil((all - this.atMs) / 1000));
   }
 
-  get history(): OfWorlds<readonly Sample[]> {
-    return { left: this.worlds.left.samples, right: this.worlds.right.samples };
+  get history(): OfWorlds<WorldHistory> {
+    return { left: this.worlds.left.history, right: this.worlds.right.history };
   }
 
   /** A person has switched: the run itself switches nothing any more. */
@@ -106,10 +106,11 @@ export class SurgeRun implements RunTime {
   }
 
   /** Notes the figures of this moment. Call it several times per second. */
-  watch(looks: OfWorlds<WorldLook>): void {
+  watch(looks: OfWorlds<WorldLook>, redisAway: boolean): void {
     if (!this.isActive) return;
     const { atMs } = this;
-    const samples = { left: this.worlds.left.sample(looks.left), right: this.worlds.right.sample(looks.right) };
+    const { left, right } = this.worlds;
+    const samples = { left: left.sample(looks.left, redisAway), right: right.sample(looks.right, redisAway) };
     for (const id of WORLD_IDS) this.worlds[id].watch(samples[id]);
     if (atMs >= this.nextHistoryMs) {
       this.nextHistoryMs = atMs + HISTORY_MS - 50; // a timer may be early
@@ -127,8 +128,8 @@ export class SurgeRun implements RunTime {
     this.settle();
   }
 
-  tick(id: WorldId, look: WorldLook): WorldTick {
-    return this.worlds[id].tick(look);
+  tick(id: WorldId, look: WorldLook, redisAway: boolean): WorldTick {
+    return this.worlds[id].tick(look, redisAway);
   }
 
   private next(): void {
@@ -144,7 +145,6 @@ export class SurgeRun implements RunTime {
     this.phase = following;
     // From the begin of the run, so that late timers do not add up.
     this.timer = setTimeout(() => this.next(), this.startOf(following) + this.times[following] - this.atMs);
-    if (following === 'surge') for (const id of WORLD_IDS) this.worlds[id].demand(this.city.demand);
     if (following === 'recovery' && !this.isSwitched) {
       this.worlds.left.world.enforce(true).catch((error: Error) => this.onProblem(error));
     }

@@ -1,5 +1,3 @@
-import type { PolicyTick } from '../live.js';
-
 /** What the page receives of the surge. The file has types only, so that TypeScript can check the page's modules against them. */
 
 /** `left` begins without limits, `right` has them. Each is a process of the application with a matching service of its own. */
@@ -20,19 +18,21 @@ export interface SurgeDescription {
   readonly capacity: number;
   /** Requests per second that the limit before matching lets through. */
   readonly limit: number;
+  /** Requests that this limit lets through at once. */
+  readonly burst: number;
   /** How long a rider waits for an answer, in milliseconds. */
   readonly patienceMs: number;
 }
 
 /**
  * `idle`: no world runs yet, or none any more. `starting`: the processes of the worlds start. `ready`: both wait for a surge.
- * `calm`, `surge`, `recovery`: the phases of a run, in this order. `ending`: riders send nothing more, and some still wait.
+ * `surge`, `recovery`: the phases of a run, in this order. `ending`: riders send nothing more, and some still wait.
  * `unavailable`: a world could not start or has ended; `problem` says why.
  */
-export type SurgePhase = 'idle' | 'starting' | 'ready' | 'calm' | 'surge' | 'recovery' | 'ending' | 'unavailable';
+export type SurgePhase = 'idle' | 'starting' | 'ready' | 'surge' | 'recovery' | 'ending' | 'unavailable';
 
 /** The phases of a run that have a verdict. In `recovery` the left world enforces its limits, too. */
-export type RunPhase = 'calm' | 'surge' | 'recovery';
+export type RunPhase = 'surge' | 'recovery';
 
 export interface SurgeTick {
   readonly phase: SurgePhase;
@@ -76,61 +76,36 @@ export interface Sample {
   readonly rides: number;
   /** Requests in matching's queue. */
   readonly waiting: number;
-  /** The busy share of matching's workers, 0 to 1. */
-  readonly utilisation: number;
   readonly enforced: boolean;
   /** What decides about requests in this moment. `fallback`: Redis is unavailable. */
-  readonly decider: 'redis' | 'process' | 'fallback' | 'none';
+  readonly decider: Decider;
+  /** Whether the Redis of the worlds has ended. A fallback alone may mean that it was slow. */
+  readonly redisAway: boolean;
 }
+
+/** What decides about requests. `none`: limits are not enforced. */
+export type Decider = 'redis' | 'process' | 'fallback' | 'none';
 
 export interface WorldTick {
   readonly sample: Sample;
   /** Since the run began. */
   readonly total: { readonly sent: number; readonly served: number; readonly refused: number; readonly failed: number };
-  /** The share of answers since the run began that served the rider, 0 to 1; null without one. Estimates give way to rides. */
-  readonly servedShare: { readonly rides: number | null; readonly estimates: number | null };
   /** Requests of this tick to draw. */
   readonly drawn: DrawnRequests;
-  readonly followed: FollowedRider;
 }
+
+/** What a request was for its rider. */
+export type Outcome = 'served' | 'refused' | 'failed';
+
+/** An answered request: the milliseconds of the run when it was sent, those until its answer, and what it was. */
+export type Dot = readonly [atMs: number, tookMs: number, outcome: Outcome];
 
 export interface DrawnRequests {
-  /** One of this many requests is drawn, from 1. The followed rider's are all drawn. */
+  /** One of this many requests is drawn, from 1. */
   readonly oneOf: number;
-  /** Sent since the last tick. Each has its answer in a later tick, or in this one. */
-  readonly sent: readonly SentRequest[];
-  readonly answered: readonly AnsweredRequest[];
-}
-
-export interface SentRequest {
-  /** Unique in the run and the world. */
-  readonly id: number;
-  readonly route: 'rides' | 'fares' | 'nearby';
-  readonly rider: string;
-  readonly isFollowed: boolean;
-  readonly atMs: number;
-}
-
-export interface AnsweredRequest {
-  readonly id: number;
-  readonly atMs: number;
-  readonly outcome: 'served' | 'refused' | 'failed';
-  /** 0: the rider left without an answer. */
-  readonly status: number;
-  /** Of a 429. */
-  readonly retryAfterMs: number | null;
-  /** The policy that refused. */
-  readonly policy: string | null;
-}
-
-/** One simulated rider who sends a burst of requests now and then, and whose own bucket the page draws. */
-export interface FollowedRider {
-  readonly id: string;
-  /** The rider's policies on ride requests, as the next request finds them: `rider`, then `matching`. Instants are milliseconds since 1970. */
-  readonly policies: readonly { readonly name: string; readonly tick: PolicyTick }[];
-  /** The clock of those instants, now. */
-  readonly at: number;
-  readonly total: { readonly sent: number; readonly served: number; readonly refused: number; readonly failed: number };
+  /** Sent since the last tick: ID and instant. Each has its answer in a later tick, or in this one. */
+  readonly sent: readonly (readonly [id: number, atMs: number])[];
+  readonly answered: readonly { readonly id: number; readonly dot: Dot }[];
 }
 
 export interface Verdict {

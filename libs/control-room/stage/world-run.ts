@@ -1,10 +1,10 @@
 import { type Answer, Crowd, HttpSender, type RiderRequest } from '../../riders/index.js';
+import type { WorldHistory } from '../live.js';
 import type { City } from './city.js';
 import { DrawnSample } from './drawn-sample.js';
-import { FOLLOWED, FollowedRider } from './followed-rider.js';
 import { rounded } from './recent-answers.js';
 import { kindOf, RiderMeter } from './rider-meter.js';
-import type { FollowedRider as FollowedTick, RunPhase, Sample, WorldTick } from './surge-tick.js';
+import type { RunPhase, Sample, WorldTick } from './surge-tick.js';
 import type { World } from './world.js';
 import type { WorldLook } from './run-world.js';
 
@@ -25,11 +25,9 @@ export interface RunTime {
 export class WorldRun {
   readonly meter = new RiderMeter();
   readonly samples: Sample[] = [];
-  private readonly drawn = new DrawnSample();
+  private readonly drawn: DrawnSample;
   private readonly crowd: Crowd;
   private readonly sender: HttpSender;
-  private readonly followed: FollowedRider;
-  private readonly followedTotal = { sent: 0, served: 0, refused: 0, failed: 0 };
   private readonly open = new Set<Promise<Answer>>();
   /** Since when p99 has been below `SLOW_MS`. */
   private quickSinceMs: number | null = null;
@@ -41,46 +39,40 @@ export class WorldRun {
     private readonly time: RunTime,
     private readonly onSent: (lateMs: number) => void,
   ) {
+    this.drawn = new DrawnSample(city.demand);
     this.sender = new HttpSender([world.origin]);
     this.crowd = new Crowd({
       riders: city.riders,
-      demand: city.calmDemand,
+      demand: city.demand,
       seed: SEED,
       pods: 1,
       send: (request, _pod, lateMs) => this.send(request, lateMs),
     });
-    this.followed = new FollowedRider(SEED, (request) => this.send(request, 0));
-    this.demand(city.calmDemand);
   }
 
   start(): void {
     this.crowd.start();
-    this.followed.start();
-  }
-
-  demand(perSecond: number): void {
-    this.crowd.setDemand(perSecond);
-    this.drawn.expect(perSecond);
   }
 
   /** Sends no further requests. Resolves when all are answered. */
   async stop(): Promise<void> {
-    this.followed.stop();
     await this.crowd.stop();
     await Promise.all(this.open);
     await this.sender.close();
   }
 
+  get history(): WorldHistory {
+    return { samples: this.samples, dots: this.drawn.dots };
+  }
+
   /** Ends all requests. */
   async abort(): Promise<void> {
-    this.followed.stop();
     const stopped = this.crowd.stop();
     await this.sender.close();
     await stopped;
   }
 
-  sample(look: WorldLook): Sample {
-    const { enforced, decider, waiting, utilisation } = look;
+  sample({ enforced, decider, waiting }: WorldLook, redisAway: boolean): Sample {
     const { atMs } = this.time;
     const { p99Ms, ...rates } = this.meter.now(atMs);
     return {
@@ -88,9 +80,9 @@ export class WorldRun {
       ...rates,
       p99Ms: p99Ms && rounded(p99Ms, 1),
       waiting,
-      utilisation: rounded(utilisation, 3),
       enforced,
       decider,
+      redisAway,
     };
   }
 
@@ -106,14 +98,8 @@ export class WorldRun {
     return quickSinceMs === null ? null : rounded(Math.max(0, quickSinceMs - sinceMs) / 1000, 1);
   }
 
-  tick(look: WorldLook): WorldTick {
-    return {
-      sample: this.sample(look),
-      total: this.meter.total,
-      servedShare: { rides: this.meter.servedShareOf('rides'), estimates: this.meter.servedShareOf('fares') },
-      drawn: this.drawn.take(),
-      followed: followedTick(look, { ...this.followedTotal }),
-    };
+  tick(look: WorldLook, redisAway: boolean): WorldTick {
+    return { sample: this.sample(look, redisAway), total: this.meter.total, drawn: this.drawn.take() };
   }
 
   private send(request: RiderRequest, lateMs: number): Promise<Answer> {
@@ -126,45 +112,22 @@ export class WorldRun {
 
   private async ask(request: RiderRequest): Promise<Answer> {
     const { atMs, phase } = this.time;
-    const isFollowed = request.riderId === FOLLOWED;
-    const answered = this.meter.sent(phase, request.route, atMs);
-    const draw = this.drawn.note(request, isFollowed, Math.round(atMs));
-    if (isFollowed) this.followedTotal.sent++;
+    const answered = this.meter.sent(phase, atMs);
+    const draw = this.drawn.note(Math.round(atMs));
     const answer = await this.sender.send(request, 0).catch((): Answer => ({ status: 0 }));
     const answeredAtMs = this.time.atMs;
     answered(answer, answeredAtMs);
-    draw?.(answer, Math.round(answeredAtMs));
-    if (isFollowed) this.followedTotal[kindOf(answer.status)]++;
+    draw?.(kindOf(answer.status), Math.round(answeredAtMs));
     return answer;
   }
 }
 
 /** What the page shows of a world without a run. */
-export function idleTick({ enforced, decider, waiting, utilisation, policies, at }: WorldLook): WorldTick {
-  const nothing = { sent: 0, served: 0, refused: 0, failed: 0 };
+export function idleTick({ enforced, decider, waiting }: WorldLook, redisAway: boolean): WorldTick {
+  const sample = { atMs: 0, served: 0, refused: 0, failed: 0, p99Ms: null, rides: 0, waiting, enforced, decider };
   return {
-    sample: {
-      atMs: 0,
-      served: 0,
-      refused: 0,
-      failed: 0,
-      p99Ms: null,
-      rides: 0,
-      waiting,
-      utilisation,
-      enforced,
-      decider,
-    },
-    total: nothing,
-    servedShare: { rides: null, estimates: null },
+    sample: { ...sample, redisAway },
+    total: { sent: 0, served: 0, refused: 0, failed: 0 },
     drawn: { oneOf: 1, sent: [], answered: [] },
-    followed: followedTick({ policies, at }, nothing),
   };
-}
-
-function followedTick(
-  { policies, at }: Pick<WorldLook, 'policies' | 'at'>,
-  total: FollowedTick['total'],
-): FollowedTick {
-  return { id: FOLLOWED, policies, at, total };
 }

@@ -1,6 +1,5 @@
 import { HttpSender, Rider, ROUTES } from '../../riders/index.js';
 import { Child, START_LIMIT_MS } from '../../processes/child.js';
-import { parametersOf } from '../policy-state.js';
 import type { RoomApplication } from '../room-application.js';
 import type { WorldSize } from './city.js';
 import type { WorldId } from './surge-tick.js';
@@ -54,7 +53,6 @@ export class World implements AsyncDisposable {
       const call: OpenWorld = {
         configuration: surge.configuration(size, redisUrl),
         usesRedis: redisUrl !== undefined,
-        rides: { ...surge.rides, policies: surge.policies(size).map(parametersOf) },
       };
       const port = await child.call('open', call, START_LIMIT_MS);
       const world = new World(id, child, `http://127.0.0.1:${port}`);
@@ -72,8 +70,8 @@ export class World implements AsyncDisposable {
   }
 
   /** @throws Error with the last output of a world that has ended, or hangs */
-  look(riderId: string): Promise<WorldLook> {
-    return this.child.call('look', riderId, SILENCE_MS);
+  look(): Promise<WorldLook> {
+    return this.child.call('look', undefined, SILENCE_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { RoomApplication } from '../room-application.js';
 import type { WorldSize } from './city.js';
-import { FOLLOWED } from './followed-rider.js';
 import type { WorldId } from './surge-tick.js';
 import { type OfWorlds, World, WORLD_IDS, WORLD_NAMES } from './world.js';
 import type { WorldLook } from './run-world.js';
@@ -118,7 +117,7 @@ export class Worlds implements AsyncDisposable {
     const { left, right } = this.started!;
     this.isLooking = true;
     try {
-      const [of, other] = await Promise.all([left.look(FOLLOWED), right.look(FOLLOWED)]);
+      const [of, other] = await Promise.all([left.look(), right.look()]);
       this.shown = { left: of, right: other };
     } finally {
       this.isLooking = false;

@@ -23,7 +23,7 @@ export interface Service {
 export const QUICK = { MATCHING_SERVICE_MS: '0', RATE_LIMIT: 'off' };
 
 /** Otherwise each viewer of a test would start two processes. test/app/surge.spec.ts has them. */
-const NO_WORLDS: StageOptions = { times: RUN_TIMES, startsWithViewer: false, lingerMs: 0 };
+const NO_WORLDS: StageOptions = { times: RUN_TIMES, startsWithViewer: false, lingerMs: 0, idleMs: 600_000 };
 
 /** A provider's token, and the value that takes its place. */
 export type Override = readonly [token: unknown, value: object];

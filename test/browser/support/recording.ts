@@ -4,11 +4,11 @@ import type { SurgePhase, WorldId } from '../../../libs/control-room/stage/surge
 /** What the page showed of a world in one moment. */
 export interface Shown {
   readonly failed: string;
-  readonly p99: string;
+  readonly within: string;
   /** Whether the tile is red. */
   readonly failedIsBad: boolean;
-  readonly p99IsBad: boolean;
-  readonly legend: string;
+  readonly withinIsBad: boolean;
+  readonly waiting: string;
   readonly enforced: boolean;
 }
 
@@ -34,10 +34,10 @@ export async function record(page: Page): Promise<void> {
       const world = document.getElementById(`world-${id}`)!;
       return {
         failed: text(world, '[data-tile=failed] .value'),
-        p99: text(world, '[data-tile=p99] .value'),
+        within: text(world, '[data-tile=within] .value'),
         failedIsBad: world.querySelector('[data-tile=failed][data-bad]') !== null,
-        p99IsBad: world.querySelector('[data-tile=p99][data-bad]') !== null,
-        legend: text(world, '.legend'),
+        withinIsBad: world.querySelector('[data-tile=within][data-bad]') !== null,
+        waiting: text(world, '[data-tile=waiting] .value'),
         enforced: world.querySelector('[role=switch][aria-checked=true]') !== null,
       };
     };

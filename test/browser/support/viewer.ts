@@ -34,7 +34,7 @@ export class Viewer implements AsyncDisposable {
   async live(): Promise<void> {
     // The pill of the connection is hidden while all is well.
     await this.page.locator('#connection[data-state=live]').waitFor({ state: 'attached' });
-    await this.page.locator('[data-lane=rides] [data-full]').first().waitFor();
+    await this.page.locator('#state').waitFor({ state: 'attached' });
   }
 
   /** The one button. */
@@ -46,10 +46,6 @@ export class Viewer implements AsyncDisposable {
     return this.page.locator('#state');
   }
 
-  get rider(): Locator {
-    return this.page.getByRole('combobox', { name: 'The rider' });
-  }
-
   world(id: WorldId): Locator {
     return this.page.locator(`#world-${id}`);
   }
@@ -58,7 +54,7 @@ export class Viewer implements AsyncDisposable {
     return this.world(id).getByRole('switch');
   }
 
-  tile(id: WorldId, name: 'failed' | 'p99' | 'rides'): Locator {
+  tile(id: WorldId, name: 'waiting' | 'within' | 'failed' | 'served'): Locator {
     return this.world(id).locator(`[data-tile=${name}]`);
   }
 
@@ -78,19 +74,9 @@ export class Viewer implements AsyncDisposable {
 
   /** Ends the run, if there is one. */
   async calm(): Promise<void> {
-    await this.phase('ready', 'calm', 'surge', 'recovery', 'ending');
+    await this.phase('ready', 'surge', 'recovery', 'ending');
     if (await this.run.evaluate((button) => button.classList.contains('stop'))) await this.run.click();
     await this.phase('ready');
-  }
-
-  lane(id: string): Locator {
-    return this.page.locator(`[data-lane=${id}]`);
-  }
-
-  /** The fill of a policy's picture, 0 to 1. */
-  async full(lane: string, policy: string): Promise<number> {
-    const full = await this.lane(lane).locator(`[data-policy=${policy}]`).getAttribute('data-full');
-    return Number(full ?? Number.NaN);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,35 +1,35 @@
 import { BusyException } from './busy.js';
 
-export interface TrialQueueOptions {
-  /** Trials that run at the same time. */
+export interface SendQueueOptions {
+  /** Sends that run at the same time. */
   readonly running: number;
-  /** Trials that may wait. */
+  /** Sends that may wait. */
   readonly waiting: number;
-  /** Trials of one peer that may run or wait. */
+  /** Sends of one peer that may run or wait. */
   readonly perPeer: number;
-  /** The longest that a trial may take. */
+  /** The longest that a send may take. */
   readonly timeoutMs: number;
 }
 
 const RETRY_AFTER_S = 1;
 
-/** Runs a few trials at a time. Further trials wait in order of arrival. Beyond that the queue rejects them. */
-export class TrialQueue {
+/** Runs a few jobs at a time, each of which sends many requests. Further ones wait in order of arrival. Beyond that the queue rejects them. */
+export class SendQueue {
   private readonly waiting = new Set<() => void>();
   private readonly peers = new Map<string, number>();
   private running = 0;
 
-  constructor(private readonly options: TrialQueueOptions) {}
+  constructor(private readonly options: SendQueueOptions) {}
 
   /**
-   * @param gone aborted when the client leaves: the trial stops, or leaves the queue
+   * @param gone aborted when the client leaves: the send stops, or leaves the queue
    * @param job gets a signal that `gone` or the timeout aborts
-   * @throws BusyException when too many trials run and wait, or when this one takes too long; the reason of `gone`
+   * @throws BusyException when too many sends run and wait, or when this one takes too long; the reason of `gone`
    */
   async run<T>(peer: string, gone: AbortSignal, job: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { perPeer, timeoutMs } = this.options;
     const own = this.peers.get(peer) ?? 0;
-    if (own >= perPeer) throw busy(429, `at most ${perPeer} trials of one address can run or wait; try again later`);
+    if (own >= perPeer) throw busy(429, `at most ${perPeer} sends of one address can run or wait; try again later`);
     this.peers.set(peer, own + 1);
     try {
       await this.begin(gone);
@@ -39,7 +39,7 @@ export class TrialQueue {
       } catch (error) {
         gone.throwIfAborted();
         throw tooLong.aborted
-          ? busy(503, `the trial took longer than ${timeoutMs / 1000} s and was stopped; try again later`)
+          ? busy(503, `the send took longer than ${timeoutMs / 1000} s and was stopped; try again later`)
           : error;
       } finally {
         this.next();
@@ -58,7 +58,7 @@ export class TrialQueue {
       this.running++;
       return;
     }
-    if (this.waiting.size >= waiting) throw busy(503, `at most ${waiting} trials can wait; try again later`);
+    if (this.waiting.size >= waiting) throw busy(503, `at most ${waiting} sends can wait; try again later`);
     return new Promise((resolve, reject) => {
       const admit = (): void => {
         leave();
@@ -77,7 +77,7 @@ export class TrialQueue {
     });
   }
 
-  /** Gives the place to the next trial. It is never free in between, so no new trial can take it. */
+  /** Gives the place to the next send. It is never free in between, so no new send can take it. */
   private next(): void {
     const [admit] = this.waiting;
     if (admit === undefined) this.running--;
@@ -86,5 +86,5 @@ export class TrialQueue {
 }
 
 function busy(status: 429 | 503, message: string): BusyException {
-  return new BusyException({ status, error: 'too_many_trials', message, retryAfter: RETRY_AFTER_S });
+  return new BusyException({ status, error: 'too_many_sends', message, retryAfter: RETRY_AFTER_S });
 }

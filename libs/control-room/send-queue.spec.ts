@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { TrialQueue } from './trial-queue.js';
+import { SendQueue } from './send-queue.js';
 
 const OPTIONS = { running: 2, waiting: 3, perPeer: 4, timeoutMs: 60_000 };
 
@@ -10,7 +10,7 @@ interface Job {
   finish: () => void;
 }
 
-function begin(queue: TrialQueue, peer: string): Job {
+function begin(queue: SendQueue, peer: string): Job {
   const client = new AbortController();
   const job: Job = {
     begun: false,
@@ -32,9 +32,9 @@ function begin(queue: TrialQueue, peer: string): Job {
 /** Lets all pending promises settle. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('TrialQueue', () => {
-  it('limits running and waiting trials, and rejects the others', async () => {
-    const queue = new TrialQueue(OPTIONS);
+describe('SendQueue', () => {
+  it('limits running and waiting sends, and rejects the others', async () => {
+    const queue = new SendQueue(OPTIONS);
     const jobs = Array.from({ length: 6 }, (_, i) => begin(queue, `10.0.0.${i}`));
     expect(await jobs[5]!.result).toMatchObject({ status: 503, retryAfter: 1 });
     expect(jobs.map(({ begun }) => begun)).toEqual([true, true, false, false, false, false]);
@@ -50,8 +50,8 @@ describe('TrialQueue', () => {
     }
   });
 
-  it('limits the trials of one peer, and keeps places for others', async () => {
-    const queue = new TrialQueue(OPTIONS);
+  it('limits the sends of one peer, and keeps places for others', async () => {
+    const queue = new SendQueue(OPTIONS);
     const own = Array.from({ length: 5 }, () => begin(queue, 'one'));
     expect(await own[4]!.result).toMatchObject({ status: 429, retryAfter: 1 });
     const other = begin(queue, 'other');
@@ -66,8 +66,8 @@ describe('TrialQueue', () => {
     expect(again.begun).toBe(true);
   });
 
-  it('stops abandoned trials, running or waiting, and gives their places to the next', async () => {
-    const queue = new TrialQueue(OPTIONS);
+  it('stops abandoned sends, running or waiting, and gives their places to the next', async () => {
+    const queue = new SendQueue(OPTIONS);
     const jobs = Array.from({ length: 5 }, (_, i) => begin(queue, `10.0.0.${i}`));
     jobs[2]!.abandon();
     expect(await jobs[2]!.result).toMatchObject({ name: 'AbortError' });
@@ -77,8 +77,8 @@ describe('TrialQueue', () => {
     expect(jobs.map(({ begun }) => begun)).toEqual([true, true, false, true, false]);
   });
 
-  it('rejects with the reason of a client who has left, whatever the trial fails with then', async () => {
-    const queue = new TrialQueue(OPTIONS);
+  it('rejects with the reason of a client who has left, whatever the send fails with then', async () => {
+    const queue = new SendQueue(OPTIONS);
     const client = new AbortController();
     const left = new Error('the client left');
     const result = queue.run('one', client.signal, (signal) => {
@@ -89,11 +89,11 @@ describe('TrialQueue', () => {
     await expect(result).rejects.toBe(left);
   });
 
-  it('stops a trial that takes too long', async () => {
-    const queue = new TrialQueue({ ...OPTIONS, timeoutMs: 20 });
+  it('stops a send that takes too long', async () => {
+    const queue = new SendQueue({ ...OPTIONS, timeoutMs: 20 });
     expect(await begin(queue, 'one').result).toMatchObject({
       status: 503,
-      message: 'the trial took longer than 0.02 s and was stopped; try again later',
+      message: 'the send took longer than 0.02 s and was stopped; try again later',
     });
   });
 });
