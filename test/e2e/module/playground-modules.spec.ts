@@ -41,9 +41,9 @@ function errorsOf(texts: readonly string[]): string[] {
   const getSourceFile = host.getSourceFile.bind(host);
   const fileExists = host.fileExists.bind(host);
   host.fileExists = (name) => files.has(name) || fileExists(name);
-  host.getSourceFile = (name, ...rest) => {
+  host.getSourceFile = (name, target, ...rest) => {
     const text = files.get(name);
-    return text === undefined ? getSourceFile(name, ...rest) : ts.createSourceFile(name, text, ...rest);
+    return text === undefined ? getSourceFile(name, target, ...rest) : ts.createSourceFile(name, text, target);
   };
   const program = ts.createProgram([...files.keys()], { ...options, noEmit: true }, host);
   return [...files.keys()].flatMap((name) =>
