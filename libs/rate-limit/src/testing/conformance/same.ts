@@ -1,8 +1,8 @@
 import { AssertionError } from 'node:assert';
 import { inspect, isDeepStrictEqual } from 'node:util';
 
-/** @throws {AssertionError} unless `actual` has exactly the fields of `expected`; a class of its own is fine */
-export function expectSame(what: string, actual: unknown, expected: object): void {
+/** @throws {AssertionError} unless `actual` is `expected`, or has exactly its fields; a class of its own is fine */
+export function expectSame(what: string, actual: unknown, expected: unknown): void {
   const plain = plainOf(actual);
   if (!isDeepStrictEqual(plain, plainOf(expected))) throw differs(what, plain, expected);
 }
