@@ -1,7 +1,7 @@
 import { Injectable, RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { type Decision, type Identity, type LimitExplanation, RateLimiter } from 'nestjs-floodgate';
+import { type Decision, type Identity, RateLimiter } from 'nestjs-floodgate';
 
 /** A handler of an HTTP route. */
 export interface Route {
@@ -50,15 +50,6 @@ export class Routes {
   /** The decision for a request of cost 1, without a charge; a route without limits has no policies in it. */
   peek({ controller, handler }: Route, identity: Identity): Promise<Decision> {
     return this.limiter.peek([controller, handler], identity);
-  }
-
-  /** What a request of the identity meets at each policy, without a charge. Default plan: the last known one. */
-  explain(
-    { controller, handler }: Route,
-    identity: Identity,
-    options?: { plan?: string | null },
-  ): Promise<LimitExplanation> {
-    return this.limiter.explain([controller, handler], identity, options);
   }
 }
 
