@@ -63,9 +63,9 @@ export function figureOf({ better }: Pick<BenchRow, 'better'>, { median, min, ma
 }
 
 /** How many times better Floodgate is; below 1 the other one is. */
-export function advantageOf(row: Pick<BenchRow, 'better'>, ratio: Ratio): number {
-  const figure = figureOf(row, ratio);
-  return row.better === 'more' ? figure : 1 / figure;
+export function advantageOf(one: Pick<BenchRow, 'better'>, ratio: Ratio): number {
+  const figure = figureOf(one, ratio);
+  return one.better === 'more' ? figure : 1 / figure;
 }
 
 /** Below these a difference is within what a machine varies by. */

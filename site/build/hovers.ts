@@ -44,7 +44,7 @@ function allHovers(samples: readonly Sample[]): Record<string, NodeHover[]> {
     fileExists: (file) => modules.has(file) || ts.sys.fileExists(file),
     readFile: (file) => modules.get(file) ?? ts.sys.readFile(file),
     directoryExists: (folder) => folder === FOLDER || ts.sys.directoryExists(folder),
-    getDirectories: ts.sys.getDirectories,
+    getDirectories: (folder) => ts.sys.getDirectories(folder),
   });
   return Object.fromEntries(files.map((one) => [one.shown, hoversIn(one, service)]));
 }

@@ -77,9 +77,9 @@ function declarations(): ts.Program {
   );
   sources.emit(undefined, (file, text) => emitted.set(file, text));
   const host = ts.createCompilerHost(options);
-  const { fileExists, readFile } = host;
-  host.fileExists = (file) => emitted.has(file) || (!isSource(file) && fileExists(file));
-  host.readFile = (file) => emitted.get(file) ?? readFile(file);
+  const base = ts.createCompilerHost(options);
+  host.fileExists = (file) => emitted.has(file) || (!isSource(file) && base.fileExists(file));
+  host.readFile = (file) => emitted.get(file) ?? base.readFile(file);
   host.getSourceFile = (file, version) => {
     const text = host.readFile(file);
     return text === undefined ? undefined : ts.createSourceFile(file, text, version, true);
@@ -145,13 +145,13 @@ const GENERATED_HERE = '---\neditLink: false\n---';
 const printer = ts.createPrinter({ removeComments: true });
 
 function section(name: string, symbol: ts.Symbol, checker: ts.TypeChecker): string {
-  const declarations = symbol.declarations ?? [];
-  const signatures = declarations.map((one) =>
+  const own = symbol.declarations ?? [];
+  const signatures = own.map((one) =>
     printer
       .printNode(ts.EmitHint.Unspecified, visible(statementOf(one)), one.getSourceFile())
       .replace(/^export (?:declare )?/, ''),
   );
-  const members = declarations.flatMap((one) =>
+  const members = own.flatMap((one) =>
     ts.isClassDeclaration(one) || ts.isInterfaceDeclaration(one) ? membersOf(one, checker) : [],
   );
   return [
