@@ -45,7 +45,7 @@ export const ALTERNATIVES: Laws = {
     ] as const) {
       const verdict = await timeline.askOneOf(0, ROW);
       expectFields('the request', verdict, { allowed: true });
-      expectSame('the charge that was made', made(verdict), place);
+      expectSame('the charge that was made', [made(verdict)], [place]);
       expectSame('what is left', await leftOf(timeline), left);
     }
     const rejected = await timeline.askOneOf(0, ROW);
@@ -81,7 +81,7 @@ export const ALTERNATIVES: Laws = {
     for (let i = 0; i < 3; i++) {
       const verdict = await timeline.askOneOf(0, peek);
       expectFields('a peek', verdict, { allowed: true });
-      expectSame('the charge that would be made', made(verdict), 1);
+      expectSame('the charge that would be made', [made(verdict)], [1]);
     }
     expectSame('what is left', await leftOf(timeline), [0, 2, 1]);
   }),
