@@ -38,6 +38,8 @@ export default defineConfig({
       .filter((path) => path.endsWith('.woff2'))
       .map((href) => ['link', { rel: 'preload', href, as: 'font', type: 'font/woff2', crossorigin: '' }]),
   markdown: {
+    // VitePress's own themes have contrasts of 3.5 in names and comments.
+    theme: { light: 'github-light-default', dark: 'github-dark-default' },
     anchor: { slugify },
     languages: ['ts', 'js', 'sh', 'json', 'http', 'text', 'yaml'].filter((name) => name !== 'text') as never,
     config: (md) => useRepositoryMarkdown(md, samples),
