@@ -10,6 +10,7 @@ import { hoversOf } from '../build/hovers.js';
 
 const site = join(ROOT, 'site');
 const pages = sitePages();
+const base = process.env['SITE_BASE'] ?? '/';
 const samples = samplesOf(pages.keys());
 
 /** Everything that is no page. */
@@ -21,7 +22,7 @@ export default defineConfig({
   title: 'Floodgate',
   description: 'Rate limiting for NestJS that holds across every pod',
   lang: 'en',
-  base: process.env['SITE_BASE'] ?? '/',
+  base,
   // The pages stay where GitHub and the tests read them.
   srcDir: ROOT,
   srcExclude: [...notPages, 'docs/*/**', 'site/*.md', 'site/!(pages|generated)/**'],
@@ -32,7 +33,7 @@ export default defineConfig({
   metaChunk: true,
   // `checkSite` looks at every link of what was built, with its anchor.
   ignoreDeadLinks: [/^https?:\/\/localhost/, /^\/playground\//],
-  head: [['link', { rel: 'icon', href: `${process.env['SITE_BASE'] ?? '/'}icon.svg`, type: 'image/svg+xml' }]],
+  head: [['link', { rel: 'icon', href: `${base}icon.svg`, type: 'image/svg+xml' }]],
   transformHead: ({ assets }) =>
     assets
       .filter((path) => path.endsWith('.woff2'))
@@ -42,7 +43,7 @@ export default defineConfig({
     theme: { light: 'github-light-default', dark: 'github-dark-default' },
     anchor: { slugify },
     languages: ['ts', 'js', 'sh', 'json', 'http', 'text', 'yaml'].filter((name) => name !== 'text') as never,
-    config: (md) => useRepositoryMarkdown(md, samples),
+    config: (md) => useRepositoryMarkdown(md, samples, base),
     codeTransformers: [transformerTwoslash({ explicitTrigger: true, twoslasher: hoversOf(samples) }) as never],
   },
   themeConfig: {

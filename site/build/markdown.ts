@@ -20,7 +20,7 @@ interface Env extends Partial<MarkdownEnv> {
 }
 
 /** Renders the pages of docs/ as they are: their fenced blocks, links and pictures are written for GitHub and for the tests. */
-export function useRepositoryMarkdown(md: MarkdownRenderer, samples: readonly Sample[]): void {
+export function useRepositoryMarkdown(md: MarkdownRenderer, samples: readonly Sample[], base: string): void {
   const pages = sitePages();
   const shown = new Set(samples.map((sample) => sample.shown));
   md.core.ruler.push('repository', (state) => {
@@ -33,8 +33,11 @@ export function useRepositoryMarkdown(md: MarkdownRenderer, samples: readonly Sa
         if (child.type !== 'link_open') continue;
         const target = targetOf(path, child.attrGet('href') ?? '', pages);
         if (target !== undefined) child.attrSet('href', target);
-        // Without a target, VitePress looks for a page of its own.
-        if (target?.startsWith(PLAYGROUND) === true) child.attrSet('target', '_self');
+        // Without a target, VitePress looks for a page of its own; with one, it adds no base.
+        if (target?.startsWith(PLAYGROUND) === true) {
+          child.attrSet('href', `${base}${target.slice(1)}`);
+          child.attrSet('target', '_self');
+        }
       }
     }
   });
