@@ -1,6 +1,6 @@
 // Builds the schematics of the package, which `nest add` runs, into its dist: one CommonJS file without dependencies for each. The
 // command line of Nest loads them with `require`, and brings what they run on.
-import { copyFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -13,8 +13,12 @@ await build({
   platform: 'node',
   format: 'cjs',
   target: 'node20',
-  minifyWhitespace: true,
+  minify: true,
   logLevel: 'warning',
 });
-copyFileSync(here('collection.json'), here('../dist/schematics/collection.json'));
-copyFileSync(here('nest-add/schema.json'), here('../dist/schematics/nest-add.schema.json'));
+for (const [from, to] of [
+  ['collection.json', 'collection.json'],
+  ['nest-add/schema.json', 'nest-add.schema.json'],
+]) {
+  writeFileSync(here(`../dist/schematics/${to}`), JSON.stringify(JSON.parse(readFileSync(here(from), 'utf8'))));
+}

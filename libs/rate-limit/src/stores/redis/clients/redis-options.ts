@@ -95,10 +95,8 @@ export interface RedisConnectionOptions {
   commandTimeout?: number | undefined;
 }
 
-/**
- * Options of a connection that clients have, if at all, as properties of the same types. Beside the type of a client they let the compiler
- * suggest `host` for `hosst`: of a union it knows only the names that all members have.
- */
+// Beside the type of a client, so that the compiler suggests `host` for `hosst`: of a union it knows only the names that all members
+// have. Clients have these, if at all, as properties of the same types.
 export interface OptionNames extends Pick<
   RedisConnectionOptions,
   'host' | 'port' | 'username' | 'password' | 'db' | 'tls' | 'keyPrefix' | 'sentinels' | 'connectTimeout'
