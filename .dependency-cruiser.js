@@ -135,6 +135,21 @@ export default {
       to: { circular: true, viaOnly: { path: [LIBRARY, CLIENT], dependencyTypesNot: ['type-only'] } },
     },
     {
+      name: 'library-loads-later',
+      comment: 'The library loads its own modules later in these places alone: CONTRIBUTING.md, "What is loaded when"',
+      severity: 'error',
+      from: {
+        path: LIBRARY,
+        pathNot: [
+          `${LIBRARY}nest/module/(?:rate-limit\\.module|rate-limit-metrics\\.module|open-store)\\.ts$`,
+          `${LIBRARY}nest/admin/rate-limit-admin\\.module\\.ts$`,
+          `${LIBRARY}stores/redis/redis\\.store\\.ts$`,
+          SPEC,
+        ],
+      },
+      to: { path: LIBRARY, dynamic: true },
+    },
+    {
       name: 'library-by-name',
       comment:
         "The application and the load generator import the library as users do: from 'nestjs-floodgate'. The playground runs its pure layers in the browser",

@@ -138,4 +138,8 @@ export const FLOORS = {
   'linger.redisCpu250': { what: 'Redis CPU per decision at 250 requests/s of a process: linger of 4 ms / none' },
   'linger.redisCpu1000': { what: 'Redis CPU per decision at 1,000 requests/s of a process: linger of 4 ms / none' },
   'linger.redisCpu4000': { what: 'Redis CPU per decision at 4,000 requests/s of a process: linger of 4 ms / none' },
+  'loading.import': { what: 'import of the package after Nest: time, to @nestjs/throttler', atMost: 2 },
+  'loading.require': { what: 'require of the package after Nest: time, to @nestjs/throttler', atMost: 2 },
+  'loading.listens': { what: 'from import until the application listens: time, to @nestjs/throttler' },
+  'loading.bytes': { what: 'bytes that the package installs, to @nestjs/throttler' },
 };

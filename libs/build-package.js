@@ -33,6 +33,8 @@ if (isBuilt(ROOT, inputs)) {
   process.exit();
 }
 
+let chunks;
+
 rmSync(DIST, { recursive: true, force: true });
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json', '--outDir', COMPILED], { cwd: ROOT, stdio: 'inherit' });
@@ -76,12 +78,42 @@ function output(format, extension) {
     format,
     entryFileNames: `[name]${extension}`,
     chunkFileNames: `shared/[name]-[hash]${extension}`,
+    manualChunks: (id, { getModuleInfo }) => (chunks ??= chunksOf(getModuleInfo)).get(id),
     intro: ({ modules }) =>
       COPIES in modules ? `const FLOODGATE_FORMAT = '${format === 'cjs' ? 'CommonJS' : 'ES module'}';` : '',
     // Node does this, too, for an ES module that imports CommonJS: the default is `module.exports`.
     interop: 'default',
     exports: 'named',
+    minifyInternalExports: true,
   };
+}
+
+/**
+ * The chunks of the modules that several files need. Each file takes time to find and to read: what index.js imports is one, what the
+ * module loads at boot another, and the store on Redis, which an application may use without booting, a third. The client is loaded
+ * without Nest.
+ */
+function chunksOf(getModuleInfo) {
+  const [client, index, boot, redis] = [
+    'client/index.js',
+    'index.js',
+    'nest/module/at-boot.js',
+    'stores/redis/loaded-redis-store.js',
+  ].map((file) => closureOf(join(SOURCES, file), getModuleInfo));
+  const named = new Map();
+  for (const id of boot) named.set(id, redis.has(id) ? 'decide' : 'at-boot');
+  for (const id of redis) if (!boot.has(id)) named.set(id, 'redis');
+  for (const id of index) named.set(id, client.has(id) ? 'values' : 'index');
+  return named;
+}
+
+/** The modules that a module imports, without those that it loads later; none of a module that is not there. */
+function closureOf(id, getModuleInfo, found = new Set()) {
+  const info = getModuleInfo(id);
+  if (info === null || info.isExternal || found.has(id)) return found;
+  found.add(id);
+  for (const imported of info.importedIds) closureOf(imported, getModuleInfo, found);
+  return found;
 }
 
 /** Puts each module of texts beside the chunks, as CommonJS, which both formats can load. */
@@ -115,17 +147,24 @@ function shorten() {
   return {
     name: 'shorten',
     async generateBundle({ format }, chunks) {
+      const options = {
+        module: format === 'es',
+        compress: { ...keep, inline: 0, reduce_funcs: false },
+        mangle: { ...keep, toplevel: true },
+        format: { comments: false },
+      };
       for (const chunk of Object.values(chunks).filter(({ type }) => type === 'chunk')) {
-        const short = await minify(chunk.code, {
-          module: format === 'es',
-          compress: { ...keep, inline: 0, reduce_funcs: false },
-          mangle: { ...keep, toplevel: true },
-          format: { comments: false },
-        });
-        chunk.code = inLines(short.code, this.parse(short.code));
+        // Twice: a class, whose name stays, is `let Engine = class Engine` once, and the variable has a short name then.
+        const { code } = await minify((await minify(chunk.code, options)).code, options);
+        chunk.code = inOneFile(inLines(code, this.parse(code)));
       }
     },
   };
+}
+
+/** Keeps a bundle of webpack or Rspack one file: what is loaded later is in it, and runs later. Other bundlers do so by themselves. */
+function inOneFile(text) {
+  return text.replaceAll(/\bimport\((?="\.)/g, 'import(/* webpackMode: "eager" */');
 }
 
 /** Breaks long lines before statements and members of classes: Node prints the whole line where an error comes from. */
@@ -166,12 +205,16 @@ function readableTypes() {
 /**
  * Makes an `import()` a `require()` in CommonJS, on the spot, so that a bundle is one file. For an optional package, rollup's own
  * replacement moves it into a function, out of the `try` that tells bundlers that the package may be missing. See
- * src/util/optional-package.ts.
+ * src/util/optional-package.ts. Of a chunk of several modules, rollup takes one by `then`.
  */
 function requireLazily() {
   return {
     name: 'require-lazily',
-    renderDynamicImport: ({ format }) => (format === 'cjs' ? { left: 'require(', right: ')' } : null),
+    renderDynamicImport({ format, targetModuleId }) {
+      if (format !== 'cjs') return null;
+      const isOwn = targetModuleId !== null && this.getModuleInfo(targetModuleId)?.isExternal === false;
+      return isOwn ? { left: 'Promise.resolve(require(', right: '))' } : { left: 'require(', right: ')' };
+    },
   };
 }
 

@@ -18,6 +18,7 @@ import { watched } from './features/watched.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
 import { linger } from './linger.js';
+import { loading } from './loading.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
 import { openLoop } from './open-loop.js';
@@ -66,4 +67,5 @@ export const SCENARIOS = [
   watched,
   shedding,
   linger,
+  loading,
 ];

@@ -12,7 +12,8 @@ import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type { OwnedClient } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { LoadedRedisStore } from '../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
+import { readStoreOptions } from '../../libs/rate-limit/src/stores/redis/store-options.js';
 import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
 import type { Settings } from '../settings.js';
 import { BEGINNING } from '../time/virtual-globals.js';
@@ -90,7 +91,7 @@ export class PodEngine implements Decider {
     const deadlines = new Deadlines(settings.deadlineMs);
     const denials = new DenialCache(DENIAL_CACHE_MS, undefined, all.some(isOfClients) ? MAX_DENIALS : 16);
     const owned = { probeKey: (number: number) => `${PREFIX}:{probe-${number}}`, logger: SILENT };
-    const store = new RedisStore(client, { deadlines, denials, observer: monitor, owned });
+    const store = new LoadedRedisStore(client, readStoreOptions({}), { deadlines, denials, observer: monitor, owned });
     const layered = new LayeredStore({ store, deadlines, denials }, SILENT);
     return new PodEngine(all, layered, store.connect(), clock, settings, monitor);
   }

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { OVERRIDES, REPORTS, RESERVATIONS } from '../../libs/rate-limit/src/stores/redis/batch/programs.generated.js';
 import { openRedis } from '../../libs/rate-limit/src/stores/redis/clients/open-redis.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { LoadedRedisStore } from '../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
+import { readStoreOptions } from '../../libs/rate-limit/src/stores/redis/store-options.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { PROGRAMS } from '../support/programs.js';
 import { useRedis } from '../support/redis-fixture.js';
@@ -73,7 +74,7 @@ it('the client sends nothing else but what ioredis needs to connect', async () =
   monitor.on('monitor', (_, [name]: string[], source: string) => source !== 'lua' && seen.add(name!.toUpperCase()));
   const { client } = await openRedis(redis.server.url);
   await client.connect();
-  const store = new RedisStore(client);
+  const store = new LoadedRedisStore(client, readStoreOptions({}));
   const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 1, refill: 1 });
   await store.consume([{ key: 'rl:{user:ada}:one', algorithm, cost: 1, mode: 'take' }]);
   await store.reset(['rl:{user:ada}:one']);

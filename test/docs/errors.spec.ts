@@ -49,8 +49,8 @@ const PASSED_ON = [
   // What a hook of the application throws.
   'nest/guard/before-routing.ts: new RateLimitLogger().error(error)',
   'engine/calls/call-policies.ts: this.warnOnce(conflict)',
-  'nest/module/rate-limit.runtime.ts: logger.warn(message)',
-  'nest/module/rate-limit.runtime.ts: this.logger.warn(warning)',
+  'nest/module/assembled-runtime.ts: logger.warn(message)',
+  'nest/module/assembled-runtime.ts: this.logger.warn(warning)',
   'nest/routes/route-policies.ts: this.logger.warn(message)',
   'nest/routes/route-policies.ts: this.warnOnce(conflict)',
   'stores/redis/connection/state-log.ts: this.logger.warn(`${message}${more}`)',

@@ -5,7 +5,9 @@ import { assert, asyncProperty, pre } from 'fast-check';
 import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { LoadedRedisStore } from '../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { readStoreOptions } from '../../libs/rate-limit/src/stores/redis/store-options.js';
 import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
@@ -111,7 +113,9 @@ describe('the policies of a request in several slots of a Cluster', () => {
     const tag = await on.cluster.tagOf((await on.cluster.masters()).find((node) => node !== hanging)!);
     const shadow = { key: '{there}', algorithm: algorithmOf(DAY), cost: 1, shadow: true };
     const asked: Charge[] = [{ key: `{${tag}}`, algorithm: algorithmOf(DAY), cost: 1 }, shadow];
-    const patient = new RedisStore(on.client, { clock: () => NOW, deadlines: new Deadlines(300) });
+    const patient = new LoadedRedisStore(on.client, readStoreOptions({ clock: () => NOW }), {
+      deadlines: new Deadlines(300),
+    });
     expect((await patient.consume(asked)).charges.map(({ remaining }) => remaining)).toEqual([9, 9]);
     await hanging.client.call('CLIENT', 'PAUSE', '600', 'ALL');
     const { allowed, charges } = await patient.consume(asked);
@@ -155,7 +159,9 @@ describe('the policies of a request in several slots of a Cluster', () => {
   });
 
   it('are not charged, not even for a moment, while the denial cache knows that one of them rejects', async () => {
-    const asked = new RedisStore(on.client, { clock: () => NOW, denials: new DenialCache(1000) });
+    const asked = new LoadedRedisStore(on.client, readStoreOptions({ clock: () => NOW }), {
+      denials: new DenialCache(1000),
+    });
     const [full] = request({ 'global:known': { ...DAY, limit: 1 } });
     const ask = (user: string) => asked.consume([...request({ [`user:${user}`]: DAY }), full!]);
     for (const user of ['a', 'b', 'c']) await ask(user);

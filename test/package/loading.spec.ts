@@ -67,9 +67,22 @@ it.each(FORMATS)('the entry points share their classes: %s', async (format) => {
   expect(await application.run(application.write(`shared.${format}`, code))).toBe('true []\n');
 });
 
-/** Code that an application needs only with metrics or tests. */
+/** Code that an application needs when it boots, or when it uses the feature. */
 const LATER = {
-  'the table of instruments': 'Decisions of a full memory store on a state that clients without room share',
+  'the engine': 'class Engine',
+  'the runtime': 'class AssembledRuntime',
+  'the work of the guard': 'class GuardWork',
+  'the parser of policies': 'function parsePolicy(',
+  'what boot checks': 'class GuardOrder',
+  'the table of limits': 'class LimitExplainer',
+  'the store on Redis': 'class LoadedRedisStore',
+  'clients of Redis': 'class PingingConnector',
+  'a Cluster': 'class NodeLanes',
+  'the counters': 'class Monitor',
+  metrics: 'Decisions of a full memory store on a state that clients without room share',
+  'what endpoints answer': 'class AdminDesk',
+  'the description of endpoints': 'The request is wrong; the message says what would be right',
+  'the description of rejections': 'class Schemas',
   'the testing kit': 'class VirtualClock',
 };
 
@@ -90,7 +103,7 @@ async function loadedBy(format: string): Promise<string[]> {
 }
 
 it.each(FORMATS)(
-  'the main entry point loads neither the publishers of metrics nor the testing kit: %s',
+  'the main entry point loads what an application names, and nothing that it needs at boot or later: %s',
   async (format) => {
     const loaded = await loadedBy(format);
     const text = loaded.map((file) => LIBRARY.textOf(`dist/${file}`)).join('\n');
@@ -104,7 +117,69 @@ it.each(FORMATS)(
         loaded: false,
       });
     }
-    expect(text.length).toBeLessThan(580_000);
+    expect(text.length).toBeLessThan(100_000);
+  },
+);
+
+/** What an application of CommonJS has loaded once it has booted. */
+async function bootedBy(metadata: string): Promise<string> {
+  const code = `
+    require('reflect-metadata');
+    const { Module } = require('@nestjs/common');
+    const { NestFactory } = require('@nestjs/core');
+    const floodgate = require('nestjs-floodgate');
+    const client = { evalsha: async () => [], eval: async () => [], del: async () => 1 };
+    class App {}
+    Module({ imports: ${metadata} })(App);
+    NestFactory.createApplicationContext(App, { logger: ['error', 'fatal'], abortOnError: false }).then((app) => {
+      const files = Object.keys(require.cache).filter((file) => file.includes('nestjs-floodgate/dist/'));
+      console.log(files.map((file) => require('node:fs').readFileSync(file, 'utf8')).join('\\n'));
+      return app.close();
+    });`;
+  return application.run(application.write('booted.cjs', code));
+}
+
+it.each([
+  ['floodgate.RateLimitModule.forRoot()', false, false],
+  ['floodgate.RateLimitModule.forRoot({ store: new floodgate.RedisStore(client) })', true, false],
+  [
+    'floodgate.RateLimitModule.forRoot(), floodgate.RateLimitAdminModule.register({ guards: [{ canActivate: () => true }] })',
+    false,
+    true,
+  ],
+])('an application loads what it has configured: %s', async (metadata, redis, admin) => {
+  const text = await bootedBy(`[${metadata}]`);
+  expect(text).toContain('class AssembledRuntime');
+  expect({ redis: text.includes(LATER['the store on Redis']), lua: text.includes("redis.call('TIME')") }).toEqual({
+    redis,
+    lua: redis,
+  });
+  expect(text.includes(LATER['what endpoints answer'])).toBe(admin);
+  expect(text).not.toContain(LATER.metrics);
+});
+
+it.each(FORMATS)(
+  'a store on Redis decides before any application has booted, in the order of its calls: %s',
+  async (format) => {
+    const code = `
+    const { RedisStore } = ${load(format, 'index')};
+    const calls = [];
+    const answer = (name) => async () => {
+      calls.push(name);
+      throw new Error('no Redis here');
+    };
+    const store = new RedisStore({ evalsha: answer('evalsha'), eval: answer('eval'), del: answer('del') });
+    for (const wrong of [() => new RedisStore({}), () => new RedisStore({ evalsha() {}, eval() {}, del() {} }, { linger: 7 })]) {
+      try { wrong(); } catch (error) { console.log(error.name); }
+    }
+    const asked = [store.refund([]), store.reset(['a']), store.reset(['b'])];
+    Promise.allSettled(asked).then((settled) => {
+      console.log(...settled.map(({ status, reason }) => reason?.message ?? status), ...calls);
+      return store.close();
+    });`;
+    expect(await application.run(application.write(`store.${format}`, code))).toBe(
+      'TypeError\nRangeError\nfulfilled no Redis here no Redis here del del\n',
+    );
   },
 );
 

@@ -143,7 +143,7 @@ async function readFiles(): Promise<never> {
 function watchConnection(): void {
   let last = '';
   setInterval(() => {
-    const store = app.get(RateLimiter)['engine']['store']['store'] as { connection?: { status: string } };
+    const store = app.get(RateLimiter)['calls']['engine']['store']['store'] as { connection?: { status: string } };
     const status = store.connection?.status ?? 'unknown';
     if (status !== last) recorder.add(['connection', now(), status]);
     last = status;

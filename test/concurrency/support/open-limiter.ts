@@ -24,7 +24,7 @@ export async function openLimiter(
   });
   // Its polls of overrides would stand among the commands that tests count.
   const runtime = context.get(RateLimitRuntime);
-  runtime.overrides['watch'].stop();
+  runtime.overrides['calls']['watch'].stop();
   return {
     limiter: await withoutDeadline(context.get(RateLimiter)),
     store: runtime.store,

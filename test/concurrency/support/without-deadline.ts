@@ -10,7 +10,7 @@ const ANY: Policy = { name: 'any', algorithm: 'fixed-window', limit: 1, window: 
  * a busy machine may be charged all the same.
  */
 export async function withoutDeadline(limiter: RateLimiter): Promise<RateLimiter> {
-  const deadlines = limiter['engine']['store']['deadlines'];
+  const deadlines = limiter['calls']['engine']['store']['deadlines'];
   Object.assign(deadlines, { ms: FOREVER_MS });
   if (deadlines['ms'] !== FOREVER_MS) throw new Error('The deadline is no longer the field ms of Deadlines');
   const givesUpAt = performance.now() + CONNECTED_WITHIN_MS;

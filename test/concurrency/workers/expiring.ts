@@ -39,7 +39,7 @@ export const procedures = {
   /** Sweeps again and again. */
   async sweepFor(ms: number): Promise<void> {
     const ends = performance.now() + ms;
-    while (performance.now() < ends) await limiter['expiring']['sweep']!.sweep();
+    while (performance.now() < ends) await limiter['calls']['expiring']['sweep']!.sweep();
   },
 
   /** Settles reservations around their expiry. Returns what stays charged, by the answers. */

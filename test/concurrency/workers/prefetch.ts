@@ -53,7 +53,7 @@ export const procedures = {
     const module = RateLimitModule.forRoot({ redis, onStoreFailure: 'closed', deadline: deadlineMs });
     const context: INestApplicationContext = await NestFactory.createApplicationContext(module, { logger: ['fatal'] });
     // Its polls of overrides would stand among the commands that the test counts.
-    context.get(RateLimitRuntime).overrides['watch'].stop();
+    context.get(RateLimitRuntime).overrides['calls']['watch'].stop();
     limiter = context.get(RateLimiter);
   },
 

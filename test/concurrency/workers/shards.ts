@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import { type Decision, LimiterUnavailableError, type Policy, type RateLimiter } from 'nestjs-floodgate';
-import type { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { LoadedRedisStore } from '../../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
 import { untilByNode } from '../../support/faults/until-by-node.js';
 import { serve } from '../../support/processes/serve.js';
 import { openLimiter } from '../support/open-limiter.js';
@@ -28,7 +28,7 @@ export const procedures = {
   async connect(masters: { host: string; port: number }[]): Promise<void> {
     const opened = await openLimiter(new Cluster(masters, { lazyConnect: true }));
     ({ limiter } = opened);
-    await untilByNode(opened.store as RedisStore, masters);
+    await untilByNode(opened.store as LoadedRedisStore, masters);
   },
 
   /** Sends so many requests in one turn of the event loop. */

@@ -2,7 +2,7 @@ import { Controller, type DynamicModule, Get, type INestApplication, Module } fr
 import { NestFactory } from '@nestjs/core';
 import { RateLimit, RateLimiter, RateLimitModule, type ThresholdEvent, userIdentity } from 'nestjs-floodgate';
 import { serve } from '../../support/processes/serve.js';
-import { RateLimitRuntime } from '../../support/runtime.js';
+import { type AssembledRuntime, RateLimitRuntime } from '../../support/runtime.js';
 import { withoutDeadline } from '../support/without-deadline.js';
 
 const LEVELS = [0.25, 0.5, 0.8, 1];
@@ -51,7 +51,7 @@ export const procedures = {
 
   /** The events of this process, once all are told. */
   async told(): Promise<ThresholdEvent[]> {
-    await app!.get(RateLimitRuntime)['fallback'].thresholds!.close();
+    await app!.get<AssembledRuntime>(RateLimitRuntime)['fallback'].thresholds!.close();
     return told.splice(0);
   },
 

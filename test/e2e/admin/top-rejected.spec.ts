@@ -9,7 +9,8 @@ import {
   type RateLimitModuleOptions,
   RateLimitOverrides,
 } from 'nestjs-floodgate';
-import { ADMIN_DESK, type AdminDesk } from '../../../libs/rate-limit/src/nest/admin/admin-controller.js';
+import { ADMIN_DESK } from '../../../libs/rate-limit/src/nest/admin/admin-controller.js';
+import type { AdminDesk } from '../../../libs/rate-limit/src/nest/admin/admin-desk.js';
 import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../../support/http-app.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { ask, GUARDED, LIMITS } from '../support/admin-service.js';

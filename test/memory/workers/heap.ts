@@ -15,7 +15,8 @@ import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type { RedisClient } from '../../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import { wasStoreAsked } from '../../../libs/rate-limit/src/stores/unavailable.js';
-import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { LoadedRedisStore } from '../../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
+import { readStoreOptions } from '../../../libs/rate-limit/src/stores/redis/store-options.js';
 import { DenialCache } from '../../../libs/rate-limit/src/engine/layers/denial-cache.js';
 import { withinDeadline } from '../../../libs/rate-limit/src/engine/layers/deadline.js';
 import { traitsOf } from '../../../libs/rate-limit/src/stores/traits.js';
@@ -274,7 +275,7 @@ const procedures = {
     const client = { evalsha: never, eval: never, del: never };
     const custom = { consume: never, reset: () => undefined };
     const ownTime = store !== 'custom';
-    const asked = ownTime ? new RedisStore(client, { deadlines }) : custom;
+    const asked = ownTime ? new LoadedRedisStore(client, readStoreOptions({}), { deadlines }) : custom;
     const decider = withinDeadline(asked, traitsOf(asked), deadlines);
     let failed = 0;
     const crowd = async (count: number): Promise<void> => {
@@ -306,7 +307,9 @@ const procedures = {
       eval: (...args) => client.eval(...args),
       del: (key) => client.del(key),
     };
-    const store = by === 'redis' ? new RedisStore(plain, { deadlines }) : new RedisStore(client);
+    const settings = readStoreOptions({});
+    const store =
+      by === 'redis' ? new LoadedRedisStore(plain, settings, { deadlines }) : new LoadedRedisStore(client, settings);
     const decider = withinDeadline(store, traitsOf(store), deadlines);
     let refused = 0;
     const crowd = async (count: number): Promise<number> => {

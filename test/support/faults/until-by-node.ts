@@ -1,5 +1,7 @@
 import { Cluster } from '../../../libs/rate-limit/src/stores/redis/cluster/cluster.js';
-import type { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { LoadedRedisStore } from '../../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
+import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { LOAD } from '../../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../algorithm-of.js';
 import type { ClusterNode } from './redis-cluster.js';
 import { until } from './until.js';
@@ -9,10 +11,10 @@ const ANY = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1h' });
 
 /** Waits until a store on a Cluster has found out that it can ask each of these masters for all its slots. */
 export async function untilByNode(
-  store: RedisStore,
+  store: LoadedRedisStore | RedisStore,
   masters: readonly Pick<ClusterNode, 'host' | 'port'>[],
 ): Promise<void> {
-  const { topology } = store;
+  const { topology } = store instanceof RedisStore ? await store[LOAD]() : store;
   if (!(topology instanceof Cluster)) throw new Error('the store has no Cluster');
   let i = 0;
   await until('every node is asked for all its slots', PROBED_MS, async () => {

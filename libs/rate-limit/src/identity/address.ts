@@ -1,10 +1,11 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import ipaddr from 'ipaddr.js';
 
 /** Longer than any address with brackets, zone and port. The expressions below never search a longer text. */
 const MAX_ADDRESS = 100;
-/** The first bytes of an IPv4 address that is mapped into IPv6. */
-const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+/** The number of 16-bit groups of an IPv6 address. */
+const GROUPS = 8;
+/** The first groups of an IPv4 address that is mapped into IPv6. */
+const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff];
 
 /**
  * The canonical text of an address, without port and zone, IPv6 cut to `prefix` bits; undefined when the text is no address.
@@ -14,21 +15,32 @@ export function address(text: string | undefined, prefix: number): string | unde
   if (text === undefined || isIPv4(text)) return text;
   const bare = text.length > MAX_ADDRESS ? '' : withoutPortAndZone(text);
   if (isIPv4(bare)) return bare;
-  // Node is stricter than ipaddr.js, which takes ::ffff:010.1.2.3 and reads an octal number.
   if (!isIPv6(bare)) return undefined;
-  const bytes = ipaddr.IPv6.parse(inHex(bare)).toByteArray();
-  // The bytes tell: ::ffff:102:304 is 1.2.3.4 as well.
-  if (MAPPED.every((byte, i) => bytes[i] === byte)) return bytes.slice(MAPPED.length).join('.');
-  const kept = bytes.map((byte, i) => byte & (0xff00 >> Math.min(8, Math.max(0, prefix - i * 8))) & 0xff);
-  return `${ipaddr.fromByteArray(kept).toString()}/${prefix}`;
+  const groups = groupsOf(bare);
+  // The groups tell: ::ffff:102:304 is 1.2.3.4 as well.
+  if (MAPPED.every((group, i) => groups[i] === group)) {
+    return groups
+      .slice(MAPPED.length)
+      .flatMap((group) => [group >> 8, group & 0xff])
+      .join('.');
+  }
+  const kept = groups.map((group, i) => group & (0xffff0000 >> Math.min(16, Math.max(0, prefix - i * 16))) & 0xffff);
+  return `${canonical(kept.map((group) => group.toString(16)).join(':'))}/${prefix}`;
 }
 
-/** `::1.2.3.4` as `::102:304`: ipaddr.js reads the former as `::ffff:1.2.3.4`, which is another address. */
-function inHex(text: string): string {
-  return text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...[a, b, c, d]: string[]) => {
-    const group = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
-    return `${group(a!, b!)}:${group(c!, d!)}`;
-  });
+/** An IPv6 address as RFC 5952 writes it, but an IPv4 address in it as two groups: Node's parser of URLs does so. */
+function canonical(ipv6: string): string {
+  return new URL(`http://[${ipv6}]`).hostname.slice(1, -1);
+}
+
+function groupsOf(ipv6: string): number[] {
+  const [before = '', after] = canonical(ipv6).split('::');
+  const [first, last] = [before, after ?? ''].map((part) => (part === '' ? [] : part.split(':'))) as [
+    string[],
+    string[],
+  ];
+  const zeros = Array.from({ length: GROUPS - first.length - last.length }, () => '0');
+  return [...first, ...zeros, ...last].map((group) => Number.parseInt(group, 16));
 }
 
 /** Reads `1.2.3.4:80`, `[::1]:80`, `[::1]` and `fe80::1%eth0`. A port differs by connection; a zone has a meaning on one host only. */

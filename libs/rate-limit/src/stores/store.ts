@@ -97,6 +97,8 @@ export interface RateLimitStore {
    * `else` asks the store about one policy after the other.
    */
   readonly supports?: readonly ('shadow' | 'block' | 'headroom' | 'prefetch' | 'alternatives')[];
+  /** @internal Called before `traits` are read. */
+  [LOAD]?(): Promise<unknown>;
   /** @internal What the library knows of its own stores beside `supports` and the methods. */
   readonly traits?: Partial<StoreTraits>;
   /**
@@ -105,6 +107,9 @@ export interface RateLimitStore {
    */
   readonly timer?: Timer;
 }
+
+/** The method of a store that loads what decides. Another copy of the package may have made the store. */
+export const LOAD = Symbol.for('nestjs-floodgate: load');
 
 /** The store could not decide: its server is unavailable or too slow, or the state under a key is unreadable. */
 export class RateLimitStoreError extends Error {

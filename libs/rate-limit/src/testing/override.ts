@@ -1,4 +1,4 @@
-import { RATE_LIMIT_STORE } from '../nest/module/open-store.js';
+import { RATE_LIMIT_STORE } from '../nest/module/store-token.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { shown } from '../util/config-error.js';
 import { UnlimitedStore } from './unlimited-store.js';

@@ -3,9 +3,6 @@ import { shown } from '../../util/config-error.js';
 import { unknownClass } from '../../policy/priorities/priorities.js';
 import { zoneNamed } from '../functions/time-zones.js';
 
-/** The options of the methods that charge. */
-export const CHARGE_OPTIONS: readonly string[] = ['cost', 'plan', 'timeZone', 'priority'];
-
 /**
  * Rejects unknown options: a misspelt `cost` would charge 1, and a misspelt `plan` would be ignored.
  *

@@ -12,7 +12,7 @@ import { ExplainedOverrides } from './explained-overrides.js';
 import { checkExplainedPlan, checkExplainedPriority, explainedZone, tagOf } from './explain-arguments.js';
 import { type HandlerDirectory, type LimitReference, LimitReferences } from './limit-references.js';
 import type { Engine } from '../engine.js';
-import type { OverridablePolicies } from '../overrides/rate-limit-overrides.js';
+import type { OverridablePolicies } from '../overrides/override-calls.js';
 import { type Plans, underPlan } from '../functions/plans.js';
 import {
   type KnownHandler,

@@ -1,7 +1,7 @@
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { candidateName } from '../../policy/candidate.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
-import type { OverridablePolicies } from '../overrides/rate-limit-overrides.js';
+import type { OverridablePolicies } from '../overrides/override-calls.js';
 import { unknownName } from './explain-arguments.js';
 import type { KnownHandler } from './limit-table.js';
 

@@ -1,5 +1,5 @@
 import type { BoundPolicy } from '../../policy/bound-policy.js';
-import type { OverridablePolicies } from './rate-limit-overrides.js';
+import type { OverridablePolicies } from './override-calls.js';
 
 /** Policies by their names. */
 interface PoliciesByName {

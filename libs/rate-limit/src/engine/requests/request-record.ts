@@ -5,14 +5,9 @@ import { LimiterUnavailableError } from '../errors.js';
 import { Execution } from '../execution.js';
 import type { Judgement } from '../judgement.js';
 import { ChargeHistory } from './charge-history.js';
+import { RECORD, type RecordedRequest } from './recorded-request.js';
 import { PendingCharge } from '../settling/pending-charge.js';
 import type { PolicyCharge } from '../policy-charge.js';
-
-const RECORD = Symbol('rate limit');
-
-interface RecordedRequest {
-  [RECORD]?: RequestRecord;
-}
 
 /** The charges that a step of a request still has to make. */
 export interface Remainder {
@@ -66,12 +61,7 @@ export class RequestRecord extends Execution {
 
   /** The record of a request. A request that is dispatched again keeps its record. */
   static of(request: object): RequestRecord {
-    return ((request as RecordedRequest)[RECORD] ??= new RequestRecord());
-  }
-
-  /** The record of a request, if a guard or the middleware has seen it. */
-  static known(request: object): RequestRecord | undefined {
-    return (request as RecordedRequest)[RECORD];
+    return ((request as RecordedRequest<RequestRecord>)[RECORD] ??= new RequestRecord());
   }
 
   /**

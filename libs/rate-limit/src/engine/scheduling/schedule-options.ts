@@ -1,6 +1,7 @@
 import { shown } from '../../util/config-error.js';
 import type { CallOptions } from '../calls/call-charges.js';
-import { CHARGE_OPTIONS, checkOptions } from '../calls/call-arguments.js';
+import { checkOptions } from '../calls/call-arguments.js';
+import { SCHEDULE_OPTIONS } from '../calls/option-names.js';
 
 /** Milliseconds that a call waits for its turn by default. */
 export const DEFAULT_MAX_WAIT_MS = 60_000;
@@ -41,9 +42,6 @@ export interface CheckedSchedule {
   readonly signal: AbortSignal | undefined;
   readonly maxWaitMs: number;
 }
-
-/** The names of the options of `RateLimiter.schedule`: those of all methods that charge, and its own. */
-export const SCHEDULE_OPTIONS: readonly string[] = [...CHARGE_OPTIONS, 'estimate', 'signal', 'maxWaitMs'];
 
 const WHERE = 'RateLimiter.schedule';
 const NO_OPTIONS: CheckedSchedule = {

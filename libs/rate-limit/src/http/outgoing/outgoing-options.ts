@@ -1,4 +1,5 @@
-import { SCHEDULE_OPTIONS, type ScheduleOptions } from '../../engine/scheduling/schedule-options.js';
+import { SCHEDULE_OPTIONS } from '../../engine/calls/option-names.js';
+import type { ScheduleOptions } from '../../engine/scheduling/schedule-options.js';
 import type { Identity } from '../../identity/identity.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames, type OptionRule, readOption } from '../../util/option-rules.js';

@@ -2,7 +2,6 @@ import {
   Body,
   type CanActivate,
   Controller,
-  type ExecutionContext,
   Get,
   Header,
   HttpCode,
@@ -16,39 +15,13 @@ import {
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
-import { PARAMTYPES_METADATA } from '@nestjs/common/constants.js';
-import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { LimitExplanation } from '../../engine/explain/explanation.js';
 import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../engine/overrides/override.js';
-import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
-import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
 import type { ResetState } from '../../engine/calls/reset-states.js';
 import type { LimitTable } from '../../engine/explain/limit-table.js';
-import type { FleetTopRejected, SharedRejections } from '../../metrics/rejected/shared-rejections.js';
-import type { Handler } from '../routes/route.js';
+import type { FleetTopRejected } from '../../metrics/rejected/shared-rejections.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
-import { answered, noOverride, storeAnswered } from './answers.js';
-import {
-  readExplain,
-  readHistory,
-  readPage,
-  readRemove,
-  readReset,
-  readSet,
-  readTable,
-  readTarget,
-  readTopRejected,
-} from './requests.js';
-
-/** The services that the endpoints use. */
-export interface AdminDesk {
-  readonly limiter: RateLimiter;
-  readonly overrides: RateLimitOverrides;
-  /** The identities that all processes reject. */
-  readonly rejections: SharedRejections;
-  /** The author of a request, if the application names authors. */
-  readonly authorOf: (context: ExecutionContext) => Promise<string | undefined>;
-}
+import type { AdminDesk } from './admin-desk.js';
 
 /** The token of an `AdminDesk`. */
 export const ADMIN_DESK = Symbol('RateLimitAdminModule');
@@ -69,115 +42,84 @@ export function adminController(path: string, guards: readonly (Type<CanActivate
     @Get('table')
     @Header('Cache-Control', 'no-store')
     table(@Query() query: unknown): Promise<LimitTable> {
-      return answered(() => {
-        const wanted = readTable(query);
-        const table = this.desk.limiter.table();
-        if (wanted === undefined) return table;
-        return { ...table, routes: table.routes.filter(({ limited }) => limited === wanted) };
-      });
+      return this.desk.table(query);
     }
 
     @Get('top-rejected')
     @Header('Cache-Control', 'no-store')
     topRejected(@Query() query: unknown): Promise<FleetTopRejected> {
-      return answered(() => {
-        readTopRejected(query);
-        return this.desk.rejections.fleet();
-      });
+      return this.desk.topRejected(query);
     }
 
     @Post('explain')
     @HttpCode(200)
     @Header('Cache-Control', 'no-store')
     explain(@Body() body: unknown): Promise<LimitExplanation> {
-      return answered(() => {
-        const { identity, route, ...options } = readExplain(body);
-        return this.desk.limiter.explain(route === undefined ? null : { route }, identity, options);
-      });
+      return this.desk.explain(body);
     }
 
     @Post('reset')
     @HttpCode(200)
     @Header('Cache-Control', 'no-store')
     reset(@Body() body: unknown): Promise<{ readonly cleared: readonly ResetState[] }> {
-      return answered(async () => {
-        const { identity, what } = readReset(body);
-        return { cleared: await storeAnswered(() => this.desk.limiter.reset(what, identity)) };
-      });
+      return this.desk.reset(body);
     }
 
     @Get('overrides')
     @Header('Cache-Control', 'no-store')
     overrides(@Query() query: unknown): Promise<OverridePage<RateLimitOverride>> {
-      return answered(() => this.desk.overrides.list(readPage(query)));
+      return this.desk.overrides(query);
     }
 
     @Put('overrides')
     @Header('Cache-Control', 'no-store')
-    async setOverride(
+    setOverride(
       @Body() body: unknown,
       @Req() request: object,
       @Res({ passthrough: true }) response: object,
     ): Promise<RateLimitOverride> {
-      const author = await this.authorOf(request, response, 'setOverride');
-      return answered(() => {
-        const { target, change, options } = readSet(body, author);
-        return this.desk.overrides.set(target, change, options);
-      });
+      return this.desk.setOverride(body, { request, response, type: RateLimitAdminController, method: 'setOverride' });
     }
 
     @Post('overrides/find')
     @HttpCode(200)
     @Header('Cache-Control', 'no-store')
     findOverride(@Body() body: unknown): Promise<RateLimitOverride> {
-      return answered(async () => {
-        const found = await this.desk.overrides.get(readTarget(body));
-        if (found === undefined) throw noOverride();
-        return found;
-      });
+      return this.desk.findOverride(body);
     }
 
     @Post('overrides/remove')
     @HttpCode(200)
     @Header('Cache-Control', 'no-store')
-    async removeOverride(
+    removeOverride(
       @Body() body: unknown,
       @Req() request: object,
       @Res({ passthrough: true }) response: object,
     ): Promise<{ readonly removed: true }> {
-      const author = await this.authorOf(request, response, 'removeOverride');
-      return answered(async () => {
-        const { target, options } = readRemove(body, author);
-        if (!(await this.desk.overrides.remove(target, options))) throw noOverride();
-        return { removed: true } as const;
+      return this.desk.removeOverride(body, {
+        request,
+        response,
+        type: RateLimitAdminController,
+        method: 'removeOverride',
       });
     }
 
     @Get('overrides/history')
     @Header('Cache-Control', 'no-store')
     history(@Query() query: unknown): Promise<OverridePage<OverrideHistoryEntry>> {
-      return answered(() => this.desk.overrides.history(undefined, readPage(query)));
+      return this.desk.history(query);
     }
 
     @Post('overrides/history')
     @HttpCode(200)
     @Header('Cache-Control', 'no-store')
     historyOf(@Body() body: unknown): Promise<OverridePage<OverrideHistoryEntry>> {
-      return answered(() => {
-        const { target, page } = readHistory(body);
-        return this.desk.overrides.history(target, page);
-      });
-    }
-
-    // Nest passes no execution context to a handler, so it is built here.
-    private authorOf(request: object, response: object, name: keyof this): Promise<string | undefined> {
-      const handler = Reflect.get(this, name) as Handler;
-      return this.desk.authorOf(new ExecutionContextHost([request, response], RateLimitAdminController, handler));
+      return this.desk.historyOf(body);
     }
   }
   // The package is built without the types of parameters. Nest warns of each handler without them where the application has a ValidationPipe.
   for (const name of Object.getOwnPropertyNames(RateLimitAdminController.prototype)) {
-    Reflect.defineMetadata(PARAMTYPES_METADATA, [Object, Object], RateLimitAdminController.prototype, name);
+    Reflect.defineMetadata('design:paramtypes', [Object, Object], RateLimitAdminController.prototype, name);
   }
   return RateLimitAdminController;
 }

@@ -13,13 +13,10 @@ import {
 import type { RequestFunction } from '../../identity/request-function.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
-import { isGuardClass } from '../boot/application-guard.js';
-import { requestOf } from '../guard/http-context.js';
-import { SharedRejections } from '../../metrics/rejected/shared-rejections.js';
-import { RateLimitLogger } from '../module/logger.js';
+import { isGuardClass } from '../guard/rate-limit.guard.js';
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
-import { ADMIN_DESK, adminController, type AdminDesk } from './admin-controller.js';
-import { describeForOpenApi } from './openapi.js';
+import { ADMIN_DESK, adminController } from './admin-controller.js';
+import type { AdminDesk } from './admin-desk.js';
 
 /** The options of `RateLimitAdminModule.register`. */
 export interface RateLimitAdminOptions {
@@ -101,15 +98,8 @@ export class RateLimitAdminModule {
             'FG_MODULE_IMPORT',
           );
         }
-        await describeForOpenApi(controller);
-        const { limiter, overrides, monitor, reportBoard } = runtime;
-        const rejections = new SharedRejections(monitor.rejectedIdentities, reportBoard, new RateLimitLogger());
-        return {
-          limiter,
-          overrides,
-          rejections,
-          authorOf: async (context) => author && authorBy(author, context, runtime),
-        };
+        const { AdminDesk } = await import('./admin-desk.js');
+        return AdminDesk.open(runtime, author, controller);
       },
     };
     return {
@@ -163,17 +153,6 @@ function checked(options: RateLimitAdminOptions): Checked {
 function isGuard(guard: unknown): boolean {
   const methods = (typeof guard === 'function' ? guard.prototype : guard) as Partial<CanActivate> | null | undefined;
   return typeof methods?.canActivate === 'function';
-}
-
-/** The author of a request. If the function returns no text, the request is a logged 500 and nothing is changed. */
-async function authorBy(
-  author: RequestFunction<ExecutionContext, unknown>,
-  context: ExecutionContext,
-  { functions }: Pick<RateLimitRuntime, 'functions'>,
-): Promise<string> {
-  const name = await functions.answer(() => author(requestOf(context), context));
-  if (typeof name === 'string' && name !== '') return name;
-  throw new TypeError(`${PLACE}: author must return text, got ${shown(name)}`);
 }
 
 function importedPlain(): RateLimitConfigError {

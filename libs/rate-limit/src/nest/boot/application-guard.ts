@@ -1,6 +1,6 @@
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
-import { RateLimitGuard } from '../guard/rate-limit.guard.js';
+import { isGuard, isGuardClass, RateLimitGuard } from '../guard/rate-limit.guard.js';
 
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -29,16 +29,6 @@ export function preferredGuard(guards: readonly RateLimitGuard[]): RateLimitGuar
  */
 export function isMadeAnew(wrapper: ProviderWrapper): boolean {
   return wrapper.isTransient || !wrapper.isDependencyTreeStatic();
-}
-
-function isGuard(guard: unknown): guard is RateLimitGuard {
-  return guard instanceof RateLimitGuard;
-}
-
-/** Whether a guard, as an instance or a class, is the library's or a subclass of it. */
-export function isGuardClass(guard: unknown): boolean {
-  if (typeof guard !== 'function') return isGuard(guard);
-  return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
 }
 
 /** Whether the guard guards a handler: without it `@RateLimit` and `defaults` limit nothing. */

@@ -1,9 +1,9 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
-import { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { ApplicationConfig, type DiscoveryService, type MetadataScanner } from '@nestjs/core';
 import { globalGuards } from './application-guard.js';
 import { limitableHandlers } from './boot-checks.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Handler } from '../routes/route.js';
 
 /**
@@ -28,14 +28,8 @@ export class GlobalGuards implements CanActivate {
  * It binds as `@UseGuards` would, while Nest makes the providers: `connectMicroservice` reads the metadata before any hook is
  * called. Nest has collected the classes of guards by then, so their modules are given the instance.
  */
-@Injectable()
 export class GlobalGuardsBinder {
-  constructor(
-    @Inject(GlobalGuards) guards: GlobalGuards,
-    @Inject(RateLimitRuntime) runtime: RateLimitRuntime,
-    @Inject(DiscoveryService) discovery: DiscoveryService,
-    @Inject(MetadataScanner) scanner: MetadataScanner,
-  ) {
+  constructor(runtime: RateLimitRuntime, discovery: DiscoveryService, scanner: MetadataScanner, guards: GlobalGuards) {
     const wrappers = [...discovery.getControllers(), ...discovery.getProviders()];
     const own = wrappers.find(({ instance }) => instance === guards)!;
     const types = new Set<Type>();

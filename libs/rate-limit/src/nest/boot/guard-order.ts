@@ -1,12 +1,12 @@
-import { Inject, Injectable, Logger, type OnModuleInit, type Type } from '@nestjs/common';
+import { Logger, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
-import { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { withHelp } from '../../util/error-codes.js';
-import { isGuardClass } from './application-guard.js';
 import { type LimitableHandler, limitableHandlers } from './boot-checks.js';
 import { GlobalGuards } from './global-guards.js';
 import { WAYS_OUT } from '../guard/late-identities.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import { isGuardClass } from '../guard/rate-limit.guard.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 
 /** The guards before and after the rate limit's, for one handler. */
@@ -38,13 +38,12 @@ const SOMETHING_ELSE = /authori[sz]|role|permission|scope|polic|abilit|owner|csr
  * and a policy counts by `'user'` or `'api-key'` or has a function that reads a property `user`. `LateIdentities` finds other
  * cases at run time.
  */
-@Injectable()
 export class GuardOrder implements OnModuleInit {
   constructor(
-    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
-    @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
-    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
-    @Inject(MetadataScanner) private readonly scanner: MetadataScanner,
+    private readonly runtime: RateLimitRuntime,
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly application: ApplicationConfig,
   ) {}
 
   onModuleInit(): void {

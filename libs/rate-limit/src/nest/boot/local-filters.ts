@@ -8,7 +8,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { EXCEPTION_FILTERS_METADATA } from '@nestjs/common/constants.js';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { LimiterUnavailableError } from '../../engine/errors.js';
 import { limitableHandlers } from './boot-checks.js';
 import type { RateLimitException } from '../contexts/context-adapter.js';
@@ -48,14 +48,8 @@ export class LocalFilter implements ExceptionFilter {
  * `@GrpcStreamCall`, whose errors end the process. It comes after the filters of the application on the same class or method.
  * Nest has collected the classes of filters by then, so their modules are given the instance.
  */
-@Injectable()
 export class LocalFilterBinder {
-  constructor(
-    @Inject(LocalFilter) filter: LocalFilter,
-    @Inject(RateLimitRuntime) runtime: RateLimitRuntime,
-    @Inject(DiscoveryService) discovery: DiscoveryService,
-    @Inject(MetadataScanner) scanner: MetadataScanner,
-  ) {
+  constructor(runtime: RateLimitRuntime, discovery: DiscoveryService, scanner: MetadataScanner, filter: LocalFilter) {
     const wrappers = [...discovery.getControllers(), ...discovery.getProviders()];
     const own = wrappers.find(({ instance }) => instance === filter)!;
     const types = new Set<Type>();

@@ -9,6 +9,7 @@ import type { Decision } from '../../policy/decision.js';
 import { Call } from '../exchanges/call.js';
 import { CallExchange, ConnectionExchange, ResponseExchange } from '../exchanges/exchanges.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
+import { IS_VIEW } from './is-view.js';
 
 /**
  * A context other than HTTP, as the guard's steps and the functions of policies get it: `switchToHttp().getRequest()` is the
@@ -29,6 +30,10 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     readonly record: RequestRecord,
     private readonly trusts: () => TrustsHop,
   ) {}
+
+  get [IS_VIEW](): true {
+    return true;
+  }
 
   /** The view of this call with a new request: some adapters build the request from the current state. */
   renewed(): ContextView {

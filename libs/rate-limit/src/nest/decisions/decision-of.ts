@@ -1,8 +1,8 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
-import { RequestRecord } from '../../engine/requests/request-record.js';
+import { RECORD, type RecordedRequest } from '../../engine/requests/recorded-request.js';
 import type { Decision } from '../../policy/decision.js';
 import { shown } from '../../util/config-error.js';
-import { ContextView } from '../contexts/context-view.js';
+import { isView } from '../contexts/is-view.js';
 import { isHost } from '../guard/http-context.js';
 import { viewOf } from './viewed-calls.js';
 
@@ -31,8 +31,12 @@ export function rateLimitDecisionOf(target: ExecutionContext | ArgumentsHost | o
       `rateLimitDecisionOf: takes the ExecutionContext, or the request of a route, got ${shown(target)}`,
     );
   }
-  if (target instanceof ContextView) return target.decision;
-  if (!isHost(target)) return RequestRecord.known(target)?.passedBy();
+  if (isView(target)) return target.decision;
+  if (!isHost(target)) return passedBy(target);
   if (target.getType() !== 'http') return viewOf(target)?.decision;
-  return RequestRecord.known(target.getArgByIndex<object>(0))?.passedBy();
+  return passedBy(target.getArgByIndex<object>(0));
+}
+
+function passedBy(request: object): Decision | undefined {
+  return (request as RecordedRequest)[RECORD]?.passedBy();
 }

@@ -1,13 +1,14 @@
 import 'reflect-metadata';
-import { createParamDecorator, type ExecutionContext, type Type, UseFilters } from '@nestjs/common';
-import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { createParamDecorator, type ExecutionContext, UseFilters } from '@nestjs/common';
 import type { Decision } from '../../policy/decision.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { placeOf } from '../decorators/decorate.js';
 import { presenceCheck, RATE_LIMIT_PRESENT } from '../decorators/presence.js';
 import { rateLimitDecisionOf } from './decision-of.js';
 
-const tellDecision = (_: unknown, context: ExecutionContext): Decision | undefined => rateLimitDecisionOf(context);
+/** Tells a handler its decision. Nest keeps it among the metadata of the handler's parameters. */
+export const tellDecision = (_: unknown, context: ExecutionContext): Decision | undefined =>
+  rateLimitDecisionOf(context);
 const parameter = createParamDecorator(tellDecision);
 
 /**
@@ -42,19 +43,6 @@ export function RateLimitDecision(...args: never[]): ParameterDecorator {
     const descriptor = Object.getOwnPropertyDescriptor(on, method);
     if (descriptor !== undefined) UseFilters(presenceCheck(RATE_LIMIT_PRESENT, missing))(on, method, descriptor);
   };
-}
-
-/** The indexes of a method's parameters for its decision. */
-export function decisionParameters(type: Type, method: string): readonly number[] {
-  const parameters: unknown = Reflect.getMetadata(ROUTE_ARGS_METADATA, type, method);
-  return Object.values(Object(parameters) as Record<string, { readonly index: number; readonly factory?: unknown }>)
-    .filter(({ factory }) => factory === tellDecision)
-    .map(({ index }) => index);
-}
-
-/** Whether a method has a parameter for its decision. */
-export function asksForDecision(type: Type, method: string): boolean {
-  return decisionParameters(type, method).length > 0;
 }
 
 function wrong(place: string, problem: string): RateLimitConfigError {

@@ -1,6 +1,6 @@
 import type { LimitableHandler } from '../boot/boot-checks.js';
 import type { RoutePolicies } from '../routes/route-policies.js';
-import { asksForDecision } from './rate-limit-decision.decorator.js';
+import { asksForDecision } from './decision-parameters.js';
 
 /** Warnings about handlers whose `@RateLimitDecision()` is always undefined. */
 export function untoldDecisions(

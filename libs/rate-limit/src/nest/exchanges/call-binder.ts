@@ -1,11 +1,10 @@
 import { MAX_ROW } from '../../policy/else/else-policies.js';
-import { Inject, Injectable } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { algorithmEntry } from '../../algorithms/algorithms.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
 import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
 import { isChooser } from '../routes/policy-choices.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import { sourcesOf } from '../routes/route-sources.js';
 import type { PolicySource } from '../types.js';
 import { bindInterceptor } from './bind-interceptor.js';
@@ -15,12 +14,11 @@ import { CALL_INTERCEPTOR } from './call.interceptor.js';
  * Binds the interceptor for outcomes only to handlers whose policies need it: other requests pay nothing. It binds while Nest
  * creates the providers, because routes and message handlers read the metadata later.
  */
-@Injectable()
 export class CallBinder {
   constructor(
-    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
-    @Inject(DiscoveryService) discovery: DiscoveryService,
-    @Inject(MetadataScanner) scanner: MetadataScanner,
+    private readonly runtime: RateLimitRuntime,
+    discovery: DiscoveryService,
+    scanner: MetadataScanner,
   ) {
     for (const limitable of limitableHandlers(discovery, scanner, runtime.contexts)) {
       if (this.isNeededFor(limitable)) bindInterceptor(limitable.handler, CALL_INTERCEPTOR);

@@ -5,7 +5,7 @@ import { addressOf } from '../../identity/resolvers.js';
 import type { UserFunctions } from '../../engine/functions/user-functions.js';
 import { shown } from '../../util/config-error.js';
 import { requestOf } from './http-context.js';
-import type { HasGone } from './identities.js';
+import type { HasGone } from './identity-chain.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
 
 /** The list that an address is in: `'allow'` beats `'block'`. */

@@ -1,5 +1,5 @@
-import { type ArgumentsHost, Catch, Inject, Injectable } from '@nestjs/common';
-import { ApplicationConfig, BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
+import { type ArgumentsHost, Catch } from '@nestjs/common';
+import { type ApplicationConfig, BaseExceptionFilter, type HttpAdapterHost } from '@nestjs/core';
 import type { HttpRequest } from '../../http/request.js';
 import { nodeResponse } from '../../http/http-client.js';
 import {
@@ -22,7 +22,7 @@ import {
   toHttpException,
 } from './exceptions.js';
 import { setDecisionHeaders, setHeader, setRetryAfter } from './http-answer.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { ProblemFunction } from '../types.js';
 import { RateLimitLogger } from '../module/logger.js';
 
@@ -42,7 +42,6 @@ type Caught = Answered | LimiterUnavailableError;
  * Every filter of the application comes first: Nest searches its list from the end, and this filter stands at the front. With
  * `APP_FILTER` it would stand behind the filters of the root module.
  */
-@Injectable()
 @Catch(
   RateLimitAddressBlockedException,
   RateLimitExceededException,
@@ -52,9 +51,9 @@ type Caught = Answered | LimiterUnavailableError;
 )
 export class RateLimitExceptionFilter extends BaseExceptionFilter {
   constructor(
-    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
-    @Inject(HttpAdapterHost) private readonly adapterHost: HttpAdapterHost,
-    @Inject(ApplicationConfig) application: ApplicationConfig,
+    private readonly runtime: RateLimitRuntime,
+    protected override readonly httpAdapterHost: HttpAdapterHost,
+    application: ApplicationConfig,
   ) {
     super();
     application.getGlobalFilters().unshift(this);
@@ -69,7 +68,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
   }
 
   private answer(exception: Answered, host: ArgumentsHost): void {
-    const { httpAdapter } = this.adapterHost;
+    const { httpAdapter } = this.httpAdapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (httpAdapter.isHeadersSent(response) === true) return super.catch(exception, host);
     // A response costs several times what the decision does, and thousands of clients may leave at once.
@@ -96,7 +95,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
 
   /** Sends text: for an object the platforms choose a content type of their own. */
   private send(exception: Answered, host: ArgumentsHost, body: string): void {
-    const { httpAdapter } = this.adapterHost;
+    const { httpAdapter } = this.httpAdapterHost;
     const response: unknown = host.getArgByIndex(1);
     if (httpAdapter.isHeadersSent(response) === true) return;
     setHeader(httpAdapter, response, 'Content-Type', PROBLEM_JSON);

@@ -1,6 +1,6 @@
-import { type CanActivate, ForbiddenException, Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common';
+import { type CanActivate, ForbiddenException, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
-import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import type { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { globalGuards, isMadeAnew, preferredGuard } from '../boot/application-guard.js';
 import {
@@ -14,12 +14,12 @@ import {
   type WsClient,
 } from '../contexts/ws.js';
 import { rateLimitDecisionOf } from '../decisions/decision-of.js';
-import { decisionParameters } from '../decisions/rate-limit-decision.decorator.js';
+import { decisionParameters } from '../decisions/decision-parameters.js';
 import { Call } from '../exchanges/call.js';
 import { isPromise } from '../../util/is-promise.js';
 import { withHelp } from '../../util/error-codes.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Handler } from '../routes/route.js';
 import { RateLimitLogger } from '../module/logger.js';
 
@@ -32,16 +32,15 @@ interface Gateway {
 }
 
 /** Limits the connections of WebSocket gateways, which Nest's guards do not reach. */
-@Injectable()
 export class RateLimitGateways implements OnModuleInit {
   private readonly logger = new RateLimitLogger();
   private placed = false;
 
   constructor(
-    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
-    @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
-    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
-    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
+    private readonly runtime: RateLimitRuntime,
+    private readonly discovery: DiscoveryService,
+    private readonly application: ApplicationConfig,
+    adapterHost: HttpAdapterHost,
   ) {
     adapterHost.init$.subscribe(() => {
       const { httpAdapter } = adapterHost;

@@ -1,39 +1,15 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { TrustsHop } from '../../http/client-address.js';
-import { httpClient } from '../../http/http-client.js';
 import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
-import { WaitingRoomFullError } from '../../engine/errors.js';
-import { Admission, type Transport } from '../../engine/requests/admission.js';
-import type { Exchange } from '../../engine/requests/exchange.js';
-import type { PolicyCharge } from '../../engine/policy-charge.js';
-import { RequestRecord } from '../../engine/requests/request-record.js';
-import type { BoundPolicy } from '../types.js';
 import type { Decision } from '../../policy/decision.js';
-import { type Answer, attempt } from '../../util/answer.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
-import { isPromise } from '../../util/is-promise.js';
-import { readable } from '../../util/thrown.js';
-import {
-  isRateLimitException,
-  RateLimitAddressBlockedException,
-  RateLimitExceededException,
-  RateLimitUnavailableException,
-  toHttpException,
-} from './exceptions.js';
-import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
-import type { ContextAdapter } from '../contexts/context-adapter.js';
-import { ContextView } from '../contexts/context-view.js';
-import { trustsHopOf } from '../boot/platform.js';
-import { rememberView } from '../decisions/viewed-calls.js';
-import { isHttp, requestOf, responseOf } from './http-context.js';
-import { Call } from '../exchanges/call.js';
-import { ResponseExchange } from '../exchanges/exchanges.js';
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
-import type { Listed } from './address-lists.js';
-import { GuardSteps } from './guard-steps.js';
-import { RequestCharges } from './request-charges.js';
-import type { Route } from '../routes/route-policies.js';
+import type { BoundPolicy } from '../types.js';
+import { RateLimitExceededException } from './exceptions.js';
+import type { GuardWork } from './guard-work.js';
+
+/** Leads from a guard to what it does between its steps. No member of a subclass can have this name. */
+export const WORK = Symbol('work of the guard');
 
 /**
  * Limits the handlers that `@RateLimit` on a method or a class, or the module's `defaults`, name: routes, GraphQL resolvers,
@@ -61,12 +37,7 @@ export class RateLimitGuard implements CanActivate {
   // Injected as properties, so that a subclass has a constructor of its own.
   @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime;
   @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
-  private trustsHop: TrustsHop | undefined;
-  /** The number of calls that wait for each promise. */
-  private readonly arriving = new WeakMap<object, number>();
-  private admission: Admission<ExecutionContext> | undefined;
-  private ownChargeMaker: RequestCharges | undefined;
-  private ownSteps: GuardSteps | undefined;
+  private ownWork: GuardWork | undefined;
 
   /**
    * @throws {RateLimitExceededException} 429, when a policy rejects the request
@@ -77,12 +48,7 @@ export class RateLimitGuard implements CanActivate {
    *   requests wait (nothing is charged then), or while the application shuts down
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    if (this.runtime === undefined) throw notInjected(this);
-    if (!isHttp(context)) return this.limitElsewhere(context);
-    const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    // Without policies there is nothing to count twice, and the lists are remembered.
-    if (route === undefined) return this.passesUnlimited || this.limitUnlessListed(route, context);
-    return !RequestRecord.of(requestOf(context)).isFirstGuard(route) || this.limitUnlessListed(route, context);
+    return this[WORK].canActivate(context);
   }
 
   /** Returns true for requests that no policy counts, and that are not shed. */
@@ -107,11 +73,7 @@ export class RateLimitGuard implements CanActivate {
 
   /** Sets the headers of an allowed or rejected request. The policies of the module's `middleware` come first in the decision. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
-    const response = responseOf(context);
-    const { httpAdapter } = this.adapterHost;
-    // Other contexts may have no response, or one that is sent while their operation still runs.
-    if (!isHttp(context) && (response === undefined || httpAdapter.isHeadersSent(response) === true)) return;
-    setDecisionHeaders(httpAdapter, response, decision, this.runtime.headers);
+    this[WORK].setHeaders(context, decision);
   }
 
   /** Answers a rejected request, by throwing. */
@@ -119,234 +81,23 @@ export class RateLimitGuard implements CanActivate {
     throw new RateLimitExceededException(decision);
   }
 
-  /**
-   * @internal Limits a request whose address is in neither list of the module.
-   *
-   * @param route undefined for a handler that no policy limits
-   */
-  limitUnlessListed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+  /** @internal */
+  get [WORK](): GuardWork {
+    if (this.ownWork !== undefined) return this.ownWork;
     if (this.runtime === undefined) throw notInjected(this);
-    const { addressLists } = this.runtime;
-    if (addressLists === undefined) return this.limitUnlisted(route, context);
-    const record = this.recordOf(context);
-    return attempt(
-      (): Answer<Listed> => record.listed ?? addressLists.of(context),
-      (listed) => this.limitListed(listed, record, route, context),
-      (error) => this.fail(context, error),
-    );
-  }
-
-  private limitListed(
-    listed: Listed,
-    record: RequestRecord,
-    route: Route | undefined,
-    context: ExecutionContext,
-  ): Answer<boolean> {
-    record.listed = listed;
-    if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
-    return listed === 'allow' || this.limitUnlisted(route, context);
-  }
-
-  private limitUnlisted(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    if (route === undefined && this.runtime.shedding?.active !== true) return true;
-    return this.limitUnlessSkipped(route, context);
-  }
-
-  /** Whether requests of handlers without policies pass in any case. */
-  private get passesUnlimited(): boolean {
-    const { addressLists, shedding } = this.runtime;
-    return addressLists === undefined && shedding?.active !== true;
-  }
-
-  /** Rejects a request of low priority, or continues: the process is over a threshold. */
-  private shed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    return attempt(
-      () => this.runtime.shedding!.rejection(route, context, this.recordOf(context)),
-      (rejection) => {
-        if (rejection !== undefined) return this.fail(context, rejection);
-        return route === undefined || this.limit(route, context);
-      },
-      (error) => this.fail(context, error),
-    );
-  }
-
-  /**
-   * @internal Limits a request by the policies of its route, or by those of the middleware. Synchronous steps are not awaited:
-   *   every request would pay for the promise.
-   */
-  limitUnlessSkipped(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    if (this.runtime === undefined) throw notInjected(this);
-    let skipped: Answer<boolean>;
-    try {
-      skipped = this.shouldSkip(context);
-    } catch (error) {
-      throw readable(error);
-    }
-    if (typeof skipped === 'boolean') return skipped || this.limitUnlessShed(route, context);
-    return this.steps.skips(this, skipped).then((skip) => skip || this.limitUnlessShed(route, context));
-  }
-
-  private limitUnlessShed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    if (this.runtime.shedding?.active === true) return this.shed(route, context);
-    return route === undefined || this.limit(route, context);
-  }
-
-  /** Limits a handler of another context than HTTP. */
-  private async limitElsewhere(context: ExecutionContext): Promise<boolean> {
-    const { contexts, operations, routes } = this.runtime;
-    const adapter = contexts.of(context.getType());
-    if (adapter === undefined) {
-      this.runtime.warnOfContext(context);
-      return true;
-    }
-    const opened = adapter.opened?.(context);
-    if (opened !== undefined && isPromise(opened)) await this.waitUntil(opened, context, adapter);
-    const route = routes.of(context.getClass(), context.getHandler());
-    // One array of arguments belongs to one call, and all of its guards.
-    if (route === undefined && this.passesUnlimited) return true;
-    const call = RequestRecord.of(context.getArgs());
-    if (!call.isFirstGuard(route ?? context.getHandler())) return true;
-    await contexts.prepare(adapter);
-    const record = operations.of(adapter.operation?.(context), adapter.execution?.(context)) ?? call;
-    const view = this.view(context, adapter, record);
-    rememberView(context, view);
-    return this.limitUnlessListed(route, view);
-  }
-
-  /**
-   * Waits for what comes before a call, such as the decision on its connection. `maxWaitingPerClient` bounds the calls that
-   * wait for one promise: a connection that waits for its slot may bring any number of messages.
-   */
-  private async waitUntil(opened: Promise<unknown>, context: ExecutionContext, adapter: ContextAdapter): Promise<void> {
-    const waiting = this.arriving.get(opened) ?? 0;
-    if (waiting >= this.runtime.options.maxWaitingPerClient) {
-      await this.runtime.contexts.prepare(adapter);
-      this.fail(this.view(context, adapter, new RequestRecord()), new WaitingRoomFullError());
-    }
-    this.arriving.set(opened, waiting + 1);
-    try {
-      await opened;
-    } finally {
-      this.arriving.set(opened, this.arriving.get(opened)! - 1);
-    }
-  }
-
-  private view(context: ExecutionContext, adapter: ContextAdapter, record: RequestRecord): ContextView {
-    return new ContextView(context, adapter, record, () => (this.trustsHop ??= trustsHopOf(this.adapterHost)));
-  }
-
-  private limit(route: Route, context: ExecutionContext): Answer<boolean> {
-    const request = requestOf(context);
-    this.runtime.forwarded.see(request);
-    const { fixed } = route;
-    if (fixed !== undefined) return this.limitBy(fixed, route, context);
-    return this.runtime.policyFunctions.policiesOf(route, context).then(
-      (policies) => this.limitBy(policies, route, context),
-      (error: unknown) => this.fail(context, error),
-    );
-  }
-
-  private limitBy(policies: readonly BoundPolicy[], route: Route, context: ExecutionContext): Answer<boolean> {
-    let charges: Answer<readonly PolicyCharge[]>;
-    // `attempt` is not used here: every request would pay for its closures.
-    try {
-      charges = this.chargeMaker.makeAll(policies, context);
-    } catch (error) {
-      return this.fail(context, error);
-    }
-    if (!(charges instanceof Promise)) return charges.length === 0 || this.admit(route, context, charges);
-    return charges.then(
-      (made) => made.length === 0 || this.admit(route, context, made),
-      (error: unknown) => this.fail(context, error),
-    );
-  }
-
-  private get chargeMaker(): RequestCharges {
-    return (this.ownChargeMaker ??= new RequestCharges(this.runtime, (policy, context, resolved) => {
-      const tag = this.identityTag(policy, context, resolved);
-      // In the library's own method, each function has a deadline of its own.
-      const isOwn = typeof tag === 'object' && this.identityTag !== RateLimitGuard.prototype.identityTag;
-      return isOwn ? this.steps.tag(this, tag, policy, context, resolved) : tag;
-    }));
-  }
-
-  private get steps(): GuardSteps {
-    return (this.ownSteps ??= new GuardSteps(this.runtime));
-  }
-
-  private admit(route: Route, context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
-    this.admission ??= new Admission(
-      this.runtime.engine,
-      this.runtime.waitingRoom,
-      this.transport(),
-      this.runtime.pending,
-      this.runtime.monitor,
-    );
-    const record = context instanceof ContextView ? context.asks(charges) : RequestRecord.of(requestOf(context));
-    return this.admission.admit(route, context, charges, record);
-  }
-
-  private recordOf(context: ExecutionContext): RequestRecord {
-    return context instanceof ContextView ? context.record : RequestRecord.of(requestOf(context));
-  }
-
-  private transport(): Transport<ExecutionContext> {
-    return {
-      decided: (context, decision) => {
-        try {
-          this.steps.watch(this, this.setHeaders(context, decision));
-        } catch (error) {
-          throw readable(error);
-        }
-      },
-      reject: (context, decision) => this.reject(context, decision),
-      failed: (context, error) => this.fail(context, error),
-      exchange: (context) => (context instanceof ContextView ? context.exchange : exchangeOf(context)),
-    };
-  }
-
-  /** Rejects a request whose headers are set, or left out by a subclass. */
-  private reject(context: ExecutionContext, decision: Decision): never | Promise<never> {
-    const answered = (error: unknown): never => {
-      RateLimitExceededException.markAnswered(error);
-      throw inWordsOf(context, error);
-    };
-    const refused = (): never => answered(new RateLimitExceededException(decision));
-    let answer: unknown;
-    try {
-      answer = this.refuse(context, decision);
-    } catch (error) {
-      return answered(readable(error));
-    }
-    // A method that throws nothing must not let the request pass.
-    return isPromise(answer) ? this.steps.refusal(this, answer).then(refused, answered) : refused();
-  }
-
-  /** A 503 says when to retry, as a 429 does. */
-  private fail(context: ExecutionContext, error: unknown): never {
-    const exception = toHttpException(readable(error));
-    const { httpAdapter } = this.adapterHost;
-    const response = responseOf(context);
-    if (
-      exception instanceof RateLimitUnavailableException &&
-      response !== undefined &&
-      httpAdapter.isHeadersSent(response) !== true
-    ) {
-      setRetryAfter(httpAdapter, response, exception.retryAfter);
-    }
-    throw inWordsOf(context, exception);
+    return (this.ownWork = this.runtime.guardWork(this));
   }
 }
 
-/** The exchange of an HTTP request. */
-function exchangeOf(context: ExecutionContext): Exchange {
-  const [request, response] = [requestOf(context), responseOf(context)];
-  return new ResponseExchange(request, response, Call.for(context), httpClient(request, response));
+/** Whether it is the library's guard, or one of a subclass. */
+export function isGuard(guard: unknown): guard is RateLimitGuard {
+  return guard instanceof RateLimitGuard;
 }
 
-/** Converts a rejection to the error that the context's clients get. Errors of the application stay as they are. */
-function inWordsOf(context: ExecutionContext, error: unknown): unknown {
-  return context instanceof ContextView && isRateLimitException(error) ? context.toError(error) : error;
+/** Whether a guard, as an instance or a class, is the library's or a subclass of it. */
+export function isGuardClass(guard: unknown): boolean {
+  if (typeof guard !== 'function') return isGuard(guard);
+  return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
 }
 
 function notInjected({ constructor }: object): RateLimitConfigError {

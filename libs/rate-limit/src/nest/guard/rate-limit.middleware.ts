@@ -1,5 +1,5 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
-import { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import type { OnApplicationBootstrap, OnModuleInit } from '@nestjs/common';
+import type { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
@@ -9,19 +9,15 @@ import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from '../boo
 import { beforeRouting, type Middleware } from './before-routing.js';
 import { BEFORE_ROUTING } from '../exchanges/call.js';
 import { findCors } from '../boot/platform.js';
-import { RateLimitGuard } from './rate-limit.guard.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import { RateLimitGuard, WORK } from './rate-limit.guard.js';
+import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Route } from '../routes/route-policies.js';
 import { RateLimitLogger } from '../module/logger.js';
-
-/** The token of a `RateLimitGuard` for the middleware, which stays when a test replaces the guard of routes. */
-export const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
 
 /**
  * Limits all HTTP traffic by the module's `middleware` policies before it is routed. The application's guard answers: a
  * subclass of `RateLimitGuard` skips, sets headers and rejects here as it does on routes.
  */
-@Injectable()
 export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap {
   private guard: RateLimitGuard | undefined;
   private unplaced: unknown;
@@ -32,7 +28,7 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
       // The functions of policies may ask a context for its class and handler: these have no metadata.
       const context = new ExecutionContextHost([request, response, next], RateLimitMiddleware, this.use);
       this.guard ??= this.guardOfApplication();
-      passed = this.guard.limitUnlessListed(policies, context);
+      passed = this.guard[WORK].limitUnlessListed(policies, context);
     } catch (error) {
       next(asError(error));
       return;
@@ -48,11 +44,12 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
   };
 
   constructor(
-    @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime,
-    @Inject(HttpAdapterHost) private readonly adapterHost: HttpAdapterHost,
-    @Inject(PLAIN_GUARD) private readonly plainGuard: RateLimitGuard,
-    @Inject(ApplicationConfig) private readonly application: ApplicationConfig,
-    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+    private readonly runtime: RateLimitRuntime,
+    private readonly discovery: DiscoveryService,
+    private readonly application: ApplicationConfig,
+    private readonly adapterHost: HttpAdapterHost,
+    /** Stays when a test replaces the guard of routes. */
+    private readonly plainGuard: RateLimitGuard,
   ) {
     BEFORE_ROUTING.add(this.use);
     const { middleware } = runtime;

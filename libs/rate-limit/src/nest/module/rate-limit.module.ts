@@ -1,7 +1,14 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, type FactoryProvider, type InjectionToken, Module } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
-import { isGuarded } from '../boot/application-guard.js';
+import { RateLimiter } from '../../engine/calls/rate-limiter.js';
+import { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
+import type { RateLimitStore } from '../../stores/store.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
+import { RATE_LIMIT_PRESENT } from '../decorators/presence.js';
 import { RateLimitGuard } from '../guard/rate-limit.guard.js';
+import { checkShape } from '../options/check-shape.js';
+import type { RateLimitModuleOptions } from '../options/module-options.js';
+import { warnOfCopies } from './copies.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   CONFIGURED,
@@ -9,24 +16,32 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
-import { RateLimitGateways } from '../guard/rate-limit.gateways.js';
-import { PLAIN_GUARD, RateLimitMiddleware } from '../guard/rate-limit.middleware.js';
-import { warnOfCopies } from './copies.js';
-import { checkOptions, checkShape } from '../options/check-options.js';
-import type { RateLimitModuleOptions } from '../options/module-options.js';
-import { DecisionBinder } from '../decisions/decision-binder.js';
-import { CallBinder } from '../exchanges/call-binder.js';
-import { GlobalGuards, GlobalGuardsBinder } from '../boot/global-guards.js';
-import { GuardOrder } from '../boot/guard-order.js';
-import { LocalFilter, LocalFilterBinder } from '../boot/local-filters.js';
-import { RATE_LIMIT_PRESENT } from '../decorators/presence.js';
-import { RateLimitExceptionFilter } from '../guard/rate-limit-exception.filter.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
-import { RateLimitConfigError } from '../../util/config-error.js';
-import { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
-import { RateLimiter } from '../../engine/calls/rate-limiter.js';
-import type { RateLimitStore } from '../../stores/store.js';
-import { RATE_LIMIT_STORE } from './open-store.js';
+import { RATE_LIMIT_STORE } from './store-token.js';
+
+type AtBoot = typeof import('./at-boot.js');
+
+/** What the module loads when an application boots: nearly all of the library. */
+const AT_BOOT = Symbol('RateLimitModule, loaded at boot');
+const PLAIN_GUARD = Symbol('RateLimitGuard of the middleware');
+const GLOBAL_GUARDS = Symbol('GlobalGuards');
+const LOCAL_FILTER = Symbol('LocalFilter');
+
+/** A token for each parameter. */
+type TokensOf<Parameters extends readonly unknown[]> = { [Parameter in keyof Parameters]: InjectionToken };
+
+/** Provides an instance of a class that is loaded at boot. */
+function provided<Name extends Exclude<keyof AtBoot, 'AssembledRuntime'>>(
+  name: Name,
+  inject: TokensOf<ConstructorParameters<AtBoot[Name]>>,
+  provide = Symbol(name),
+): FactoryProvider<object> {
+  const useFactory = (atBoot: AtBoot, ...services: unknown[]): object => {
+    const Loaded = atBoot[name] as unknown as new (...args: unknown[]) => object;
+    return new Loaded(...services);
+  };
+  return { provide, inject: [AT_BOOT, ...inject], useFactory };
+}
 
 /**
  * Rate limiting for the whole application. Import it once, in the root module.
@@ -40,9 +55,11 @@ import { RATE_LIMIT_STORE } from './open-store.js';
 @Module({
   imports: [DiscoveryModule],
   providers: [
+    { provide: AT_BOOT, useFactory: () => loadAtBoot() },
     {
       provide: RateLimitRuntime,
       inject: [
+        AT_BOOT,
         { token: MODULE_OPTIONS_TOKEN, optional: true },
         DiscoveryService,
         MetadataScanner,
@@ -52,6 +69,7 @@ import { RATE_LIMIT_STORE } from './open-store.js';
         ApplicationConfig,
       ],
       useFactory: (
+        { AssembledRuntime }: AtBoot,
         options: RateLimitModuleOptions,
         discovery: DiscoveryService,
         scanner: MetadataScanner,
@@ -61,14 +79,7 @@ import { RATE_LIMIT_STORE } from './open-store.js';
         application: ApplicationConfig,
       ) => {
         if (configured === undefined) throw importedPlain();
-        return RateLimitRuntime.create(
-          checkOptions(options),
-          discovery,
-          scanner,
-          adapterHost,
-          override,
-          (type, handler) => isGuarded(application, type, handler),
-        );
+        return AssembledRuntime.create(options, discovery, scanner, adapterHost, override, application);
       },
     },
     { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
@@ -80,16 +91,22 @@ import { RATE_LIMIT_STORE } from './open-store.js';
     { provide: RATE_LIMIT_STORE, useValue: null },
     RateLimitGuard,
     { provide: PLAIN_GUARD, useClass: RateLimitGuard },
-    RateLimitMiddleware,
-    GlobalGuards,
-    GlobalGuardsBinder,
-    GuardOrder,
-    LocalFilter,
-    LocalFilterBinder,
-    CallBinder,
-    DecisionBinder,
-    RateLimitGateways,
-    RateLimitExceptionFilter,
+    provided('RateLimitMiddleware', [
+      RateLimitRuntime,
+      DiscoveryService,
+      ApplicationConfig,
+      HttpAdapterHost,
+      PLAIN_GUARD,
+    ]),
+    provided('GlobalGuards', [ApplicationConfig], GLOBAL_GUARDS),
+    provided('GlobalGuardsBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner, GLOBAL_GUARDS]),
+    provided('GuardOrder', [RateLimitRuntime, DiscoveryService, MetadataScanner, ApplicationConfig]),
+    provided('LocalFilter', [RateLimitRuntime], LOCAL_FILTER),
+    provided('LocalFilterBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner, LOCAL_FILTER]),
+    provided('CallBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner]),
+    provided('DecisionBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner]),
+    provided('RateLimitGateways', [RateLimitRuntime, DiscoveryService, ApplicationConfig, HttpAdapterHost]),
+    provided('RateLimitExceptionFilter', [RateLimitRuntime, HttpAdapterHost, ApplicationConfig]),
     {
       provide: RATE_LIMIT_PRESENT,
       // It needs nothing, so that Nest makes it before it misses an injected class of another copy.
@@ -115,6 +132,12 @@ export class RateLimitModule extends ConfigurableModuleClass {
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     return super.forRootAsync(options);
   }
+}
+
+/** As an object: explorers of providers expect one that has a prototype, as a namespace has not. */
+async function loadAtBoot(): Promise<AtBoot> {
+  const atBoot = await import('./at-boot.js');
+  return { ...atBoot };
 }
 
 function importedPlain(): RateLimitConfigError {

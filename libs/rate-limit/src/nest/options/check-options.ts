@@ -2,6 +2,7 @@ import { saysUnits } from '../../http/headers.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { shownDuration } from '../../util/duration.js';
 import { checkNames, type DurationRule, readOption } from '../../util/option-rules.js';
+import { checkShape } from './check-shape.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
 import { planSettings } from './plan-settings.js';
@@ -50,17 +51,6 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (options.plan !== undefined) planSettings(options.plan);
   if (options.shed !== undefined) shedSettings(options.shed, options.middleware);
   return checked as unknown as CheckedOptions;
-}
-
-/** @throws {RateLimitConfigError} for options that are no object, such as the array that @nestjs/throttler takes */
-export function checkShape(options: unknown): void {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return;
-  const throttlers = '; the array of throttlers is for ThrottlerModule.forRoot of nestjs-floodgate/throttler';
-  throw new RateLimitConfigError(
-    WHERE,
-    `options must be an object such as { redis, defaults: [...] }, got ${shown(options)}${Array.isArray(options) ? throttlers : ''}`,
-    'FG_INVALID_OPTION',
-  );
 }
 
 /** Checks what single options cannot tell. */

@@ -1,4 +1,3 @@
-import { getHeapStatistics } from 'node:v8';
 import { type Charge, remainingOf, takes, tellsShortfall, waitOf } from '../charge.js';
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
@@ -37,6 +36,8 @@ const MINUTE = 60_000_000;
 const PART_OF_HEAP = 1 / 4;
 
 function defaultBytes(): number {
+  // Not imported: Node would load it with the package, also for applications that have no such store.
+  const { getHeapStatistics } = process.getBuiltinModule('node:v8');
   return Math.floor(getHeapStatistics().heap_size_limit * PART_OF_HEAP);
 }
 

@@ -1,78 +1,22 @@
-import { shown } from '../../util/config-error.js';
-import { type Duration, durationToMilliseconds, shownDuration } from '../../util/duration.js';
-import type { Logger } from '../../util/logger.js';
-import { checkNames } from '../../util/option-rules.js';
-import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
-import type { Deadlines } from '../deadlines.js';
-import type { Denials, StoreObserver } from '../denials.js';
-import type {
-  Charge,
-  ChargeReceipt,
-  ChargeSettlement,
-  Clock,
-  RateLimitStore,
-  RateLimitStoreError,
-  SettledCharge,
-  StoreStateChange,
-  Verdict,
+import {
+  type Charge,
+  type ChargeReceipt,
+  type ChargeSettlement,
+  LOAD,
+  type RateLimitStore,
+  type SettledCharge,
+  type Verdict,
 } from '../store.js';
-import { withinLoopTime } from '../loop-timer.js';
 import type { StoreTraits } from '../traits.js';
-import { watchClock } from './connection/clock-skew.js';
-import { Connection, REQUIRED_PATIENCE_MS, requiredError } from './connection/connection.js';
-import type { Availability } from './batch/availability.js';
-import type { Lane } from './batch/lane.js';
-import { isLingerMs, Linger, MAX_LINGER_MS } from './batch/linger.js';
-import { storeClientOf } from './clients/adapters.js';
-import type { OwnedClient, StoreClient } from './clients/client.js';
-import type { RedisClient } from './clients/redis-client.js';
-import { Cluster } from './cluster/cluster.js';
-import { Probe } from './connection/probe.js';
-import { OneServer } from './one-server.js';
-import { PendingSettlement } from './batch/pending-request.js';
-import { RedisOverrideLog } from './override-log.js';
-import { RedisReportBoard } from './report-board.js';
-import { RedisReservationLog } from './reservation-log.js';
-import { Script } from './batch/script.js';
-import { Unanswered } from './connection/unanswered.js';
-import type { StoreQueue, Topology } from './topology.js';
+import { isRedisClient, type RedisClient } from './clients/redis-client.js';
+import { noClient } from './clients/given-redis.js';
+import type { LoadedRedisStore } from './loaded-redis-store.js';
+import { readStoreOptions, type RedisStoreOptions, type RedisStoreSettings, supportsOf } from './store-options.js';
 
-export interface RedisStoreOptions {
-  /**
-   * The clock that decides: `'redis'` (default) the server's, so that the pods' clocks do not matter; `'app'` the wall clock of
-   * each pod; or your own clock in microseconds since 1970, for tests.
-   */
-  clock?: 'redis' | 'app' | Clock;
-  /**
-   * How far the clocks of pods may be apart: 0 to `'10s'`, default `'1s'`. Has no effect with Redis's clock. The limits then
-   * hold up to the skew.
-   */
-  maxSkew?: Duration;
-  /**
-   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds. Requests
-   * wait only while enough others come. See docs/redis.md, "Reduce calls to Redis with `linger`".
-   */
-  linger?: Duration;
-  /** @internal Fails requests that Redis does not answer in time. Default: a request waits as long as the client does. */
-  deadlines?: Deadlines;
-  /** @internal */
-  denials?: Denials;
-  /** @internal */
-  observer?: StoreObserver;
-  /** @internal The key of a probe: `connect` rejects unless Redis can decide. */
-  required?: (number: number) => string;
-  /** @internal Set for a client that belongs to the store: the store connects, watches and closes it. */
-  owned?: OwnedClientOptions;
-}
+export type { RedisStoreOptions };
 
-/** What a store needs for a client of its own. */
-export interface OwnedClientOptions {
-  /** The key of a probe, under the key prefix; the number tells one probe from another. */
-  readonly probeKey: (number: number) => string;
-  readonly logger: Logger;
-  /** Called when Redis, or a node of its Cluster, becomes unavailable or available again. */
-  readonly onStateChange?: (change: StoreStateChange) => unknown;
-}
+/** The traits of a store whose engine did not load it. */
+const UNLOADED: Partial<StoreTraits> = { answersAtOnce: false, server: 'Redis' };
 
 /**
  * Decides in Redis, atomically for all pods, with one Lua program. The requests of one turn of the event loop travel together.
@@ -83,81 +27,41 @@ export interface OwnedClientOptions {
  */
 export class RedisStore implements RateLimitStore {
   readonly supports: RateLimitStore['supports'];
-  /** @internal */
-  readonly traits: Partial<StoreTraits>;
-  /** @internal Overrides share it. */
-  readonly client: StoreClient;
-  /** @internal One server, or a Cluster. */
-  readonly topology: Topology;
-  private readonly script: Script;
-  private readonly queue: StoreQueue;
-  private readonly availability: Availability;
-  /** Undefined unless the client belongs to the store. */
-  private readonly connection: Connection | undefined;
-  /** Undefined where the client belongs to the store: its connection bounds what waits. */
-  private readonly unanswered: Unanswered | undefined;
-  /** Undefined unless the boot needs Redis. Without a deadline: the first answer may take longer. */
-  private readonly required: Probe | undefined;
+  /** What decides. Undefined until it is loaded: by the module at boot, or by the first call. */
+  private loaded: LoadedRedisStore | undefined;
+  private loading: Promise<LoadedRedisStore> | undefined;
+  private readonly settings: RedisStoreSettings;
 
   /**
    * @throws {TypeError} when `client` is no client
    * @throws {RangeError} when an option is out of its range
    * @throws {RateLimitConfigError} for an option that is not known
    */
-  constructor(client: RedisClient, options?: RedisStoreOptions);
+  constructor(
+    private readonly client: RedisClient,
+    options: RedisStoreOptions = {},
+  ) {
+    const settings = readStoreOptions(options);
+    if (!isRedisClient(client)) throw noClient(client);
+    this.settings = settings;
+    this.supports = supportsOf(settings);
+  }
+
+  /** @internal Complete once it is loaded. */
+  get traits(): Partial<StoreTraits> {
+    return this.loaded?.traits ?? UNLOADED;
+  }
+
   /** @internal */
-  constructor(client: RedisClient | OwnedClient, options?: RedisStoreOptions);
-  constructor(client: RedisClient | OwnedClient, options: RedisStoreOptions = {}) {
-    const { deadlines, denials, observer, owned, required, ...given } = options;
-    checkNames(given, ['clock', 'maxSkew', 'linger'], 'RedisStore');
-    const { clock = 'redis' } = given;
-    this.client = storeClientOf(client);
-    const appClock = clockOf(clock);
-    const maxSkew = checkMaxSkew('RedisStore', given.maxSkew ?? DEFAULT_SKEW_MS);
-    // A prefetch ends by the store's clock: those of pods may be apart.
-    this.supports = clock === 'app' ? ['shadow', 'block', 'headroom'] : ['shadow', 'block', 'headroom', 'prefetch'];
-    this.traits = {
-      answersAtOnce: false,
-      keepsDeadline: deadlines !== undefined,
-      notesDenials: denials !== undefined,
-      decidesAlternatives: (charges) => this.topology.decidesAlternatives(charges),
-      server: 'Redis',
-      overrideLog: (keyOf) => new RedisOverrideLog(this, keyOf),
-      reportBoard: (keyOf) => new RedisReportBoard(this.client, keyOf),
-      reservationLog: (keyOf) => new RedisReservationLog(this, keyOf, appClock && { read: appClock, maxSkew }),
-      whyNoPrefetch:
-        clock === 'app' ? `prefetch needs Redis's clock, and clock is 'app': leave one of them out` : undefined,
-    };
-    const settings = { clock: appClock, maxSkew: appClock === undefined ? 0 : maxSkew };
-    this.script = new Script(this.client, settings);
-    this.required = required && new Probe(this.script, undefined, required);
-    const own = owned && { ...owned, client: this.client as OwnedClient };
-    const { cluster } = this.client;
-    const topology = (this.topology =
-      cluster === undefined
-        ? new OneServer(this.script)
-        : new Cluster(this.client, cluster, this.script, settings, own));
-    if (own !== undefined) {
-      const { probeKey, logger, onStateChange } = own;
-      const listeners = { logger, observer, onChange: onStateChange };
-      const probe = new Probe(this.script, deadlines, probeKey);
-      const deadlineMs = deadlines?.ms ?? 0;
-      const nodes = topology.watch(probe, deadlineMs, listeners);
-      this.connection = new Connection(own.client, probe, nodes, deadlineMs, listeners);
-      if (clock === 'app') watchClock(own.client, maxSkew / 1000, logger);
-    }
-    const unanswered = (this.unanswered =
-      this.connection === undefined ? new Unanswered((charge) => topology.laneOfCharge(charge)) : undefined);
-    this.availability = this.connection ?? unanswered!;
-    this.queue = topology.queue({
-      availability: this.availability,
-      decide: unanswered && ((lane, batch, call) => unanswered.call(lane, batch.size, () => lane.decide(batch, call))),
-      deadlines,
-      denials,
-      observer,
-      linger: lingerOf(given.linger),
-      refund: (receipts) => void this.refund(receipts),
-    });
+  [LOAD](): Promise<LoadedRedisStore> {
+    if (this.loading !== undefined) return this.loading;
+    this.loading = this.load();
+    // This comes before what waits for the promise, so that no later call overtakes the first ones.
+    this.loading.then(
+      (loaded) => (this.loaded = loaded),
+      () => undefined,
+    );
+    return this.loading;
   }
 
   /**
@@ -165,110 +69,39 @@ export class RedisStore implements RateLimitStore {
    * unavailable.
    */
   consume(charges: readonly Charge[]): Promise<Verdict> {
-    return this.queue.decide(charges);
+    return this.loaded === undefined
+      ? this[LOAD]().then((loaded) => loaded.consume(charges))
+      : this.loaded.consume(charges);
   }
 
-  async reset(keys: readonly string[]): Promise<void> {
-    this.queue.flush(); // requests made before the reset are decided before it
-    // One by one: their slots may differ.
-    const calls = keys.map(async (key) => this.call(this.topology.laneOfKey(key), 1, () => this.client.del(key)));
-    await Promise.all(calls);
+  reset(keys: readonly string[]): Promise<void> {
+    return this.loaded === undefined ? this[LOAD]().then((loaded) => loaded.reset(keys)) : this.loaded.reset(keys);
   }
 
   /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */
   refund(taken: readonly ChargeReceipt[]): Promise<void> {
-    return new Promise((resolve) => {
-      let left = taken.length;
-      const done = (): void => {
-        if (--left === 0) resolve();
-      };
-      if (left === 0) resolve();
-      // One by one: none depends on another.
-      for (const receipt of taken) {
-        this.queue.settle(new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, done));
-      }
-    });
+    return this.loaded === undefined ? this[LOAD]().then((loaded) => loaded.refund(taken)) : this.loaded.refund(taken);
   }
 
   /** Settles all or none; on a Cluster in each slot. Each settlement is sent once and never again. */
   settle(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
-    if (settlements.length === 1) return this.settleTogether(settlements);
-    const lanes = new Set(settlements.map(({ receipt }) => this.topology.laneOfKey(receipt.key)));
-    return lanes.size === 1 ? this.settleTogether(settlements) : this.settleBySlot(settlements, [...lanes]);
+    return this.loaded === undefined
+      ? this[LOAD]().then((loaded) => loaded.settle(settlements))
+      : this.loaded.settle(settlements);
   }
 
-  private settleTogether(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
-    return new Promise((resolve, reject) => this.queue.settle(new PendingSettlement(settlements, resolve, reject)));
-  }
-
-  private async settleBySlot(
-    settlements: readonly ChargeSettlement[],
-    lanes: readonly Lane[],
-  ): Promise<readonly (SettledCharge | undefined)[]> {
-    const settled = new Map<ChargeSettlement, SettledCharge>();
-    const calls = lanes.map(async (lane) => {
-      const own = settlements.filter(({ receipt }) => this.topology.laneOfKey(receipt.key) === lane);
-      const answers = await this.settleTogether(own);
-      for (const [i, settlement] of own.entries()) settled.set(settlement, answers[i]!);
-    });
-    const failure = (await Promise.allSettled(calls)).find((call) => call.status === 'rejected');
-    if (failure !== undefined && settled.size === 0) throw failure.reason;
-    return settlements.map((settlement) => settled.get(settlement));
-  }
-
-  /**
-   * @internal Reports a missed deadline of another call, such as one of the override log, to the breaker of the key's server.
-   */
-  missed(key: string, error: RateLimitStoreError): void {
-    this.availability.failed(error, this.topology.laneOfKey(key));
-  }
-
-  /** Sends a call other than a decision, unless too many requests wait in the application's client. */
-  private call<T>(lane: Lane, requests: number, run: () => Promise<T>): Promise<T> {
-    const { unanswered } = this;
-    if (unanswered === undefined) return run();
-    const unavailable = unanswered.checkLane(lane);
-    return unavailable === undefined ? unanswered.call(lane, requests, run) : Promise.reject(unavailable);
-  }
-
-  /**
-   * Connects a client that belongs to the store. Any other client connects by itself.
-   *
-   * @throws {RateLimitConfigError} when Redis refuses the database, or cannot decide and has to
-   */
+  /** Loads what decides. The client connects by itself. */
   async connect(): Promise<void> {
-    if (this.connection !== undefined) return this.connection.open(this.required);
-    const { required } = this;
-    if (required === undefined) return;
-    const answer = required.ask(required.keyOf(0), undefined);
-    await withinLoopTime(REQUIRED_PATIENCE_MS, answer).catch((error: Error) => {
-      throw requiredError(error.message);
-    });
+    await this[LOAD]();
   }
 
-  /** Closes a client that belongs to the store. Any other client is left open. */
+  /** Sends what waits for others. The client is left open. */
   async close(): Promise<void> {
-    this.queue.flush(); // requests that wait for others are still decided
-    await this.connection?.close();
+    await (await this.loading)?.close();
   }
-}
 
-/** @throws {RangeError} when it is out of its range */
-function lingerOf(linger: Duration = 0): Linger | undefined {
-  const ms = durationToMilliseconds(linger);
-  if (!isLingerMs(ms)) {
-    const most = shownDuration(MAX_LINGER_MS);
-    throw new RangeError(
-      `RedisStore: linger must be a duration of whole milliseconds from 0 to ${most}, got ${shown(linger)}`,
-    );
+  private async load(): Promise<LoadedRedisStore> {
+    const { LoadedRedisStore } = await import('./loaded-redis-store.js');
+    return new LoadedRedisStore(this.client, this.settings);
   }
-  return ms === 0 ? undefined : new Linger(ms);
-}
-
-/** The clock that the script decides with; undefined: Redis's own. */
-function clockOf(clock: NonNullable<RedisStoreOptions['clock']>): Clock | undefined {
-  if (clock === 'redis') return undefined;
-  if (clock === 'app') return wallClock;
-  if (typeof clock === 'function') return checkClock('RedisStore', clock);
-  throw new RangeError(`RedisStore: clock must be 'redis', 'app' or a function, got ${shown(clock)}`);
 }

@@ -1,5 +1,5 @@
 import type { StoreClient } from './client.js';
-import { gotRedis } from './given-redis.js';
+import { noClient } from './given-redis.js';
 import { givenIoredis } from './ioredis-client.js';
 import { givenNodeRedis } from './node-redis-client.js';
 import { isNodeRedisClient, isRedisCommands, type RedisClient } from './redis-client.js';
@@ -13,9 +13,7 @@ export function storeClientOf(client: RedisClient | StoreClient): StoreClient {
   if (isRedisCommands(client)) return givenIoredis(client);
   if (isNodeRedisClient(client)) return givenNodeRedis(client);
   if (isStoreClient(client)) return client;
-  throw new TypeError(
-    `RedisStore: takes a client of ioredis or node-redis, or one with evalsha, eval and del, got ${gotRedis(client)}`,
-  );
+  throw noClient(client);
 }
 
 function isStoreClient(value: unknown): value is StoreClient {

@@ -24,6 +24,13 @@ export function gotRedis(redis: unknown): string {
   return name === '' ? 'an object of a class without a name' : `an object of the class ${name}`;
 }
 
+/** The error of a `RedisStore` for what is no client. */
+export function noClient(given: unknown): TypeError {
+  return new TypeError(
+    `RedisStore: takes a client of ioredis or node-redis, or one with evalsha, eval and del, got ${gotRedis(given)}`,
+  );
+}
+
 function isRedisUrl(text: string): boolean {
   return /^rediss?:\/\//.test(text) && URL.canParse(text);
 }

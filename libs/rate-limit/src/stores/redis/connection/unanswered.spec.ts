@@ -4,7 +4,8 @@ import { algorithmOf, SMALL_POLICIES } from '../../../testing/conformance/small-
 import type { Charge } from '../../charge.js';
 import { Deadlines } from '../../deadlines.js';
 import type { Lane } from '../batch/lane.js';
-import { RedisStore } from '../redis.store.js';
+import { LoadedRedisStore } from '../loaded-redis-store.js';
+import { readStoreOptions } from '../store-options.js';
 import { MAX_UNANSWERED, Unanswered } from './unanswered.js';
 
 /** Keys in two slots. */
@@ -69,7 +70,10 @@ describe('the bound on what waits in a client of the application', () => {
       calls.push(name);
       return new Promise<never>(() => undefined);
     };
-    const store = new RedisStore({ evalsha: never('evalsha'), eval: never('eval'), del: never('del') });
+    const store = new LoadedRedisStore(
+      { evalsha: never('evalsha'), eval: never('eval'), del: never('del') },
+      readStoreOptions({}),
+    );
     const warn = jest.fn();
     const layered = new LayeredStore({ store, deadlines: new Deadlines(5) }, { warn });
     const asked = Array.from({ length: MAX_UNANSWERED }, async (_, i) => layered.renew([charge(`rl:{${i}}`)]));

@@ -1,0 +1,115 @@
+import type { Identity } from '../../identity/identity.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { Decision } from '../../policy/decision.js';
+import { withElse } from '../../policy/else/else-policies.js';
+import { type ExpiryOptions, readExpiry } from '../../policy/expiry.js';
+import { type Answer, andThen } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
+import type { Engine } from '../engine.js';
+import { checkExpiryCost } from '../settling/expiry/expiry.js';
+import type { ExpiringReservations } from '../settling/expiry/expiring-reservations.js';
+import { Lease } from '../settling/lease.js';
+import type { Leases } from '../settling/leases.js';
+import type { Reservation } from '../settling/reservation.js';
+import { checkConsumable, checkOptions, isConcurrency, names } from './call-arguments.js';
+import type { CallCharges, CallOptions, MaybeNone } from './call-charges.js';
+import type { CallPolicies, LimiterPolicy } from './call-policies.js';
+import { CHARGE_OPTIONS } from './option-names.js';
+
+const CONSUME = 'RateLimiter.consume';
+const CONSUME_SYNC = 'RateLimiter.consumeSync';
+const RESERVE = 'RateLimiter.reserve';
+const ACQUIRE = 'RateLimiter.acquire';
+const RESERVE_OPTIONS = [...CHARGE_OPTIONS, 'expires', 'atExpiry'];
+
+/** The methods of `RateLimiter` that charge at once. */
+export class LimiterCalls {
+  constructor(
+    private readonly engine: Engine,
+    private readonly policies: CallPolicies,
+    private readonly callCharges: CallCharges,
+    private readonly leases: Leases,
+    private readonly expiring: ExpiringReservations,
+  ) {}
+
+  consume(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+  ): Promise<Decision> {
+    // This is not an async function, which would add a promise to every decision.
+    try {
+      const decision = this.decide('consume', policies, identity, options);
+      return decision instanceof Promise ? decision : Promise.resolve(decision);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  consumeSync(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+  ): Decision {
+    const decision = this.decide('consumeSync', policies, identity, options);
+    if (!isPromise(decision)) return decision;
+    throw this.engine.answeredLater(decision, CONSUME_SYNC);
+  }
+
+  async reserve(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string } & ExpiryOptions,
+  ): Promise<Reservation> {
+    if (options !== undefined) checkOptions(options, 'reserve', RESERVE_OPTIONS);
+    const expiry = options && readExpiry(options, RESERVE);
+    const bound = this.policies.bind(policies, 'reserve');
+    const kept = this.callCharges.keptOf('reserve', bound, identity, options);
+    if (kept === undefined) checkConsumable(withElse(bound), RESERVE);
+    const charges = kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE);
+    if (expiry === undefined) return this.engine.reserve(charges);
+    checkExpiryCost(expiry, charges, RESERVE);
+    return this.expiring.reserve(charges, expiry);
+  }
+
+  async acquire(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+  ): Promise<Lease> {
+    if (options !== undefined) checkOptions(options, 'acquire', CHARGE_OPTIONS);
+    const bound = this.policies.bind(policies, 'acquire');
+    const kept = this.callCharges.keptOf('acquire', bound, identity, options);
+    if (kept === undefined) checkAcquirable(bound, options?.cost);
+    const charges = kept?.charges ?? this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
+    return andThen(
+      this.engine.decide(charges),
+      ({ decision, receipts }) => new Lease(decision, this.leases.of(receipts)),
+    );
+  }
+
+  private decide(
+    method: 'consume' | 'consumeSync',
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: MaybeNone,
+    options: CallOptions | undefined,
+  ): Answer<Decision> {
+    if (options !== undefined) checkOptions(options, method, CHARGE_OPTIONS);
+    const bound = this.policies.bind(policies, method);
+    const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
+    const kept = this.callCharges.keptOf('consume', bound, identity, options);
+    const charges = kept?.charges ?? this.callCharges.of('consume', bound, identity, options, where);
+    if (method === 'consumeSync') this.engine.expectAnswersAtOnce(charges, where);
+    return kept === undefined ? this.engine.decision(charges) : kept.decider.decide(kept);
+  }
+}
+
+/** @throws {TypeError} when no lease would be held */
+function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined): void {
+  if (!withElse(policies).some(isConcurrency)) {
+    throw new TypeError(
+      `${ACQUIRE}: ${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+    );
+  }
+  if (cost === 0) throw new TypeError(`${ACQUIRE}: cost must be a whole number from 1, got 0; use RateLimiter.peek`);
+}

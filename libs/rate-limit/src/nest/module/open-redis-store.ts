@@ -1,0 +1,96 @@
+import { DenialCache } from '../../engine/layers/denial-cache.js';
+import type { Monitor } from '../../metrics/monitor.js';
+import { keyOf } from '../../policy/key.js';
+import { Deadlines } from '../../stores/deadlines.js';
+import { changedOptions, duplicateRedis, type OpenedRedis, openRedis } from '../../stores/redis/clients/open-redis.js';
+import { isRedisClient, type RedisClient } from '../../stores/redis/clients/redis-client.js';
+import { LoadedRedisStore } from '../../stores/redis/loaded-redis-store.js';
+import { readStoreOptions } from '../../stores/redis/store-options.js';
+import type { StoreStateChange } from '../../stores/store-state.js';
+import { withHelp } from '../../util/error-codes.js';
+import type { Logger } from '../../util/logger.js';
+import type { CheckedOptions } from '../options/check-options.js';
+import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
+
+/** The store on the Redis of the module's options, not connected yet. */
+export async function openRedisStore(
+  redis: NonNullable<CheckedOptions['redis']>,
+  options: CheckedOptions,
+  monitor: Monitor,
+  logger: Logger,
+): Promise<OpenedStore> {
+  const { clock, maxSkewMs, lingerMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
+  const deadlines = new Deadlines(options.deadlineMs);
+  const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
+  const probeKey = (number: number): string => keyOf(keyPrefix, `probe${number || ''}`, '');
+  const settings = readStoreOptions({ clock, maxSkew: maxSkewMs, linger: lingerMs });
+  const parts = {
+    deadlines,
+    observer: monitor,
+    ...(denials && { denials }),
+    ...(options.connect === 'required' && { required: probeKey }),
+  };
+  const opened = { deadlines, denials };
+  const description = `Limits are kept in Redis, for all processes together${wholeLimits(options)}`;
+  const { client, library, ignored = [] } = await clientFor(redis);
+  if (client === undefined) {
+    if (onStoreStateChange !== undefined) {
+      throw noEffect(
+        'onStoreStateChange',
+        'with a client that has no duplicate()',
+        'the module watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
+      );
+    }
+    const warning = withHelp(
+      `clock: 'app' is not compared with Redis's clock: the client has no duplicate(). Watch the clocks yourself`,
+      'FG_CLOCKS_DIFFER',
+    );
+    const store = new LoadedRedisStore(redis as RedisClient, settings, parts);
+    const overrides = overrideLogOf(store, options);
+    const used = `${description}; on the client that was given, which has no duplicate()`;
+    return { ...opened, store, owned: false, overrides, description: used, ...(clock === 'app' && { warning }) };
+  }
+  const store = new LoadedRedisStore(client, settings, {
+    ...parts,
+    owned: {
+      probeKey,
+      logger,
+      onStateChange: (change: StoreStateChange) => {
+        monitor.storeChanged(change);
+        return onStoreStateChange?.(change); // may be a promise that rejects
+      },
+    },
+  });
+  return {
+    ...opened,
+    store,
+    owned: true,
+    overrides: overrideLogOf(store, options),
+    description: `${description}${typeof redis === 'string' ? `; ${library} opens the URL` : duplicated(redis)}`,
+    ...(ignored.length > 0 && {
+      warning: withHelp(
+        `RateLimitModule, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
+        'FG_REDIS_OPTION_IGNORED',
+      ),
+    }),
+  };
+}
+
+/** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */
+async function clientFor(redis: NonNullable<CheckedOptions['redis']>): Promise<Partial<OpenedRedis>> {
+  return isRedisClient(redis) ? { client: await duplicateRedis(redis) } : openRedis(redis);
+}
+
+/** Names the duplicate and its differences: operators may look for the connection or its retries. */
+function duplicated(redis: CheckedOptions['redis']): string {
+  const changed = isRedisClient(redis) ? changedOptions(redis) : [];
+  return changed.length === 0
+    ? ''
+    : `; on a duplicate of the client that was given, which differs in ${changed.join(', ')}`;
+}
+
+/** A warning at boot of what the default `localShare` means in an outage. */
+function wholeLimits({ onStoreFailure, localShare }: CheckedOptions): string {
+  if (onStoreFailure !== 'local' || localShare !== 1) return '';
+  return '; while Redis is unavailable each process admits every whole limit (set localShare to the number of processes)';
+}

@@ -1,0 +1,71 @@
+import { shown } from '../../util/config-error.js';
+import { type Duration, durationToMilliseconds, shownDuration } from '../../util/duration.js';
+import { checkNames } from '../../util/option-rules.js';
+import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
+import type { Clock, RateLimitStore } from '../store.js';
+import { isLingerMs, MAX_LINGER_MS } from './batch/linger.js';
+
+export interface RedisStoreOptions {
+  /**
+   * The clock that decides: `'redis'` (default) the server's, so that the pods' clocks do not matter; `'app'` the wall clock of
+   * each pod; or your own clock in microseconds since 1970, for tests.
+   */
+  clock?: 'redis' | 'app' | Clock;
+  /**
+   * How far the clocks of pods may be apart: 0 to `'10s'`, default `'1s'`. Has no effect with Redis's clock. The limits then
+   * hold up to the skew.
+   */
+  maxSkew?: Duration;
+  /**
+   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds. Requests
+   * wait only while enough others come. See docs/redis.md, "Reduce calls to Redis with `linger`".
+   */
+  linger?: Duration;
+}
+
+/** The options, checked. */
+export interface RedisStoreSettings {
+  /** The clock that the script decides with; undefined: Redis's own. */
+  readonly clock: Clock | undefined;
+  /** Whether the clock is the wall clock of each pod. */
+  readonly byPods: boolean;
+  /** In microseconds. */
+  readonly maxSkew: number;
+  readonly lingerMs: number;
+}
+
+/**
+ * @throws {RangeError} when an option is out of its range
+ * @throws {RateLimitConfigError} for an option that is not known
+ */
+export function readStoreOptions(options: RedisStoreOptions): RedisStoreSettings {
+  checkNames(options, ['clock', 'maxSkew', 'linger'], 'RedisStore');
+  const { clock = 'redis', maxSkew = DEFAULT_SKEW_MS, linger } = options;
+  return {
+    clock: clockOf(clock),
+    byPods: clock === 'app',
+    maxSkew: checkMaxSkew('RedisStore', maxSkew),
+    lingerMs: lingerOf(linger),
+  };
+}
+
+/** A prefetch ends by the store's clock: those of pods may be apart. */
+export function supportsOf({ byPods }: Pick<RedisStoreSettings, 'byPods'>): RateLimitStore['supports'] {
+  return byPods ? ['shadow', 'block', 'headroom'] : ['shadow', 'block', 'headroom', 'prefetch'];
+}
+
+function lingerOf(linger: Duration = 0): number {
+  const ms = durationToMilliseconds(linger);
+  if (isLingerMs(ms)) return ms;
+  const most = shownDuration(MAX_LINGER_MS);
+  throw new RangeError(
+    `RedisStore: linger must be a duration of whole milliseconds from 0 to ${most}, got ${shown(linger)}`,
+  );
+}
+
+function clockOf(clock: NonNullable<RedisStoreOptions['clock']>): Clock | undefined {
+  if (clock === 'redis') return undefined;
+  if (clock === 'app') return wallClock;
+  if (typeof clock === 'function') return checkClock('RedisStore', clock);
+  throw new RangeError(`RedisStore: clock must be 'redis', 'app' or a function, got ${shown(clock)}`);
+}
