@@ -33,7 +33,8 @@ if (isBuilt(ROOT, inputs)) {
   process.exit();
 }
 
-let chunks;
+/** By a module's path: made once all modules are known. */
+let chunkOf;
 
 rmSync(DIST, { recursive: true, force: true });
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -78,7 +79,7 @@ function output(format, extension) {
     format,
     entryFileNames: `[name]${extension}`,
     chunkFileNames: `shared/[name]-[hash]${extension}`,
-    manualChunks: (id, { getModuleInfo }) => (chunks ??= chunksOf(getModuleInfo)).get(id),
+    manualChunks: (id, { getModuleInfo }) => (chunkOf ??= chunksOf(getModuleInfo)).get(id),
     intro: ({ modules }) =>
       COPIES in modules ? `const FLOODGATE_FORMAT = '${format === 'cjs' ? 'CommonJS' : 'ES module'}';` : '',
     // Node does this, too, for an ES module that imports CommonJS: the default is `module.exports`.
@@ -155,8 +156,8 @@ function shorten() {
       };
       for (const chunk of Object.values(chunks).filter(({ type }) => type === 'chunk')) {
         // Twice: a class, whose name stays, is `let Engine = class Engine` once, and the variable has a short name then.
-        const { code } = await minify((await minify(chunk.code, options)).code, options);
-        chunk.code = inOneFile(inLines(code, this.parse(code)));
+        const short = await minify((await minify(chunk.code, options)).code, options);
+        chunk.code = inOneFile(inLines(short.code, this.parse(short.code)));
       }
     },
   };

@@ -12,8 +12,8 @@ export function waiting(what) {
   }
   const since = performance.now();
   const line = () => `\r${what} ... ${((performance.now() - since) / 1000).toFixed(1)} s`;
-  const own = [stdout, stderr].map((stream) => [stream, stream.write]);
-  const write = stdout.write.bind(stdout);
+  const own = [stdout, stderr].map((stream) => ({ stream, its: stream.write.bind(stream) }));
+  const write = own[0].its;
   write(`${what} ...`);
   const ticks = setInterval(() => write(line()), 200);
   ticks.unref();
@@ -22,13 +22,14 @@ export function waiting(what) {
     if (ended) return;
     ended = true;
     clearInterval(ticks);
-    for (const [stream, its] of own) stream.write = its;
+    // The stream's own method is that of its class.
+    for (const { stream } of own) delete stream.write;
     write(`${line()}\n`);
   };
-  for (const [stream, its] of own) {
+  for (const { stream, its } of own) {
     stream.write = (...args) => {
       end();
-      return its.apply(stream, args);
+      return its(...args);
     };
   }
   return end;
