@@ -32,7 +32,7 @@ export class TimeChart {
   seconds = 60;
   topMs = 3000;
   layer = document.createElement('canvas');
-  /** @type {Record<Outcome | 'line' | 'muted' | 'ink' | 'outage' | 'font', string> | undefined} */
+  /** @type {Record<Outcome | 'line' | 'muted' | 'ink' | 'outage' | 'outageText' | 'font', string> | undefined} */
   look;
 
   /** @param {HTMLCanvasElement} canvas its size is that of its style */
@@ -168,6 +168,8 @@ export class TimeChart {
       context.fillStyle = colors.outage;
       context.fillRect(left, MARGIN.top, Math.max(2, right - left), bottom - MARGIN.top);
       context.globalAlpha = 1;
+      context.fillRect(left, MARGIN.top, Math.max(2, right - left), 3);
+      context.fillStyle = colors.outageText;
       label('Redis is stopped', left);
     }
     context.fillStyle = colors.muted;
@@ -211,7 +213,8 @@ export class TimeChart {
       ink: colorOf('--ink'),
       muted: colorOf('--muted'),
       line: colorOf('--line'),
-      outage: colorOf('--outage-text'),
+      outage: colorOf('--outage'),
+      outageText: colorOf('--outage-text'),
       font: getComputedStyle(document.body).fontFamily,
     };
     return this.look;

@@ -93,7 +93,7 @@ export function stateOf(tick, surge) {
         return `In the rush ${failedOf(left)} failed on the left, and ${failedOf(right)} failed on the right.`;
       }
       return phase === 'ready'
-        ? `Two processes of the demo wait. ${load} in the rush, in each.`
+        ? `In the rush ${load}, twice: left and right.`
         : 'Two processes of the demo start. You can press already.';
     }
   }
