@@ -83,7 +83,7 @@ describe('three pods and Redis', () => {
     await using viewer = await Viewer.open(browser, app.url);
     await using pods = new Section(viewer.page);
     expect(await pods.radio('No shared store').isChecked()).toBe(true);
-    expect(await pods.place.innerText()).toContain('Three processes start with the first press.');
+    expect(await pods.place.innerText()).toContain('Three processes start with the first press, in a few seconds.');
 
     expect(await pods.send('No shared store')).toMatch(SIXTY);
     expect(await pods.spoken()).toMatch(
