@@ -121,7 +121,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly adapterHost: HttpAdapterHost,
-    private readonly isGuarded: GuardCheck,
+    private readonly guards: GuardCheck,
   ) {
     super();
     const { keyPrefix, defaults, deadlineMs } = options;
@@ -177,7 +177,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       places: new KnownHandlers(
         discovery,
         scanner,
-        isGuarded,
+        guards,
         this.contexts,
         this.routes,
         this.middleware,
@@ -274,7 +274,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     for (const warning of [...warningsOfHandlers(handlers, this.discovery, this.scanner), ...untold]) {
       this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
     }
-    const unguarded = unguardedHandlers(handlers, this.options.defaults, this.isGuarded);
+    const unguarded = unguardedHandlers(handlers, this.options.defaults, this.guards);
     if (unguarded !== undefined) this.logger.warn(withHelp(unguarded, 'FG_NOT_LIMITED'));
     const replaced = replacedDefaults(handlers, this.options.defaults);
     if (replaced !== undefined) this.logger.log(replaced);
@@ -294,7 +294,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       if (warning !== undefined) this.logger.warn(warning);
     }
     await this.opened.store.connect?.();
-    for (const part of this.parts) await part.start?.({ handlers, routes: this.routes, isGuarded: this.isGuarded });
+    for (const part of this.parts) await part.start?.({ handlers, routes: this.routes, isGuarded: this.guards });
     // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
     if (!this.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
