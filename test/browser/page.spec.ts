@@ -153,7 +153,7 @@ describe('the page', () => {
     const light = await card();
     await viewer.page.emulateMedia({ colorScheme: 'dark' });
     expect(await card()).not.toBe(light);
-    expect(await viewer.page.locator('.plot').count()).toBe(3);
+    expect(await viewer.page.locator('.plot').count()).toBe(2);
     expect(viewer.troubles).toEqual([]);
   });
 

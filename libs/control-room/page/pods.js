@@ -91,7 +91,10 @@ export class Pods {
 
   /** @param {Tick} tick */
   hear({ pods }) {
+    const wasUp = this.tick?.store.isUp ?? pods?.store.isUp;
     this.tick = pods;
+    // The button stands beside the worlds as well, so the tick tells.
+    if (pods !== null && pods.store.isUp !== wasUp) say(this.spoken, sentence(pods, pods.together, this.facts));
     this.draw();
   }
 
