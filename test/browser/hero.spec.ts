@@ -279,11 +279,13 @@ describe('the picture', () => {
 
 it('npm run build:hero writes a few small files', async () => {
   expect((await readdir(folder)).toSorted()).toEqual([
-    'base.css',
+    'font.css',
+    'frame.css',
     'hero.css',
     'hero.js',
     'icon.svg',
     'index.html',
+    'inter-latin-wght-normal.woff2',
     'main.js',
     'palette.css',
   ]);
