@@ -1,4 +1,4 @@
-import type { Algorithm, AlgorithmName } from '../../algorithms/algorithm.js';
+import type { Algorithm } from '../../algorithms/algorithm.js';
 import { ALGORITHM_NAMES } from '../../algorithms/algorithms.js';
 import type { Verdict } from '../../stores/store.js';
 import { eachOf, type Law, type Laws } from './laws.js';
@@ -77,9 +77,9 @@ export const ALTERNATIVES: Laws = {
     expectSame('what is left', await leftOf(timeline), [0, 2, 1]);
   }),
 
-  // A leaky bucket delays, and takes nothing over.
+  // What delays takes nothing over.
   ...eachOf(
-    ALGORITHM_NAMES.filter((name): name is Exclude<AlgorithmName, 'leaky-bucket'> => name !== 'leaky-bucket'),
+    ALGORITHM_NAMES.filter((name) => !algorithmOf(SMALL_POLICIES[name]).delays),
     (name) => `${name}: takes what does not fit the first charge, as if it stood alone`,
     (name) =>
       choosing(async (timeline) => {
