@@ -6,6 +6,7 @@ const MAX_ADDRESS = 100;
 const GROUPS = 8;
 /** The first groups of an IPv4 address that is mapped into IPv6. */
 const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff];
+const MAPPED_TEXT = '::ffff:';
 
 /**
  * The canonical text of an address, without port and zone, IPv6 cut to `prefix` bits; undefined when the text is no address.
@@ -13,6 +14,11 @@ const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff];
  */
 export function address(text: string | undefined, prefix: number): string | undefined {
   if (text === undefined || isIPv4(text)) return text;
+  // What Node says of IPv4 clients of a server that listens on both: no need to parse it.
+  if (text.startsWith(MAPPED_TEXT)) {
+    const ipv4 = text.slice(MAPPED_TEXT.length);
+    if (isIPv4(ipv4)) return ipv4;
+  }
   const bare = text.length > MAX_ADDRESS ? '' : withoutPortAndZone(text);
   if (isIPv4(bare)) return bare;
   if (!isIPv6(bare)) return undefined;
@@ -34,7 +40,7 @@ function canonical(ipv6: string): string {
 }
 
 function groupsOf(ipv6: string): number[] {
-  const [before = '', after] = canonical(ipv6).split('::');
+  const [before = '', after] = (ipv6.includes('.') ? canonical(ipv6) : ipv6).split('::');
   const [first, last] = [before, after ?? ''].map((part) => (part === '' ? [] : part.split(':'))) as [
     string[],
     string[],
