@@ -163,9 +163,11 @@ export class Stage implements OnModuleDestroy {
       (error) => this.fail(worlds, error),
     );
     this.worlds = worlds;
-    this.endIdle();
     await this.closing;
     await worlds.start(this.city!.world, this.application, () => this.redis.url());
+    // Meanwhile they may have ended, and others may have taken their place.
+    if (this.worlds !== worlds) return;
+    this.endIdle();
     await this.begin();
   }
 
@@ -210,7 +212,7 @@ export class Stage implements OnModuleDestroy {
   private endIdle(): void {
     clearTimeout(this.idle);
     this.idle = setTimeout(() => {
-      if (this.run?.isActive) this.endIdle();
+      if (this.isWanted || this.run?.isActive) this.endIdle();
       else void this.end();
     }, this.options.idleMs).unref();
   }
