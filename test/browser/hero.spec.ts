@@ -166,7 +166,7 @@ describe('the film', () => {
       .locator('.fh-table tr')
       .evaluateAll((all) => all.map((row) => Array.from(row.children, (cell) => cell.textContent)));
     expect(rows).toEqual([
-      ['', 'Without limits', 'With Floodgate'],
+      ['', 'Without limits', 'With limits'],
       ['failed', '84 %', '0 %'],
       ['99 % waited at most', '3.0 s', '0.06 s'],
       ['got a ride', '186 riders', '301 riders'],

@@ -233,7 +233,7 @@ describe('the playground', () => {
     await page.locator('#setting-limit').fill('6');
     await playground.button('Burst').click();
     for (const name of ['Step', 'Retry as told', 'Step', 'Send 1', 'Step']) await playground.button(name).click();
-    await playground.button('Its pod dies').click();
+    await playground.button('Crash the pod').click();
     await playground.button('Copy link').click();
     await playground.button('Copied ✓').waitFor();
     const link = await page.evaluate(() => navigator.clipboard.readText());

@@ -8,7 +8,7 @@ import { Player } from './player.js';
 
 const SIDES = /** @type {const} */ ([
   ['without', 'Without limits'],
-  ['within', 'With Floodgate'],
+  ['within', 'With limits'],
 ]);
 
 /** When the last dot lies in its place. */

@@ -162,7 +162,7 @@ function copyButton(label, what, text) {
 
 /** @param {() => void} crash */
 function crashButton(crash) {
-  const button = actButton('Its pod dies', crash);
+  const button = actButton('Crash the pod', crash);
   button.title = 'The process that runs the requests dies: their leases end by themselves';
   return button;
 }
