@@ -16,41 +16,38 @@ const BUILD_LIMIT_MS = 400_000;
 const WIDTHS = [390, 768, 1024, 1440] as const;
 /** Compressed, with the font: the first page as a new visitor gets it. */
 const FIRST_VIEW_BYTES = 200_000;
-const BASE = '/some/path/';
 const { SITE_DIST } = process.env;
+/** Below a path every link of the site's own code has to follow the base. What is given is a build for the root of a host. */
+const BASE = SITE_DIST === undefined ? '/some/path/' : '/';
 
 jest.setTimeout(120_000);
 
 let browser: Browser;
 let folder: string;
+let dist: string;
 let site: StaticSite;
-let below: StaticSite;
 
 /** `npm run site:build` without the application's build, which `npm run test:browser` has made. `SITE_DIST` is a build to take. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'site-'));
-  const node = (args: readonly string[], variables: Record<string, string> = {}): Promise<unknown> =>
-    promisify(execFile)(
-      process.execPath,
-      ['--import', './test/support/typescript-loader.js', '--disable-warning=ExperimentalWarning', ...args],
-      { cwd: ROOT, env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'production', ...variables } },
-    );
-  await node(['tools/build-page.ts', 'playground', '--out', 'site/generated/public/playground']);
+  dist = SITE_DIST ?? join(folder, 'dist');
   if (SITE_DIST === undefined) {
-    await node(['site/main.ts', 'build'], { SITE_OUT: join(folder, 'root'), SITE_BASE: '/' });
-  } else {
-    await cp(SITE_DIST, join(folder, 'root'), { recursive: true });
+    const node = (args: readonly string[], variables: Record<string, string> = {}): Promise<unknown> =>
+      promisify(execFile)(
+        process.execPath,
+        ['--import', './test/support/typescript-loader.js', '--disable-warning=ExperimentalWarning', ...args],
+        { cwd: ROOT, env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'production', ...variables } },
+      );
+    await node(['tools/build-page.ts', 'playground', '--out', 'site/generated/public/playground']);
+    await node(['site/main.ts', 'build'], { SITE_OUT: dist, SITE_BASE: BASE });
   }
-  await node(['site/main.ts', 'build'], { SITE_OUT: join(folder, 'below'), SITE_BASE: BASE });
   browser = await launch();
-  site = await StaticSite.serve(join(folder, 'root'), '/');
-  below = await StaticSite.serve(join(folder, 'below'), BASE);
+  site = await StaticSite.serve(dist, BASE);
 }, BUILD_LIMIT_MS);
 
 afterAll(async () => {
   await browser?.close();
   await site?.[Symbol.asyncDispose]();
-  await below?.[Symbol.asyncDispose]();
   await rm(folder, { recursive: true });
 });
 
@@ -94,12 +91,9 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
   };
 }
 
-describe.each([
-  ['at the root of a host', () => site.url],
-  ['below a path', () => below.url],
-])('the site %s', (_, urlOf) => {
+describe('the site', () => {
   it('plays the rush on its first page, by itself', async () => {
-    await using visited = await visit(urlOf());
+    await using visited = await visit(site.url);
     const { page } = visited;
     expect(await page.title()).toBe('Floodgate | Rate limiting for NestJS');
     const failed = page.locator('.fh-without .fh-failed .fh-value');
@@ -110,28 +104,26 @@ describe.each([
   });
 
   it('finds a page by its text, and opens it', async () => {
-    await using visited = await visit(urlOf());
+    await using visited = await visit(site.url);
     const { page } = visited;
     await page.getByRole('button', { name: 'Search' }).first().click();
     await page.locator('#localsearch-input').fill('trust proxy');
     await page.locator('#localsearch-list a[href*="/identity"]').first().click();
-    await page.waitForURL((url) => url.href.startsWith(`${urlOf()}identity`));
+    await page.waitForURL((url) => url.href.startsWith(`${site.url}identity`));
     await page.getByRole('heading', { level: 1, name: 'Identities' }).waitFor();
     expect(visited.troubles).toEqual([]);
   });
 
   it('leads to the playground, and back', async () => {
-    await using visited = await visit(urlOf());
+    await using visited = await visit(site.url);
     const { page } = visited;
     await page.getByRole('link', { name: 'Playground', exact: true }).first().click();
     await page.locator('[data-algorithm=token-bucket]').getByText('Remaining').waitFor();
     await page.locator('a[href="../"]').first().click();
-    await page.waitForURL(urlOf());
+    await page.waitForURL(site.url);
     expect(visited.troubles).toEqual([]);
   });
-});
 
-describe('the site', () => {
   it(`sends less than ${FIRST_VIEW_BYTES / 1000} kB for a first view`, async () => {
     for (const path of ['', 'quick-start']) {
       await using visited = await visit(`${site.url}${path}`);
@@ -175,10 +167,10 @@ describe('the site', () => {
   });
 
   it('is there as Markdown: each page, an index and the whole', async () => {
-    const names = await readdir(join(folder, 'root'));
+    const names = await readdir(dist);
     const pages = names.filter((name) => name.endsWith('.html') && name !== '404.html');
     expect(pages.map((name) => name.replace('.html', '.md')).filter((name) => !names.includes(name))).toEqual([]);
-    const read = (name: string): Promise<string> => readFile(join(folder, 'root', name), 'utf8');
+    const read = (name: string): Promise<string> => readFile(join(dist, name), 'utf8');
     const [index, whole, policies] = await Promise.all(['llms.txt', 'llms-full.txt', 'policies.md'].map(read));
     const linked = [...index!.matchAll(/\(https:\/\/floodgate-nest\.github\.io\/floodgate\/([\w-]+\.md)\)/g)];
     expect(linked.length).toBeGreaterThan(20);
@@ -189,20 +181,20 @@ describe('the site', () => {
 
   it('is not built with a link that leads nowhere', async () => {
     const copy = join(folder, 'copy');
-    await cp(join(folder, 'root'), copy, { recursive: true });
-    expect(brokenLinks(copy, '/')).toEqual([]);
+    await cp(dist, copy, { recursive: true });
+    expect(brokenLinks(copy, BASE)).toEqual([]);
     const page = await readFile(join(copy, 'plans.html'), 'utf8');
     const wrong = [
-      '/no-page',
-      '/policies#no-anchor',
+      `${BASE}no-page`,
+      `${BASE}policies#no-anchor`,
       './no-file.png',
       'https://github.com/floodgate-nest/floodgate/blob/main/no.ts',
     ];
     const links = wrong.map((url) => `<a class="x" href="${url}">x</a>`).join('');
     await writeFile(join(copy, 'plans.html'), page.replace('</body>', `${links}</body>`));
-    expect(brokenLinks(copy, '/')).toEqual([
-      'plans.html: there is no /no-page',
-      'plans.html: there is no anchor /policies#no-anchor',
+    expect(brokenLinks(copy, BASE)).toEqual([
+      `plans.html: there is no ${BASE}no-page`,
+      `plans.html: there is no anchor ${BASE}policies#no-anchor`,
       'plans.html: there is no ./no-file.png',
       'plans.html: the repository has no no.ts',
     ]);
