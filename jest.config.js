@@ -13,7 +13,6 @@ const LONG = [
   'test/faults/busy-loops.spec.ts',
   'test/faults/cluster-prefetch.spec.ts',
   'test/faults/many-overrides.spec.ts',
-  'test/surge',
 ];
 
 /**
@@ -73,6 +72,7 @@ const BESIDES = [
   'test/simulate/run',
   'test/support/faults/redis-cluster',
   'test/support/faults/redis-sentinel',
+  'test/surge/surge',
   'test/testing-kit/docs',
   'test/testing-kit/runners',
   'test/throttler/command',
@@ -83,13 +83,11 @@ const BESIDES = [
 ].map((name) => `${name}.spec.ts`);
 const LEFT_OUT = process.env.QUICK_TESTS === '1' ? BESIDES : [];
 
-/** The specs of test/app that measure real time or start several processes. */
+/** The specs of test/app that measure real time. */
 const PROCESSES = [
   'child-process',
   'client-gone',
   'control-room',
-  'control-room-pods',
-  'database-processes',
   'health',
   'limits',
   'many-clients',
@@ -98,7 +96,6 @@ const PROCESSES = [
   'matching-service',
   'metrics',
   'shutdown',
-  'surge-worlds',
 ].map((name) => `test/app/${name}.spec.ts`);
 
 /**
@@ -120,12 +117,12 @@ const PROJECTS = {
     ],
     setup: 'faults',
   },
-  concurrency: { folders: ['test/chaos', 'test/concurrency', 'tools'], setup: 'faults' },
-  app: { folders: ['test/app'], setup: 'app' },
+  concurrency: { folders: ['test/chaos', 'test/concurrency', 'test/memory', 'tools'], setup: 'faults' },
+  app: { folders: ['test/app', 'test/surge'], setup: 'app' },
   deploy: { folders: ['test/deploy'], setup: 'deploy' },
   docs: { folders: ['test/docs'], setup: 'redis' },
   package: { folders: ['test/package'], setup: 'package' },
-  faults: { folders: ['test/faults', 'test/memory', 'test/support'], setup: 'faults', timed: true },
+  faults: { folders: ['test/faults', 'test/support'], setup: 'faults', timed: true },
   processes: { folders: PROCESSES, setup: 'app', timed: true },
   long: { folders: LONG, setup: 'long', timed: true },
 };

@@ -49,7 +49,7 @@ export const NEEDED_BY = {
   'node-redis-faults': ['redis-server', 'libfaketime', 'openssl'],
   app: ['redis-server', 'postgres'],
   processes: ['redis-server', 'postgres'],
-  long: ['redis-server', 'libfaketime', 'openssl', 'postgres'],
+  long: ['redis-server', 'libfaketime', 'openssl'],
   deploy: ['redis-server', 'prometheus', 'promtool', 'prometheus-redis-exporter'],
   docs: ['redis-server', 'openssl'],
   package: [],
