@@ -31,6 +31,8 @@ export default defineConfig({
   cacheDir: join(site, '.vitepress/cache'),
   cleanUrls: true,
   metaChunk: true,
+  // It would load every page that the sidebar links, some of a hundred kilobytes, with the first one.
+  router: { prefetchLinks: false },
   // `checkSite` looks at every link of what was built, with its anchor.
   ignoreDeadLinks: [/^https?:\/\/localhost/, /^\/playground\//],
   head: [['link', { rel: 'icon', href: `${base}icon.svg`, type: 'image/svg+xml' }]],

@@ -10,7 +10,13 @@ import { launch } from './support/viewer.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDER = `${ROOT}docs/images/`;
-const STYLES = ['libs/palette/palette.css', 'libs/playground/page/base.css', 'libs/hero/page/hero.css'];
+const STYLES = [
+  'libs/palette/palette.css',
+  'libs/palette/font.css',
+  'libs/playground/page/base.css',
+  'libs/hero/page/hero.css',
+];
+const FONT = 'inter-latin-wght-normal.woff2';
 const THEMES = ['light', 'dark'] as const;
 
 /** As wide as GitHub shows a README. */
@@ -50,6 +56,7 @@ async function framesOf(of: Browser, colorScheme: (typeof THEMES)[number]): Prom
   });
   const page = await context.newPage();
   await page.setContent(await pageOf());
+  await page.evaluate(() => document.fonts.load('700 16px "Inter Variable"'));
   const duration = await page.evaluate(() => (globalThis as unknown as { hero: Hero }).hero.duration);
   const clip = await pictureOf(page);
   const frames: Buffer[] = [];
@@ -105,9 +112,12 @@ async function pageOf(): Promise<string> {
       },
     ],
   });
-  const style = STYLES.map((path) => readFileSync(`${ROOT}${path}`, 'utf8')).join('\n');
+  const font = readFileSync(fileURLToPath(import.meta.resolve(`@fontsource-variable/inter/files/${FONT}`)), 'base64');
+  const style = STYLES.map((path) => readFileSync(`${ROOT}${path}`, 'utf8'))
+    .join('\n')
+    .replace(`url('${FONT}')`, `url('data:font/woff2;base64,${font}')`);
   return `<!doctype html><html lang="en"><meta charset="utf-8" /><meta name="color-scheme" content="light dark" />
-    <style>${style}</style><style>body { margin: 0; padding: 16px; } main { padding: 0; max-width: none; } .fh-bar { visibility: hidden; }</style>
+    <style>${style}</style><style>body { margin: 0; padding: 16px; font-family: var(--font); } main { padding: 0; max-width: none; } .fh-bar { visibility: hidden; }</style>
     <body><main><div id="hero"></div></main><script>${outputFiles[0]!.text.replaceAll('</script', '<\\/script')}</script></body></html>`;
 }
 
