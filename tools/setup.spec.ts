@@ -46,6 +46,8 @@ describe('npm run setup on a machine without apt-get', () => {
   it('takes a program that a variable names', () => {
     const { stderr } = setup({ REDIS_SERVER_BIN: process.execPath, CHROMIUM_BIN: process.execPath });
     expect(stderr).toMatch(/^setup: not installed: nats-server, /);
-    expect(stderr).toMatch(/^ {2}npm start, npm run check, npm run build, npm run test:browser,.* npm run bench, npm run site:bench$/m);
+    expect(stderr).toMatch(
+      /^ {2}npm start, npm run check, npm run build, npm run test:browser,.* npm run bench, npm run site:bench$/m,
+    );
   });
 });

@@ -408,6 +408,25 @@ describe('boot', () => {
     expect(skipped.logs.text).toContain('no handler behind the guard is without @SkipRateLimit()');
   });
 
+  it('warns of a class that no policy has, beside one that policies have', async () => {
+    const { priority: _, ...unclassed } = THRESHOLD;
+    @Controller()
+    class Estimates {
+      @Get('estimate')
+      @RateLimit({ ...MANY, name: 'rides', priorities: { rides: 1, estimates: 0.5 }, priority: 'estimates' })
+      estimate(): void {}
+    }
+    const classes = ['estimate', 'rides'];
+    await using app = await limited('Express', Estimates, { shed: { ...unclassed, classes } });
+    expect(app.logs.of('warn')).toContain(
+      "RateLimitModule, shed: no policy has the class 'estimate', so no request of it can be shed. Did you mean 'estimates'? RateLimit",
+    );
+    expect(app.logs.text).not.toContain("the class 'rides'");
+    // A function may return any class.
+    await using free = await limited('Express', Estimates, { shed: { ...THRESHOLD, classes, priority } });
+    expect(free.logs.text).not.toContain('no policy has the class');
+  });
+
   it('warns of a heap that the process cannot have', async () => {
     await using app = await boot({ ...THRESHOLD, heapUsed: 1e15 });
     expect(app.logs.text).toContain('heapUsed: 1000000000000000 is never reached');

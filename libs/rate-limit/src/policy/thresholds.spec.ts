@@ -54,6 +54,10 @@ describe('the option thresholds', () => {
     );
   });
 
+  it('names the part that is wrong', () => {
+    expect(parse({ thresholds: [0.8, 80] })).toThrow('such as [0.8, 1], got 80 at [1]');
+  });
+
   it.each([
     [{ algorithm: 'concurrency', limit: 3, lease: '30s', window: undefined }, 'thresholds are not for a concurrency'],
     [{ by: 'global', shards: 2 }, 'thresholds do not go with shards'],

@@ -1,5 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import type { OptionRule } from '../util/option-rules.js';
+import { shown } from '../util/config-error.js';
+import { type OptionRule, wrongMember } from '../util/option-rules.js';
 
 const MOST = 8;
 /** Relative. A product such as 0.55 x 100, which is 55.00000000000001, may exceed a whole number by as much. */
@@ -12,8 +13,9 @@ export const thresholdsRule = {
     Array.isArray(value) &&
     value.length >= 1 &&
     value.length <= MOST &&
-    value.every((level, i) => typeof level === 'number' && level > (i === 0 ? 0 : value[i - 1]) && level <= 1),
+    value.every((level, i) => isNext(level, i, value)),
   wanted: `an array of 1 to ${MOST} parts of the limit, above 0 to 1, in ascending order, such as [0.8, 1]`,
+  got: wrongMember((level, i, all) => (isNext(level, i, all) ? undefined : shown(level))),
 } as const satisfies OptionRule;
 
 /** The cost at which a level of a limit is reached: a whole number from 1. */
@@ -40,4 +42,8 @@ export function whyNoThresholds(policy: {
     return 'thresholds do not go with prefetch: what a process has charged ahead of demand is not used yet';
   }
   return undefined;
+}
+
+function isNext(level: unknown, i: number, all: readonly unknown[]): boolean {
+  return typeof level === 'number' && level > (i === 0 ? 0 : (all[i - 1] as number)) && level <= 1;
 }

@@ -44,12 +44,13 @@ export class ShedRequests implements RuntimePart {
     this.shedder = new LoadShedder({ ...settings, thresholds }, (stats) => this.report(stats));
   }
 
-  /** Warns if no request can ever be shed, and begins to measure the process. */
+  /** Warns of what can have no effect, and begins to measure the process. */
   start({ handlers, routes, isGuarded }: Boot): void {
-    const canShed = handlers.some(
-      ({ type, handler }) => isGuarded(type, handler) && this.canShed(type, handler, routes.of(type, handler)),
-    );
-    for (const warning of shedWarnings(this.settings, canShed)) {
+    const guarded = handlers.filter(({ type, handler }) => isGuarded(type, handler));
+    const canShed = guarded.some(({ type, handler }) => this.canShed(type, handler, routes.of(type, handler)));
+    const policies = guarded.flatMap(({ type, handler }) => classified(routes.of(type, handler)));
+    const known = new Set(policies.flatMap(({ priorities }) => [...priorities!.keys()]));
+    for (const warning of shedWarnings(this.settings, canShed, known)) {
       this.logger.warn(withHelp(warning, 'FG_OPTION_WITHOUT_EFFECT'));
     }
     this.shedder.start();

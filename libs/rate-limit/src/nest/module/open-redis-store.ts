@@ -92,5 +92,5 @@ function duplicated(redis: CheckedOptions['redis']): string {
 /** A warning at boot of what the default `localShare` means in an outage. */
 function wholeLimits({ onStoreFailure, localShare }: CheckedOptions): string {
   if (onStoreFailure !== 'local' || localShare !== 1) return '';
-  return '; while Redis is unavailable each process admits every whole limit (set localShare to the number of processes)';
+  return "; while Redis is unavailable each process admits the whole limit of every policy that is 'local' (set localShare to the number of processes)";
 }

@@ -87,7 +87,11 @@ function checkTogether({ priority, classes, beforeRouting }: CheckedShed, hasMid
     );
   }
   if (!beforeRouting) return;
-  if (!hasMiddleware) throw withoutEffect('beforeRouting has no effect without middleware of the module: leave it out');
+  if (!hasMiddleware) {
+    throw withoutEffect(
+      'beforeRouting has no effect without middleware of the module: give the module a policy in middleware, or leave it out',
+    );
+  }
   if (typeof priority === 'function') return;
   throw wrong(
     `beforeRouting needs a function priority, got ${shown(priority)}: before routing no handler is known, so only a function can ` +
