@@ -9,8 +9,7 @@ import { parseArgs } from 'node:util';
 /** By its whole address: the loader takes a relative `.js` for TypeScript. */
 const CONFIG = new URL('../jest.config.js', import.meta.url).href;
 const { TIMED } = (await import(CONFIG)) as { readonly TIMED: readonly string[] };
-/** One more than there are cores: many tests wait for a deadline or another process. */
-const WORKERS = availableParallelism() + 1;
+const WORKERS = availableParallelism();
 
 /** A script of package.json and its arguments. */
 type Command = readonly [script: string, ...args: string[]];

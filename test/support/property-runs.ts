@@ -6,8 +6,8 @@ import { LONG } from './long.js';
 
 /** The part of the histories that a second run with another client of Redis tries. */
 const PART = process.env['TEST_REDIS_CLIENT'] === undefined ? 1 : 0.2;
-/** Histories of each property: 50 in `npm test`, 300 in `npm run test:all`, more with `HISTORIES=10000`. */
-export const HISTORIES = wholeNumber('HISTORIES') ?? (LONG ? 300 : 50) * PART;
+/** Histories of each property: 50 in `npm test`, 200 in `npm run test:all`, more with `HISTORIES=10000`. */
+export const HISTORIES = wholeNumber('HISTORIES') ?? (LONG ? 200 : 50) * PART;
 /** `SEED=<printed number>` repeats a run. */
 export const SEED = wholeNumber('SEED') ?? randomInt(2 ** 31);
 

@@ -88,7 +88,8 @@ class Routes {
 const redis = useRedis();
 const STORES: Readonly<Record<string, () => RateLimitModuleOptions>> = {
   memory: () => ({ store: new MemoryStore() }),
-  Redis: () => ({ redis: redis.server.url }),
+  // On a busy machine a late answer would be a decision of the process, which counts by itself.
+  Redis: () => ({ redis: redis.server.url, deadline: '5s' }),
 };
 
 const KINDS = PLATFORMS.flatMap((platform) => Object.keys(STORES).map((store) => ({ platform, store })));

@@ -31,7 +31,7 @@ import {
   type Way,
 } from './transport.js';
 
-const CLIENTS = LONG ? 100 : 8;
+const CLIENTS = LONG ? 50 : 8;
 const LIMIT_MS = 30_000;
 /** How long a test waits for what may be missing. */
 const ENDED_MS = 10_000;
