@@ -8,7 +8,7 @@ import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
 import { backoff } from '../clients/backoff.js';
 import type { ConnectionState, OwnedClient } from '../clients/client.js';
-import { isDisconnection } from '../clients/client-failure.js';
+import { isDisconnection, isErrorReply } from '../clients/client-failure.js';
 import { DatabaseRefusedError, expectDatabase } from '../clients/database.js';
 import { ConnectionWatchdog } from './connection-watchdog.js';
 import { Health, type HealthListeners } from './health.js';
@@ -85,12 +85,12 @@ export class Connection implements Availability {
   async open(required?: Probe): Promise<void> {
     this.isRequired = required !== undefined;
     try {
-      await this.connected(this.isRequired ? REQUIRED_PATIENCE_MS : BOOT_PATIENCE_MS);
+      await withinLoopTime(this.isRequired ? REQUIRED_PATIENCE_MS : BOOT_PATIENCE_MS, this.client.connect());
       await expectDatabase(this.client);
       if (required !== undefined) await withinLoopTime(REQUIRED_PATIENCE_MS, this.askAll(required));
     } catch (error) {
       const isRefused = error instanceof DatabaseRefusedError;
-      const reason = (error as Error).message;
+      const reason = this.reasonOf(error as Error);
       if (!isRefused && !this.isRequired) return this.trip(reason);
       await this.close();
       throw isRefused ? error.forBoot() : requiredError(reason);
@@ -99,13 +99,12 @@ export class Connection implements Availability {
     await this.warnOfEviction();
   }
 
-  /** Rejects with the connection's own error, which says more than that of `connect`. */
-  private async connected(patienceMs: number): Promise<void> {
-    try {
-      await withinLoopTime(patienceMs, this.client.connect());
-    } catch (error) {
-      throw this.lastError === '' ? error : new Error(this.lastError, { cause: error });
-    }
+  /**
+   * The connection's own error says more than that of a call which found no connection. It counts for all calls of the boot: before it
+   * refuses a password, ioredis 5.4 says that it is ready.
+   */
+  private reasonOf(error: Error): string {
+    return this.lastError !== '' && !isErrorReply(error) ? this.lastError : error.message;
   }
 
   async close(): Promise<void> {
