@@ -46,7 +46,9 @@ export class GuardOrder implements OnModuleInit {
     private readonly application: ApplicationConfig,
   ) {}
 
-  onModuleInit(): void {
+  async onModuleInit(): Promise<void> {
+    // Nest 11 begins all hooks of a module at once. What the runtime says of the module comes before what this finds in its routes.
+    await Promise.resolve();
     const logger = new Logger('RateLimit');
     const found = new Map<string, Finding>();
     for (const handler of limitableHandlers(this.discovery, this.scanner, this.runtime.contexts)) {
