@@ -50,7 +50,7 @@ export const GROUPS = {
   ],
   first: [
     row('distinct512.throughput', 'Decisions a second, 512 requests under way', FLEXIBLE, 'more'),
-    row('http.fastify.cpuVsThrottler', 'CPU of a Fastify application a request', THROTTLER, 'less'),
+    row('http.express.cpuVsThrottler', 'CPU of an Express application a request', THROTTLER, 'less'),
     row('single.latency', 'Latency, one request at a time', FLEXIBLE, 'less'),
     row('single.redisCpu', 'Redis CPU a decision, one request at a time', FLEXIBLE, 'less'),
   ],

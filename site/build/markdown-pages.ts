@@ -43,7 +43,10 @@ function markdownOf(path: string, pages: ReadonlyMap<string, string>): string {
     )
     .replaceAll(/<BenchBars group="(\w+)" \/>/g, (_, group: GroupName) => tableOf(group, measured))
     .replaceAll('<BenchMachine />', `${measured.machine}, ${measured.date}`)
-    .replaceAll(/^<\/?(?:div|main|p|section|picture|source|img|a|SimulatedRush|ThreePods)\b[^>]*>\n*/gm, '')
+    .replaceAll(
+      /^[ \t]*<\/?(?:div|main|p|section|picture|source|img|a|SimulatedRush|ThreePods)\b[^>]*>\n*|<\/p>$/gm,
+      '',
+    )
     .replaceAll(/\n{3,}/g, '\n\n')
     .trimStart();
   return withAddresses(text, path, pages);
