@@ -45,7 +45,7 @@ export class TimeChart {
       this.look = undefined;
       this.again();
     });
-    void document.fonts.ready.then(() => this.again());
+    document.fonts.addEventListener('loadingdone', () => this.again());
   }
 
   /** @param {{ seconds: number, patienceMs: number }} axes */

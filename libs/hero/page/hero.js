@@ -150,6 +150,8 @@ export function mountHero(root, { autoplay = true } = {}) {
   themed.observe(document.documentElement, { attributes: true });
   const looks = ['(prefers-color-scheme: dark)', '(forced-colors: active)'].map((query) => matchMedia(query));
   for (const look of looks) look.addEventListener('change', recolor);
+  // Text of a canvas stays in the font that was there when it was drawn.
+  document.fonts.addEventListener('loadingdone', draw);
   button.addEventListener('click', () => (player.playing ? player.pause() : player.play()));
   scrubber.addEventListener('input', () => player.show(Number(scrubber.value)));
   draw();
@@ -161,6 +163,7 @@ export function mountHero(root, { autoplay = true } = {}) {
       resized.disconnect();
       themed.disconnect();
       for (const look of looks) look.removeEventListener('change', recolor);
+      document.fonts.removeEventListener('loadingdone', draw);
       hero.remove();
     },
   };

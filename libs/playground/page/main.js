@@ -147,6 +147,8 @@ wireShare(address, (omitted) => {
 });
 wireKeys();
 watchColors(draw);
+// Text of a canvas stays in the font that was there when it was drawn.
+document.fonts.addEventListener('loadingdone', draw);
 new ResizeObserver(draw).observe(byId('rows', HTMLElement));
 addEventListener('hashchange', () => {
   if (location.hash !== address.hash) load();

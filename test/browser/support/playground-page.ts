@@ -49,8 +49,12 @@ export class PlaygroundPage implements AsyncDisposable {
     return this.page.locator(`[data-stat=${name}]`).allInnerTexts();
   }
 
-  /** The pixels of all pictures. */
-  pictures(): Promise<string[]> {
+  /** The pixels of all pictures, with their text in the page's font. */
+  async pictures(): Promise<string[]> {
+    await this.page.evaluate(async () => {
+      await document.fonts.ready;
+      await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    });
     return this.page.locator('canvas').evaluateAll((all) => all.map((one) => (one as HTMLCanvasElement).toDataURL()));
   }
 
