@@ -130,6 +130,7 @@ describe('an exception that a handler throws itself', () => {
   it.each(SOCKET_DRIVERS.filter(nestTells))('is left to Nest over %s if it is none of the limiter', async (driver) => {
     await using app = await SocketApp.start(driver, Gateway, { store: new StillStore() });
     expect(await ask(await app.connect(), 'other')).toEqual({ event: 'exception', data: { mine: true } });
+    expect(app.http.logs.of('error')).toEqual([]);
   });
 
   it.each(SOCKET_DRIVERS.filter(nestTells))("is what the gateway's own filter says over %s", async (driver) => {

@@ -8,7 +8,7 @@ import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
 import { backoff } from '../clients/backoff.js';
 import type { ConnectionState, OwnedClient } from '../clients/client.js';
-import { isDisconnection, isErrorReply } from '../clients/client-failure.js';
+import { isDisconnection } from '../clients/client-failure.js';
 import { DatabaseRefusedError, expectDatabase } from '../clients/database.js';
 import { ConnectionWatchdog } from './connection-watchdog.js';
 import { Health, type HealthListeners } from './health.js';
@@ -100,11 +100,12 @@ export class Connection implements Availability {
   }
 
   /**
-   * The connection's own error says more than that of a call which found no connection. It counts for all calls of the boot: before it
-   * refuses a password, ioredis 5.4 says that it is ready.
+   * Without a connection, its own error says more than that of a call which found none. It counts for all calls of the boot: before a
+   * password is refused, ioredis 5.4 says that it is ready. With a connection, its last error is that of an earlier attempt.
    */
   private reasonOf(error: Error): string {
-    return this.lastError !== '' && !isErrorReply(error) ? this.lastError : error.message;
+    const isAbsent = isDisconnection(error) || this.client.state !== 'ready';
+    return isAbsent && this.lastError !== '' ? this.lastError : error.message;
   }
 
   async close(): Promise<void> {
