@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 const CONFIG = new URL('../jest.config.js', import.meta.url).href;
 const { TIMED } = (await import(CONFIG)) as { readonly TIMED: readonly string[] };
 const WORKERS = availableParallelism();
+const BROWSER_CONFIG = 'test/browser/jest.config.js';
 
 /** A script of package.json and its arguments. */
 type Command = readonly [script: string, ...args: string[]];
@@ -34,14 +35,21 @@ function runsOf(timed: readonly string[]): Readonly<Record<string, Run>> {
 /** What `npm run test:all` adds. Each check of the chaos run, consumer and scenario of a bench counts as a test. */
 const MORE: Readonly<Record<string, Run>> = {
   // Without the build of `npm run test:browser`: the checks have built the application.
-  browser: { command: ['jest', '--config', 'test/browser/jest.config.js'] },
+  pages: { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'pages', `--maxWorkers=${WORKERS}`] },
+  alone: { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'alone', '--maxWorkers=1'] },
   chaos: { command: ['test:chaos', '--minutes', '1', '--seed', '1'], option: '--json' },
   'chaos-redis': { command: ['test:chaos', '--minutes', '1', '--seed', '1', '--client', 'redis'], option: '--json' },
-  consumers: { command: ['test:consumers', '--ci'], option: '--json' },
-  bench: { command: ['bench', '--smoke'], option: '--results' },
-  'bench-cluster': { command: ['bench:cluster', '--smoke'], option: '--results' },
-  'bench-outage': { command: ['bench:outage', '--smoke'], option: '--results' },
 };
+
+/** What `npm run test:all` ends with, side by side: the consumers wait for npm, and no scenario's smoke run judges its figures. */
+const LAST: readonly Readonly<Record<string, Run>>[] = [
+  { consumers: { command: ['test:consumers', '--ci'], option: '--json' } },
+  {
+    bench: { command: ['bench', '--smoke'], option: '--results' },
+    'bench-cluster': { command: ['bench:cluster', '--smoke'], option: '--results' },
+    'bench-outage': { command: ['bench:outage', '--smoke'], option: '--results' },
+  },
+];
 
 /** The timed projects that `npm test` leaves out. */
 const LEFT_OUT: readonly string[] = ['long', 'node-redis-faults'];
@@ -70,17 +78,26 @@ async function check(): Promise<boolean> {
   return names.length === 0;
 }
 
-/** Runs all, whether the ones before it failed or not: one failure should not hide another. */
-async function test(runs: Readonly<Record<string, Run>>, given: readonly string[], results?: string): Promise<boolean> {
+/** Runs all, whether the ones before it failed or not: one failure should not hide another. Returns the names of those that failed. */
+async function failuresOf(
+  runs: Readonly<Record<string, Run>>,
+  given: readonly string[],
+  results: string | undefined,
+  stdio: 'inherit' | 'pipe' = 'inherit',
+): Promise<string[]> {
   const failures: string[] = [];
   for (const [name, { command, option }] of Object.entries(runs)) {
     const since = performance.now();
     const file = results === undefined ? undefined : join(resolve(results), `${name}.json`);
     const told = file === undefined ? [] : option === undefined ? ['--json', '--outputFile', file] : [option, file];
-    const failed = await npm([...command, ...told, ...given], 'inherit');
+    const failed = await npm([...command, ...told, ...given], stdio);
     report(name, failed, since);
     if (failed) failures.push(name);
   }
+  return failures;
+}
+
+function succeeded(failures: readonly string[]): boolean {
   if (failures.length > 0) console.log(`Failed: ${failures.join(', ')}`);
   return failures.length === 0;
 }
@@ -89,16 +106,21 @@ async function main([mode, ...options]: readonly string[]): Promise<boolean> {
   if (mode === '--all') {
     process.env['LONG_TESTS'] = '1';
     const { values } = parseArgs({ args: options, options: { results: { type: 'string' } } });
-    const [checked, tested] = [await check(), await test({ ...runsOf(TIMED), ...MORE }, [], values.results)];
-    return checked && tested;
+    const checked = await check();
+    const failures = await failuresOf({ ...runsOf(TIMED), ...MORE }, [], values.results);
+    const last = await Promise.all(LAST.map((runs) => failuresOf(runs, [], values.results, 'pipe')));
+    return succeeded([...failures, ...last.flat()]) && checked;
   }
   const given = process.argv.slice(2);
   if (given.length === 0) process.env['QUICK_TESTS'] = '1';
   return (
     (await check()) &&
-    test(
-      runsOf(TIMED.filter((name) => !LEFT_OUT.includes(name))),
-      given.length > 0 ? [...given, '--passWithNoTests'] : [],
+    succeeded(
+      await failuresOf(
+        runsOf(TIMED.filter((name) => !LEFT_OUT.includes(name))),
+        given.length > 0 ? [...given, '--passWithNoTests'] : [],
+        undefined,
+      ),
     )
   );
 }
