@@ -1,5 +1,5 @@
-import { type ExecutionContext, Injectable } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
+import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
+import { APP_GUARD, Reflector } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import * as ours from 'nestjs-floodgate/throttler';
 import {
@@ -77,6 +77,26 @@ describe('ThrottlerGuard', () => {
       ['default', 1, 5000, 5000],
       ['long', 9, 9000, 0],
     ]);
+  });
+
+  it('reads decorations by its reflector', async () => {
+    const Free = Reflector.createDecorator<boolean>();
+    class Decorated extends ThrottlerGuard {
+      protected override async shouldSkip(context: ExecutionContext): Promise<boolean> {
+        return this.reflector.getAllAndOverride(Free, [context.getHandler(), context.getClass()]) === true;
+      }
+    }
+    @Controller()
+    class Some {
+      @Get('free')
+      @Free(true)
+      free(): void {}
+      @Get('counted')
+      counted(): void {}
+    }
+    await using app = await throttled([{ limit: 1, ttl: 1000 }], [Some], Decorated);
+    expect(await statuses(app, '/free', 3)).toEqual([200, 200, 200]);
+    expect(await statuses(app, '/counted', 2)).toEqual([200, 429]);
   });
 
   it('throws what throwThrottlingException throws, and passes what it lets pass', async () => {

@@ -37,7 +37,7 @@ const WRONG: [problem: string, options: unknown][] = [
   ["got 'clsed'. Did you mean 'closed'?", { onStoreFailure: 'clsed' }],
   ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
   ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
-  [`${REDIS} a text without redis://`, { redis: 'localhost:6379' }],
+  [`${REDIS} a text that does not begin with redis://`, { redis: 'localhost:6379' }],
   [`${REDIS} a URL that begins with http://`, { redis: 'http://localhost' }],
   [`${REDIS} a URL that cannot be parsed`, { redis: 'redis://localhost:99999' }],
   [`${REDIS} a number`, { redis: 6379 }],

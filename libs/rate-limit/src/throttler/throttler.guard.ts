@@ -79,7 +79,8 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
   constructor(
     @InjectThrottlerOptions() protected readonly options: ThrottlerModuleOptions,
     @InjectThrottlerStorage() protected readonly storageService: ThrottlerStorage,
-    protected readonly reflector: Reflector,
+    // The package is built without the types that Nest would read.
+    @Inject(Reflector) protected readonly reflector: Reflector,
   ) {
     if (typeof options === 'object' && options !== null) guarded.add(options);
   }

@@ -66,7 +66,7 @@ export async function openRedisStore(
     store,
     owned: true,
     overrides: overrideLogOf(store, options),
-    description: `${description}${typeof redis === 'string' ? `; ${library} opens the URL` : duplicated(redis)}`,
+    description: `${description}${typeof redis === 'string' ? `; ${library === 'redis' ? 'node-redis' : library} opens the URL` : duplicated(redis)}`,
     ...(ignored.length > 0 && {
       warning: withHelp(
         `RateLimitModule, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,

@@ -12,6 +12,9 @@ describe('what is given as redis', () => {
     [{ evalsha: method, eval: method, del: method }, true],
     [Object.assign(new Map(), { evalSha: method, sendCommand: method, close: method, destroy: method }), true],
     ['localhost', false],
+    [{ evalsha: method, eval: method }, false],
+    [{ evalsha: method, eval: method, del: method, internal_send_command: method }, false],
+    [{ evalsha: method, eval: method, del: method, createScript: method }, false],
     [new Map(), false],
     [[], false],
     [undefined, false],
@@ -21,9 +24,11 @@ describe('what is given as redis', () => {
 
   it.each([
     ['http://user:secret@localhost', 'a URL that begins with http://'],
-    ['secret', 'a text without redis://'],
+    ['secret', 'a text that does not begin with redis://'],
     ['redis://user:se/cret@[', 'a URL that cannot be parsed: in a password, / is written %2F'],
     ['REDIS://localhost', 'a URL that begins with REDIS://, in capitals'],
+    [' redis://localhost', 'a text that does not begin with redis://'],
+    ['redis://user:secret@localhost', 'a URL'],
     [null, 'null'],
     [6379, 'a number'],
     [method, 'a function: give what it returns'],
@@ -34,6 +39,15 @@ describe('what is given as redis', () => {
       { evalSha: method, sendCommand: method, disconnect: method, duplicate: method },
       'a client of node-redis before version 5: npm install redis@latest',
     ],
+    [
+      { evalsha: method, eval: method, del: method, internal_send_command: method },
+      'a client of node-redis before version 5: npm install redis@latest',
+    ],
+    [
+      { evalsha: method, eval: method, del: method, createScript: method },
+      'a client of @upstash/redis, which speaks HTTP: give the rediss:// URL of the database',
+    ],
+    [{ evalsha: method, eval: method }, 'an object with evalsha and eval, and without del'],
   ])('%j is named, and not shown', (redis, named) => {
     expect(gotRedis(redis)).toBe(named);
     expect(gotRedis(redis)).not.toContain('secret');

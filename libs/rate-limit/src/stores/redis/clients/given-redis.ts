@@ -1,4 +1,4 @@
-import { hasMethods, isOldNodeRedisClient, isRedisClient } from './redis-client.js';
+import { hasMethods, isOldNodeRedisClient, isRedisClient, isUpstash } from './redis-client.js';
 
 /** What would be right as `redis`. */
 export const WANTED_REDIS =
@@ -8,7 +8,8 @@ export const WANTED_REDIS =
 export function isGivenRedis(redis: unknown): boolean {
   if (typeof redis === 'string') return redis === '' || isRedisUrl(redis);
   if (typeof redis !== 'object' || redis === null) return false;
-  return isRedisClient(redis) || [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
+  if (isRedisClient(redis)) return true;
+  return !hasCommands(redis) && [Object.prototype, null].includes(Object.getPrototypeOf(redis) as object | null);
 }
 
 /** Names what was given instead, and never shows it: a URL or options may hold a password. */
@@ -18,8 +19,10 @@ export function gotRedis(redis: unknown): string {
   if (Array.isArray(redis)) return 'an array: for a Cluster, give a client, as in redis: new Cluster(nodes)';
   if (typeof redis !== 'object' || redis === null) return redis === null ? 'null' : `a ${typeof redis}`;
   if (isOldNodeRedisClient(redis)) return 'a client of node-redis before version 5: npm install redis@latest';
+  if (isUpstash(redis)) return 'a client of @upstash/redis, which speaks HTTP: give the rediss:// URL of the database';
   if (hasMethods(redis, ['then'])) return 'a promise: await it before, or use forRootAsync';
   if (hasMethods(redis, ['customCommand'])) return 'a client of Valkey GLIDE: give a URL, and install ioredis or redis';
+  if (hasCommands(redis)) return `an object with ${listed(redis, true)}, and without ${listed(redis, false)}`;
   const name = className(redis);
   return name === '' ? 'an object of a class without a name' : `an object of the class ${name}`;
 }
@@ -31,19 +34,27 @@ export function noClient(given: unknown): TypeError {
   );
 }
 
+const COMMANDS = ['evalsha', 'eval', 'del'];
+
+/** Whether an object is meant as a client: it has some of the commands. */
+function hasCommands(value: object): boolean {
+  return COMMANDS.some((name) => hasMethods(value, [name]));
+}
+
+function listed(value: object, had: boolean): string {
+  return COMMANDS.filter((name) => hasMethods(value, [name]) === had).join(' and ');
+}
+
 function isRedisUrl(text: string): boolean {
   return /^rediss?:\/\//.test(text) && URL.canParse(text);
 }
 
 function gotText(text: string): string {
   const [, scheme] = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(text) ?? [];
-  if (scheme === undefined) return 'a text without redis://';
-  if (/^rediss?$/i.test(scheme)) {
-    return URL.canParse(text)
-      ? `a URL that begins with ${scheme}://, in capitals`
-      : 'a URL that cannot be parsed: in a password, / is written %2F';
-  }
-  return `a URL that begins with ${scheme}://`;
+  if (scheme === undefined) return 'a text that does not begin with redis://';
+  if (!/^rediss?$/i.test(scheme)) return `a URL that begins with ${scheme}://`;
+  if (!URL.canParse(text)) return 'a URL that cannot be parsed: in a password, / is written %2F';
+  return scheme === scheme.toLowerCase() ? 'a URL' : `a URL that begins with ${scheme}://, in capitals`;
 }
 
 function className(value: object): string {

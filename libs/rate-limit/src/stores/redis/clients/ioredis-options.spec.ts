@@ -55,4 +55,15 @@ describe('the options of ioredis', () => {
     expect(() => check(options)).toThrow(problem);
     expect(() => check(options)).not.toThrow('secret');
   });
+
+  it.each([
+    [{ host: 'redis.internal', port: 6380 }, undefined],
+    [{ host: undefined, port: '6380' }, undefined],
+    [{ port: 'abc' }, "port must be a whole number from 1 to 65535, got 'abc'"],
+    [{ port: 70_000 }, 'port must be a whole number from 1 to 65535, got 70000'],
+    [{ host: 5 }, 'host must be a text, such as localhost, got 5'],
+  ])('lead to a server: %j', (options, problem) => {
+    if (problem === undefined) expect(() => check(options)).not.toThrow();
+    else expect(() => check(options)).toThrow(`RateLimitModule, redis: ${problem}`);
+  });
 });

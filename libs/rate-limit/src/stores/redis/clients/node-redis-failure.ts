@@ -8,6 +8,8 @@ const CLOSED_BEFORE = 'the connection to Redis was closed before the answer came
 /** Messages of node-redis, and what they mean. `true`: nothing was sent. */
 const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean])[] = [
   [/^The client is (closed|offline)/, 'there is no connection to Redis', true],
+  // A createSentinel that nobody has connected.
+  [/reading 'isReady'/, 'there is no connection to Redis', true],
   [/^Cluster closed/, 'the connection to Redis is closed', true],
   [/^The queue is full/, 'the queue of the client is full (commandsQueueMaxLength)', true],
   [/^(Socket closed unexpectedly|Disconnects client)/, CLOSED_BEFORE, false],

@@ -10,6 +10,7 @@ import {
   type NodeRedisSentinelOptions,
   prefixOf,
   PROMISED,
+  PROMISED_SOCKET,
 } from './node-redis.js';
 import { isNodeRedisCluster, isNodeRedisSentinel, OwnedNodeRedis } from './node-redis-client.js';
 import { NodeRedisCluster } from './node-redis-cluster.js';
@@ -66,10 +67,27 @@ export function changedNodeRedisOptions(client: NodeRedisClient): string[] {
     : isNodeRedisSentinel(client)
       ? (optionsOf(client) as NodeRedisSentinelOptions).nodeClientOptions
       : (client as NodeRedis).options;
-  const given = (options ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.entries(PROMISED)
-    .filter(([name, value]) => given[name] !== value && (name === 'disableOfflineQueue' || given[name] !== undefined))
-    .map(([name, value]) => `${name}: ${String(value)}`);
+  const { socket, ...given } = (options ?? {}) as Readonly<Record<string, unknown>> & { readonly socket?: object };
+  // `connectTimeout` and `reconnectStrategy` hold, by other means.
+  const { socketTimeout } = PROMISED_SOCKET;
+  return [...differing(PROMISED, given), ...differing({ socketTimeout }, socket ?? {})];
+}
+
+/** What holds where nothing is given, if it is not undefined. Nobody misses notifications that nobody has asked for. */
+const UNGIVEN: Readonly<Record<string, unknown>> = {
+  disableOfflineQueue: false,
+  readonly: false,
+  maintNotifications: 'disabled',
+};
+/** What node-redis writes among the options itself. */
+const WRITTEN = 'auto';
+
+/** The promised values that differ from what was given. */
+function differing(promised: object, given: object): string[] {
+  return Object.entries(promised).flatMap(([name, value]) => {
+    const had = (given as Readonly<Record<string, unknown>>)[name] ?? UNGIVEN[name];
+    return had === value || had === WRITTEN ? [] : `${name}: ${String(value)}`;
+  });
 }
 
 function ownedSingle(client: NodeRedis, more: { readonly database?: number } = {}): OwnedClient {

@@ -25,9 +25,19 @@ export function isRedisClient(value: unknown): value is RedisClient {
   return isRedisCommands(value) || isNodeRedisClient(value);
 }
 
-/** Whether `value` has the commands as ioredis names them. */
+/** Whether `value` has the commands as ioredis names them, and takes their arguments as ioredis does. */
 export function isRedisCommands(value: unknown): value is RedisCommands {
-  return hasMethods(value, ['evalsha', 'eval', 'del']);
+  return hasMethods(value, ['evalsha', 'eval', 'del']) && !isCallbackClient(value) && !isUpstash(value);
+}
+
+/** Whether `value` is a client of node-redis 3 or older, which answers by callbacks. */
+function isCallbackClient(value: unknown): boolean {
+  return hasMethods(value, ['internal_send_command']);
+}
+
+/** Whether `value` is a client of @upstash/redis, which takes keys and arguments as arrays, and sends them over HTTP. */
+export function isUpstash(value: unknown): boolean {
+  return hasMethods(value, ['evalsha', 'createScript']);
 }
 
 /** Whether `value` is a client of node-redis. Version 4 has no `destroy`, and other answers. */
@@ -37,9 +47,8 @@ export function isNodeRedisClient(value: unknown): value is NodeRedisClient {
 
 /** Whether `value` is a client of a node-redis that is too old. */
 export function isOldNodeRedisClient(value: unknown): boolean {
-  return (
-    !isNodeRedisClient(value) && hasMethods(value, ['sendCommand', 'disconnect']) && hasMethods(value, ['duplicate'])
-  );
+  if (isNodeRedisClient(value)) return false;
+  return isCallbackClient(value) || hasMethods(value, ['sendCommand', 'disconnect', 'duplicate']);
 }
 
 export function hasMethods(value: unknown, names: readonly string[]): boolean {
