@@ -20,6 +20,13 @@ export function prepare(row: Choices, folder: string): void {
   const spelled = readFileSync(given, 'utf8').replace('.module.js', row.modules === 'esm' ? '.module.js' : '.module');
   const listening = 'console.log(`listening ${await app.getUrl()}`);';
   writeFileSync(main, spelled.replace(/^( *)(await app\.listen\(.*\);)$/m, `$1$2\n$1${listening}`));
+  if (row.metrics !== 'none') {
+    cpSync(join(TEMPLATES, `metrics.${row.metrics}.ts`), join(folder, 'src/metrics.ts'));
+    const module = join(folder, 'src/app.module.ts');
+    const text = readFileSync(module, 'utf8').replace('[AppController]', '[AppController, MetricsController]');
+    const end = row.modules === 'esm' ? '.js' : '';
+    writeFileSync(module, `import { MetricsController } from './metrics${end}';\n${text}`);
+  }
   // The sign of a proxy.
   writeFileSync(join(folder, 'Procfile'), 'web: node dist/main\n');
 }

@@ -109,14 +109,15 @@ describe('the command line', () => {
     );
   });
 
-  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules, the client alone and the examples', () => {
+  it('gives .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules, nest add, the client alone and the examples', () => {
     const inCi = chosen.filter(({ ci }) => ci);
-    const [first, second, third, fourth, ...more] = inCi.filter(({ example }) => example === undefined);
+    const [first, second, third, fourth, fifth, ...more] = inCi.filter(({ example }) => example === undefined);
     expect(inCi.flatMap(({ example }) => example ?? []).toSorted()).toEqual(examples().toSorted());
     expect(first).toMatchObject({ major: '11', modules: 'commonjs', tests: true });
     expect(second).toMatchObject({ major: '12', modules: 'esm', redis: 'url' });
     expect(third).toMatchObject({ manager: 'pnpm' });
-    expect(fourth).toMatchObject({ nest: 'none' });
+    expect(fourth).toMatchObject({ added: true, nodeRedis: '6', metrics: 'opentelemetry' });
+    expect(fifth).toMatchObject({ nest: 'none' });
     expect(more).toEqual([]);
     expect(readFileSync('.ci/run', 'utf8')).toContain('npm run test:all');
     expect(readFileSync('tools/test.ts', 'utf8')).toContain("['test:consumers', '--ci']");

@@ -356,10 +356,13 @@ export const ROWS: readonly Row[] = [
   {
     ...NEST_12,
     name: 'nest12-add-node-redis',
-    proves: '`nest add` by npm with node-redis, from ES modules',
+    proves: '`nest add` by pnpm for a team with node-redis and OpenTelemetry: its first 429, and its first metric',
     redis: 'url',
     nodeRedis: '6',
+    metrics: 'opentelemetry',
+    manager: 'pnpm',
     added: true,
+    ci: true,
   },
   {
     ...NEST_12,

@@ -149,6 +149,16 @@ describe('nest add nestjs-floodgate', () => {
     },
   );
 
+  it('names a flag that it does not know, and changes nothing', async () => {
+    const { folder } = project('module', PLATFORMS.Express);
+    const module = join(folder, 'src/app.module.ts');
+    const before = readFileSync(module, 'utf8');
+    const add = ['add', 'nestjs-floodgate', '--skip-install', '--clinet=redis'];
+    const { printed } = await run('@nestjs/cli/bin/nest.js', add, folder);
+    expect(printed).toMatch(/Unknown option .*clinet.*Valid options are: client/);
+    expect(readFileSync(module, 'utf8')).toBe(before);
+  });
+
   it('fails with what to write by hand, and changes nothing', async () => {
     const application = project('module', PLATFORMS.Express);
     const written = application.write('src/app.module.ts', 'export const AppModule = {};\n');

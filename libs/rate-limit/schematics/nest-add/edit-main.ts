@@ -6,7 +6,7 @@ import type { Compiler } from './typescript.js';
 
 /** What a project's files say of trust proxy; `by hand` names what a person has to write, and where. */
 export type TrustProxy =
-  | { readonly done: 'already' }
+  | { readonly done: 'already'; readonly path: string }
   | { readonly done: 'edited'; readonly path: string; readonly text: string; readonly setting: string }
   | { readonly done: 'by hand'; readonly path: string; readonly why: string; readonly setting: string };
 
@@ -16,8 +16,8 @@ const FASTIFY = "trustProxy: 'loopback, linklocal, uniquelocal'";
 
 /** Sets trust proxy where the application is created. */
 export function trustProxy(sources: Sources, { path, call }: Creation): TrustProxy {
-  if (sources.paths.some((one) => /['"`]trust proxy['"`]|\btrustProxy\b/.test(sources.text(one))))
-    return { done: 'already' };
+  const already = sources.paths.find((one) => namesTrustProxy(sources, one));
+  if (already !== undefined) return { done: 'already', path: already };
   const { ts } = sources;
   const edits = new TextEdits(ts, sources.parse(path));
   const adapter = fastifyAdapterOf(ts, call);
@@ -36,6 +36,14 @@ export function trustProxy(sources: Sources, { path, call }: Creation): TrustPro
       adapter === undefined ? EXPRESS : `new FastifyAdapter({ ${FASTIFY} })`,
     );
   return { done: 'edited', path, text: edits.result(), setting };
+}
+
+/** Whether the code of a file, and not a comment, names the setting. */
+function namesTrustProxy(sources: Sources, path: string): boolean {
+  if (!/trust proxy|trustProxy/.test(sources.text(path))) return false;
+  const { ts } = sources;
+  const named = nodesIn(ts, sources.parse(path), (node) => ts.isIdentifier(node) || ts.isStringLiteralLike(node));
+  return named.some(({ text }) => text === 'trust proxy' || text === 'trustProxy');
 }
 
 /** The adapter of Fastify; undefined for Express. */
@@ -72,7 +80,7 @@ function setInFastify(ts: Compiler, edits: TextEdits, adapter: TypeScript.NewExp
   if (!ts.isObjectLiteralExpression(options)) return `gives its FastifyAdapter ${options.getText(file)}`;
   const { properties } = options;
   if (properties.length === 0) edits.insert(options.getStart(file) + 1, ` ${FASTIFY} `);
-  else edits.append(properties, options.getStart(file) + 1, FASTIFY);
+  else edits.append(properties, options.getStart(file) + 1, [FASTIFY]);
   return undefined;
 }
 

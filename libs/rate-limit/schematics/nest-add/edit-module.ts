@@ -1,7 +1,8 @@
 import type * as TypeScript from 'typescript';
-import type { Client } from './package-file.js';
-import { importsOf, type RootModule } from './root-module.js';
+import type { Client, Metrics } from './package-file.js';
+import { importsOf, type RootModule, Unreadable } from './root-module.js';
 import type { Sources } from './sources.js';
+import type { Compiler } from './typescript.js';
 import { TextEdits } from './text-edits.js';
 
 export type Identity = 'ip' | 'user' | 'api-key';
@@ -9,13 +10,17 @@ export type Identity = 'ip' | 'user' | 'api-key';
 export interface ModuleChoices {
   readonly client: Client | 'none';
   readonly identity: Identity;
+  readonly metrics: Metrics | 'none';
 }
 
 interface Snippet {
   /** The names that it needs of the package. */
   readonly names: readonly string[];
-  readonly text: string;
+  /** The elements of `imports`. */
+  readonly modules: readonly string[];
 }
+
+const PACKAGE = 'nestjs-floodgate';
 
 const RESOLVERS: Readonly<Record<Identity, readonly string[]>> = {
   ip: [],
@@ -31,43 +36,82 @@ const NAMES: Readonly<Record<Identity, readonly string[]>> = {
   'api-key': ['apiKeyIdentity', 'ipIdentity', 'RateLimitModule'],
 };
 
+const MEASURED: Readonly<Record<Metrics, string>> = {
+  'prom-client': 'RateLimitMetricsModule.forRoot()',
+  opentelemetry: "RateLimitMetricsModule.forRoot({ through: 'opentelemetry' })",
+};
+
 /**
- * The call of `RateLimitModule.forRoot` for the choices.
+ * The modules for the choices.
  *
  * @param environment how the sources spell a variable of the environment
  */
-export function forRoot({ client, identity }: ModuleChoices, environment = 'process.env.REDIS_URL'): Snippet {
+export function modulesFor(
+  { client, identity, metrics }: ModuleChoices,
+  environment = 'process.env.REDIS_URL',
+): Snippet {
   const resolvers = RESOLVERS[identity];
   const redis = client === 'none' ? [] : [`redis: ${environment}`];
-  const names = NAMES[identity];
-  if (resolvers.length === 0) {
-    return { names, text: `RateLimitModule.forRoot(${redis.map((field) => `{ ${field} }`).join('')})` };
-  }
   const fields = [...redis.map((field) => `${field},`), 'identity: [', ...resolvers.map((one) => `  ${one}`), '],'];
-  return { names, text: `RateLimitModule.forRoot({\n${fields.map((field) => `  ${field}\n`).join('')}})` };
+  const options =
+    resolvers.length > 0
+      ? `{\n${fields.map((field) => `  ${field}\n`).join('')}}`
+      : redis.map((field) => `{ ${field} }`).join('');
+  const limits = `RateLimitModule.forRoot(${options})`;
+  if (metrics === 'none') return { names: NAMES[identity], modules: [limits] };
+  const names = ['RateLimitMetricsModule', ...NAMES[identity]].toSorted(byName);
+  return { names, modules: [limits, MEASURED[metrics]] };
 }
 
-/** The text of the root module with `RateLimitModule.forRoot` at the end of its imports. */
+function byName(one: string, other: string): number {
+  return one.replace(/^type /, '').localeCompare(other.replace(/^type /, ''), 'en');
+}
+
+/**
+ * The text of the root module with the modules for the choices at the end of its imports.
+ *
+ * @throws {Unreadable} when the file has a name of the package for something else
+ */
 export function withRateLimitModule(sources: Sources, { path, metadata }: RootModule, choices: ModuleChoices): string {
   const { ts } = sources;
   const file = sources.parse(path);
   const edits = new TextEdits(ts, file);
   const strict = sources.compilerOptions.noPropertyAccessFromIndexSignature === true;
-  const snippet = forRoot(choices, strict ? "process.env['REDIS_URL']" : undefined);
+  const { names, modules } = modulesFor(choices, strict ? "process.env['REDIS_URL']" : undefined);
+  const own = namesOf(ts, file);
+  const taken = names.find((name) => own.has(name.replace(/^type /, '')));
+  if (taken !== undefined) throw new Unreadable(`${path.slice(1)} has a ${taken.replace(/^type /, '')} of its own`);
+  const inLine = modules.join(', ');
   const property = importsOf(ts, metadata);
   // Behind the others: what they import may read the environment from a file, and authenticate.
-  if (property === undefined) addImports(edits, metadata, snippet.text);
+  if (property === undefined) addImports(edits, metadata, inLine);
   else if (ts.isPropertyAssignment(property) && ts.isArrayLiteralExpression(property.initializer)) {
-    edits.append(property.initializer.elements, property.initializer.getStart(file) + 1, snippet.text);
+    edits.append(property.initializer.elements, property.initializer.getStart(file) + 1, modules);
   } else if (ts.isPropertyAssignment(property)) {
     edits.insert(property.initializer.getStart(file), '[...(');
-    edits.insert(property.initializer.end, `), ${indented(edits, property, snippet.text)}]`);
+    edits.insert(property.initializer.end, `), ${indented(edits, property, inLine)}]`);
   } else {
     // A shorthand: `imports` is a name of the file.
-    edits.insert(property.end, `: [...imports, ${indented(edits, property, snippet.text)}]`);
+    edits.insert(property.end, `: [...imports, ${indented(edits, property, inLine)}]`);
   }
-  edits.import(snippet.names, 'nestjs-floodgate');
+  edits.import(names, PACKAGE);
   return edits.result();
+}
+
+/** What a file declares, and imports from elsewhere than the package. */
+function namesOf(ts: Compiler, file: TypeScript.SourceFile): Set<string> {
+  const declared = file.statements.flatMap((one): readonly TypeScript.Node[] => {
+    if (ts.isVariableStatement(one)) return one.declarationList.declarations;
+    if (!ts.isImportDeclaration(one)) return [one];
+    if (ts.isStringLiteral(one.moduleSpecifier) && one.moduleSpecifier.text === PACKAGE) return [];
+    const { importClause } = one;
+    const bindings = importClause?.namedBindings;
+    const named = bindings === undefined ? [] : ts.isNamedImports(bindings) ? bindings.elements : [bindings];
+    return importClause === undefined ? [] : [importClause, ...named];
+  });
+  return new Set(
+    declared.flatMap((one) => ts.getNameOfDeclaration(one as TypeScript.Declaration)?.getText(file) ?? []),
+  );
 }
 
 /** A first property, on a line of its own where the object has a line for each. */

@@ -1,11 +1,13 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { trustProxy } from './edit-main.js';
-import { forRoot, type Identity, withRateLimitModule } from './edit-module.js';
-import { type Client, CLIENTS, PackageFile } from './package-file.js';
+import { type Identity, type ModuleChoices, modulesFor, withRateLimitModule } from './edit-module.js';
+import { type Client, CLIENTS, type Metrics, METRICS, PackageFile } from './package-file.js';
 import { signOfContainer, signOfProxy } from './proxy-signs.js';
 import { ABOUT_IDENTITY, DOCS, nextSteps } from './report.js';
 import { type Creation, creationsIn, type RootModule, rootModuleOf, Unreadable } from './root-module.js';
 import { type Context, type Rule, textOf, type Tree } from './schematic.js';
-import { Sources } from './sources.js';
+import { nodesIn, Sources } from './sources.js';
 import { compilerOf } from './typescript.js';
 
 /** The options of `nest add nestjs-floodgate`. */
@@ -14,6 +16,8 @@ export interface NestAddOptions {
   readonly client?: Client | 'none';
   /** Default `ip`. */
   readonly identity?: Identity;
+  /** What publishes the metrics. Default: what the application measures with, else `none`. */
+  readonly metrics?: Metrics | 'none';
   /** Whether a proxy stands in front. Default: whether a file of the project shows one. */
   readonly trustProxy?: boolean;
   /** The folder of the sources. Default `src`. */
@@ -23,8 +27,8 @@ export interface NestAddOptions {
 }
 
 /**
- * `nest add nestjs-floodgate`: imports `RateLimitModule` in the root module, installs a client of Redis, and sets trust proxy. A
- * second run changes nothing.
+ * `nest add nestjs-floodgate`: imports `RateLimitModule` in the root module, with the metrics where the application has some, installs a
+ * client of Redis, and sets trust proxy. A second run changes nothing.
  *
  * @param folder the application's; default the working folder
  */
@@ -33,43 +37,70 @@ export default function nestAdd(options: NestAddOptions, folder: string = proces
     const manifest = PackageFile.of(tree);
     if (manifest === undefined)
       throw new Error('There is no package.json here: run nest add in the folder of the application');
-    const choices = { client: options.client ?? clientOf(manifest), identity: options.identity ?? 'ip' };
+    const choices = {
+      client: options.client ?? clientOf(manifest),
+      identity: options.identity ?? 'ip',
+      metrics: options.metrics ?? manifest.metrics,
+    };
     const sourceRoot = `/${(options.sourceRoot ?? 'src').replaceAll(/^(?:\.?\/)+|\/+$/g, '')}`;
-    const application = read(tree, sourceRoot, folder);
+    const application = read(tree, sourceRoot, folder, choices);
     if ('unreadable' in application) throw new Error(refusal(application.unreadable, choices));
 
-    const { sources, present, creation } = application;
+    const { sources, creation, present } = application;
     const say = (message: string): void => context.logger.info(message);
-    if (present !== undefined) {
-      const lacksRedis = choices.client !== 'none' && !/\b(?:redis|store)\b/.test(sources.text(present));
-      const more = lacksRedis ? ' Give it redis: process.env.REDIS_URL, so that all processes count together.' : '';
-      say(`${present.slice(1)} has RateLimitModule already, and stays as it is.${more}`);
+    const { client, identity, metrics } = choices;
+    const isFirst = present === undefined;
+    if (isFirst) {
+      const { root, text } = application;
+      tree.overwrite(root.path, text);
+      const names = metrics === 'none' ? 'RateLimitModule' : 'RateLimitModule and RateLimitMetricsModule';
+      say(`${root.path.slice(1)}: ${root.name} imports ${names}.`);
     } else {
-      const { root } = application;
-      tree.overwrite(root.path, withRateLimitModule(sources, root, choices));
-      say(`${root.path.slice(1)}: ${root.name} imports RateLimitModule.`);
+      const lacksRedis = client !== 'none' && !/\b(?:redis|store)\b/.test(sources.text(present.path));
+      const more = lacksRedis ? ' Give it redis: process.env.REDIS_URL, so that all processes count together.' : '';
+      say(`${present.path.slice(1)} has ${present.name} already, and stays as it is.${more}`);
     }
-    const { client } = choices;
-    if (client !== 'none' && !manifest.has(client)) {
-      manifest.add(client, CLIENTS[client]);
+    const others = (Object.keys(CLIENTS) as Client[]).filter((one) => one !== client && manifest.has(one));
+    const needed: Needed[] = [];
+    // A second client would take over the URL of a module that is there.
+    if (client !== 'none' && (isFirst || others.length === 0)) needed.push({ name: client, version: CLIENTS[client] });
+    if (isFirst && metrics !== 'none') needed.push(METRICS[metrics]);
+    for (const one of needed.filter(({ name }) => !manifest.has(name))) {
+      manifest.add(one.name, one.version);
       const { manager } = manifest;
       const isLeft = options.skipInstall === true;
-      if (!isLeft) context.addTask(installation(client, manager));
+      if (!isLeft) context.addTask(installation(one, manager));
       const install = isLeft ? `: run ${manager ?? 'npm'} install` : '';
-      say(`package.json: ${client} ${CLIENTS[client]} is a dependency${install}.`);
+      say(`package.json: ${one.name} ${one.version} is a dependency${install}.`);
     }
     if (manifest.has('@nestjs/throttler')) {
       context.logger.warn(
         `The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate rewrites them (${DOCS}/migration.md).`,
       );
     }
-    if (creation !== undefined) setTrustProxy(tree, context, { sources, creation, wanted: options.trustProxy });
-    if (present === undefined) {
-      const about = ABOUT_IDENTITY[choices.identity];
-      if (about !== undefined) context.logger.warn(about);
-      say(nextSteps(client));
+    if (creation !== undefined)
+      setTrustProxy(tree, context, { sources, creation, wanted: options.trustProxy, isFirst });
+    if (!isFirst) return;
+    if (client === 'redis' && (others.length > 0 || isInstalled('ioredis', folder))) {
+      context.logger.warn(
+        `ioredis is installed, too, and opens the URL. To use redis, give forRoot its client: ${DOCS}/redis.md#use-node-redis`,
+      );
     }
+    const about = ABOUT_IDENTITY[identity];
+    if (about !== undefined) context.logger.warn(about);
+    say(nextSteps(client, metrics));
   };
+}
+
+interface Needed {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** A module of the package that the application has. */
+interface Present {
+  readonly path: string;
+  readonly name: string;
 }
 
 interface Application {
@@ -79,11 +110,16 @@ interface Application {
 }
 
 type Read =
-  | (Application & { readonly present: string })
-  | (Application & { readonly present: undefined; readonly root: RootModule })
+  | (Application & { readonly present: Present })
+  | (Application & {
+      readonly present: undefined;
+      readonly root: RootModule;
+      /** Of the root module's file, with the modules. */
+      readonly text: string;
+    })
   | { readonly unreadable: string };
 
-function read(tree: Tree, sourceRoot: string, folder: string): Read {
+function read(tree: Tree, sourceRoot: string, folder: string, choices: ModuleChoices): Read {
   const ts = compilerOf(folder);
   if (ts === undefined) {
     return { unreadable: 'no TypeScript compiler was found: neither in the application nor in its @nestjs/cli' };
@@ -100,10 +136,11 @@ function read(tree: Tree, sourceRoot: string, folder: string): Read {
   }
   const creations = creationsIn(sources, entryOf(tree, sourceRoot));
   const creation = creations.find(({ isHttp }) => isHttp);
-  const present = sources.paths.find((path) => importsFloodgate(sources.text(path)));
+  const present = presentIn(sources);
   if (present !== undefined) return { sources, creation, present };
   try {
-    return { sources, creation, present, root: rootModuleOf(sources, creations, searched) };
+    const root = rootModuleOf(sources, creations, searched);
+    return { sources, creation, present, root, text: withRateLimitModule(sources, root, choices) };
   } catch (error) {
     if (error instanceof Unreadable) return { unreadable: error.message };
     throw error;
@@ -111,11 +148,41 @@ function read(tree: Tree, sourceRoot: string, folder: string): Read {
 }
 
 /** `ThrottlerModule` of the package brings `RateLimitModule` with it. */
-function importsFloodgate(text: string): boolean {
-  return (
-    /['"]nestjs-floodgate(?:\/throttler)?['"]/.test(text) &&
-    /\b(?:RateLimitModule|ThrottlerModule)\s*\.\s*forRoot/.test(text)
-  );
+const MODULES: ReadonlySet<string> = new Set(['RateLimitModule', 'ThrottlerModule']);
+const FROM: ReadonlySet<string> = new Set(['nestjs-floodgate', 'nestjs-floodgate/throttler']);
+
+/** The first call of `forRoot` or `forRootAsync` of a module of the package. */
+function presentIn(sources: Sources): Present | undefined {
+  const { ts, paths } = sources;
+  for (const path of paths.filter((one) => sources.text(one).includes('nestjs-floodgate'))) {
+    const file = sources.parse(path);
+    /** By its name in the file. */
+    const imported = new Map<string, string>();
+    for (const one of file.statements) {
+      if (!ts.isImportDeclaration(one) || !ts.isStringLiteral(one.moduleSpecifier)) continue;
+      const bindings = one.importClause?.namedBindings;
+      if (!FROM.has(one.moduleSpecifier.text) || bindings === undefined) continue;
+      if (ts.isNamespaceImport(bindings))
+        MODULES.forEach((name) => imported.set(`${bindings.name.text}.${name}`, name));
+      else bindings.elements.forEach(({ name, propertyName }) => imported.set(name.text, (propertyName ?? name).text));
+    }
+    for (const { expression } of nodesIn(ts, file, ts.isCallExpression)) {
+      if (!ts.isPropertyAccessExpression(expression) || !/^forRoot(?:Async)?$/.test(expression.name.text)) continue;
+      const name = imported.get(expression.expression.getText(file));
+      if (name !== undefined && MODULES.has(name)) return { path, name };
+    }
+  }
+  return undefined;
+}
+
+/** Whether a package is found from the folder, whoever has asked for it. */
+function isInstalled(name: string, folder: string): boolean {
+  try {
+    createRequire(join(folder, 'package.json')).resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The file that `nest start` runs. */
@@ -140,8 +207,8 @@ function clientOf(manifest: PackageFile): Client | 'none' {
 }
 
 /** A task of `@angular-devkit/schematics`. It names the package, since pnpm keeps to its lock file otherwise where CI is set. */
-function installation(client: Client, packageManager: string | undefined): { toConfiguration(): object } {
-  const packageName = `"${client}@${CLIENTS[client]}"`;
+function installation({ name, version }: Needed, packageManager: string | undefined): { toConfiguration(): object } {
+  const packageName = `"${name}@${version}"`;
   return {
     toConfiguration: () => ({
       name: 'node-package',
@@ -150,10 +217,17 @@ function installation(client: Client, packageManager: string | undefined): { toC
   };
 }
 
+interface TrustProxyQuestion {
+  readonly sources: Sources;
+  readonly creation: Creation;
+  readonly wanted: boolean | undefined;
+  readonly isFirst: boolean;
+}
+
 function setTrustProxy(
   tree: Tree,
   { logger }: Context,
-  { sources, creation, wanted }: { sources: Sources; creation: Creation; wanted: boolean | undefined },
+  { sources, creation, wanted, isFirst }: TrustProxyQuestion,
 ): void {
   if (wanted === false) return;
   const sign = signOfProxy(tree);
@@ -168,7 +242,10 @@ function setTrustProxy(
   }
   const shown = sign === undefined ? 'a proxy stands in front' : `${sign.path} shows ${sign.means} in front`;
   const result = trustProxy(sources, creation);
-  if (result.done === 'already') return;
+  if (result.done === 'already') {
+    if (isFirst) logger.info(`${result.path.slice(1)} sets trust proxy already, and stays as it is.`);
+    return;
+  }
   if (result.done === 'by hand') {
     logger.warn(
       `Trust proxy is not set, since ${result.why}. As ${shown}, write there: ${result.setting} (${DOCS}/identity.md#proxies)`,
@@ -181,15 +258,15 @@ function setTrustProxy(
   );
 }
 
-function refusal(why: string, choices: { client: Client | 'none'; identity: Identity }): string {
-  const { names, text } = forRoot(choices);
+function refusal(why: string, choices: ModuleChoices): string {
+  const { names, modules } = modulesFor(choices);
   const install = choices.client === 'none' ? '' : `\n\n  npm install ${choices.client}`;
   return `Nothing was changed: ${why}. Write this by hand into your root module:
 
   import { ${names.join(', ')} } from 'nestjs-floodgate';
 
   imports: [
-    ${text.replaceAll('\n', '\n    ')},
+    ${modules.join(',\n').replaceAll('\n', '\n    ')},
   ]${install}
 
 ${DOCS}/module.md tells more.`;

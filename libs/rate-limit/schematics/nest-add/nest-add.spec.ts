@@ -125,18 +125,48 @@ export class AppModule {}
 
   it.each([
     [
+      'RateLimitModule',
       "import { RateLimitModule } from 'nestjs-floodgate';\nexport const limits = RateLimitModule.forRootAsync({ useClass: Limits });\n",
     ],
     [
+      'RateLimitModule',
+      "import { RateLimitModule as Limits } from 'nestjs-floodgate';\nexport const limits = Limits.forRoot();\n",
+    ],
+    [
+      'RateLimitModule',
+      "import * as floodgate from 'nestjs-floodgate';\nexport const limits = floodgate.RateLimitModule\n  .forRoot();\n",
+    ],
+    [
+      'ThrottlerModule',
       "import { ThrottlerModule } from 'nestjs-floodgate/throttler';\nexport const limits = ThrottlerModule.forRoot([]);\n",
     ],
-  ])('is not imported a second time beside that of another file: %j', (text) => {
+  ])('is not imported a second time beside that of another file: %s, %j', (name, text) => {
     const files = { ...ESM, 'src/core/limits.ts': text };
     const { changed, info } = added(files);
-    expect([changed, info]).toEqual([[], 'src/core/limits.ts has RateLimitModule already, and stays as it is.']);
+    expect([changed, info]).toEqual([[], `src/core/limits.ts has ${name} already, and stays as it is.`]);
     expect(added(files, { client: 'ioredis' }).info).toContain(
       'stays as it is. Give it redis: process.env.REDIS_URL, so that all processes count together.',
     );
+  });
+
+  it.each([
+    "// RateLimitModule.forRoot() of 'nestjs-floodgate' comes later\n",
+    "import { RateLimit } from 'nestjs-floodgate';\nexport const text = 'RateLimitModule.forRoot()';\n",
+    "import { ThrottlerModule } from '@nestjs/throttler'; // not nestjs-floodgate\nexport const one = ThrottlerModule.forRoot([]);\n",
+  ])('is imported where another file only speaks of it: %j', (text) => {
+    const { changed } = added({ ...ESM, 'src/core/limits.ts': text });
+    expect(changed).toContain('src/app.module.ts');
+  });
+
+  it.each([
+    "import { RateLimitModule } from './limits.js';\n",
+    "import * as RateLimitModule from './limits.js';\n",
+    'class RateLimitModule {}\n',
+    'const RateLimitModule = {};\n',
+  ])('is not imported over another one of that name: %j', (text) => {
+    const { changed, refused } = added({ ...ESM, 'src/app.module.ts': text + moduleOf('{}') });
+    expect(changed).toEqual([]);
+    expect(refused).toContain('Nothing was changed: src/app.module.ts has a RateLimitModule of its own.');
   });
 
   it('stands beside @nestjs/throttler with a hint', () => {
@@ -148,7 +178,75 @@ export class AppModule {}
   });
 });
 
+describe('the metrics', () => {
+  const withDependency = (name: string): Files => ({
+    ...ESM,
+    'package.json': `{ "dependencies": { "${name}": "*", "redis": "*" } }`,
+  });
+
+  it.each([
+    ['@opentelemetry/api', "RateLimitMetricsModule.forRoot({ through: 'opentelemetry' })", []],
+    ['@opentelemetry/sdk-node', "RateLimitMetricsModule.forRoot({ through: 'opentelemetry' })", ['@opentelemetry/api']],
+    ['prom-client', 'RateLimitMetricsModule.forRoot()', []],
+  ])('are published through what the application has: %s', (name, text, installs) => {
+    const { files, info, installed, changed } = added(withDependency(name), { identity: 'user' });
+    expect(files['src/app.module.ts']).toContain(text);
+    expect(files['src/app.module.ts']).toContain(
+      "import { ipIdentity, RateLimitMetricsModule, RateLimitModule, type RateLimitRequest } from 'nestjs-floodgate';",
+    );
+    expect(syntaxErrors(files)).toEqual([]);
+    expect(info).toContain('AppModule imports RateLimitModule and RateLimitMetricsModule.');
+    expect(info).toContain('docs/metrics.md lists them.\n4. Read');
+    expect(installed).toEqual(installs.map((one) => expect.objectContaining({ packageName: `"${one}@^1.9.0"` })));
+    expect(changed).toContain('src/app.module.ts');
+    expect(added(files, { identity: 'user' }).changed).toEqual([]);
+  });
+
+  it('are those that are asked for, and none without a sign', () => {
+    const asked = added(ESM, { client: 'ioredis', metrics: 'prom-client' });
+    const { dependencies } = JSON.parse(asked.files['package.json']!) as { dependencies: Record<string, string> };
+    expect(dependencies).toMatchObject({ ioredis: '^6.0.0', 'prom-client': '^15.0.0' });
+    expect(asked.installed).toHaveLength(2);
+    for (const files of [added(withDependency('prom-client'), { metrics: 'none' }), added(ESM)].map(
+      (one) => one.files,
+    )) {
+      expect(files['src/app.module.ts']).not.toContain('RateLimitMetricsModule');
+    }
+  });
+
+  it('stand on a line of their own where one line would be long', () => {
+    const short = moduleAfter('{ imports: [] }', { metrics: 'prom-client' });
+    expect(short).toContain('{ imports: [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot()] }');
+    expect(moduleAfter('{\n  imports: [],\n}', { client: 'ioredis', metrics: 'opentelemetry' })).toContain(`
+  imports: [
+    RateLimitModule.forRoot({ redis: process.env.REDIS_URL }),
+    RateLimitMetricsModule.forRoot({ through: 'opentelemetry' }),
+  ],
+`);
+    expect(moduleAfter('{\n  imports: [\n    A,\n  ],\n}', { metrics: 'prom-client' })).toContain(`
+  imports: [
+    A,
+    RateLimitModule.forRoot(),
+    RateLimitMetricsModule.forRoot(),
+  ],
+`);
+  });
+});
+
 describe('the client', () => {
+  it('is not added where another one opens the URL of a module that is there', () => {
+    const { files } = added(ESM, { client: 'redis' });
+    const second = added(files, { client: 'ioredis' });
+    expect([second.changed, second.installed]).toEqual([[], []]);
+  });
+
+  it('of redis comes with a warning where ioredis opens the URL', () => {
+    const manifest = '{ "dependencies": { "ioredis": "^6.0.0" } }';
+    const { warnings } = added({ ...ESM, 'package.json': manifest }, { client: 'redis' });
+    expect(warnings).toContain('ioredis is installed, too, and opens the URL.');
+    expect(added(ESM, { client: 'ioredis' }).warnings).not.toContain('opens the URL');
+  });
+
   it('is the dependency that is asked for, in its place, and is installed', () => {
     const { files, installed } = added(ESM, { client: 'redis' });
     const { dependencies } = JSON.parse(files['package.json']!) as { dependencies: Record<string, string> };

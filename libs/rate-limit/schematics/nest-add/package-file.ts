@@ -8,6 +8,14 @@ export const CLIENTS = { ioredis: '^6.0.0', redis: '^6.0.0' } as const;
 
 export type Client = keyof typeof CLIENTS;
 
+/** The package that publishes metrics, and the version that an application gets that lacks it. */
+export const METRICS = {
+  'prom-client': { name: 'prom-client', version: '^15.0.0' },
+  opentelemetry: { name: '@opentelemetry/api', version: '^1.9.0' },
+} as const;
+
+export type Metrics = keyof typeof METRICS;
+
 interface Manifest extends Partial<Record<(typeof FIELDS)[number], Record<string, string>>> {
   readonly packageManager?: string;
 }
@@ -17,7 +25,7 @@ export class PackageFile {
   private constructor(
     private readonly tree: Tree,
     private readonly text: string,
-    private readonly manifest: Manifest,
+    private manifest: Manifest,
   ) {}
 
   /** Undefined when there is none that can be read. */
@@ -35,6 +43,14 @@ export class PackageFile {
     return FIELDS.some((field) => this.manifest[field]?.[name] !== undefined);
   }
 
+  /** What the application measures with; OpenTelemetry where it has both. */
+  get metrics(): Metrics | 'none' {
+    const names = FIELDS.flatMap((field) => Object.keys(this.manifest[field] ?? {}));
+    if (names.some((name) => /^@opentelemetry\/(?:api$|sdk-|auto-instrumentations-)/.test(name)))
+      return 'opentelemetry';
+    return names.includes('prom-client') ? 'prom-client' : 'none';
+  }
+
   /** Adds a dependency in npm's order, and keeps the file's indent. */
   add(name: string, version: string): void {
     const all = { ...this.manifest.dependencies, [name]: version };
@@ -42,7 +58,8 @@ export class PackageFile {
       Object.entries(all).toSorted(([one], [other]) => one.localeCompare(other, 'en')),
     );
     const indent = /^[ \t]+/m.exec(this.text)?.[0] ?? '  ';
-    const written = JSON.stringify({ ...this.manifest, dependencies }, null, indent);
+    this.manifest = { ...this.manifest, dependencies };
+    const written = JSON.stringify(this.manifest, null, indent);
     this.tree.overwrite(FILE, written + (this.text.endsWith('\n') ? '\n' : ''));
   }
 

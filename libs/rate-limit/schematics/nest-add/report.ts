@@ -1,5 +1,5 @@
 import type { Identity } from './edit-module.js';
-import type { Client } from './package-file.js';
+import type { Client, Metrics } from './package-file.js';
 
 /** Where the documentation is. */
 export const DOCS = 'https://github.com/floodgate-nest/floodgate/blob/main/docs';
@@ -11,12 +11,19 @@ export const ABOUT_IDENTITY: Readonly<Record<Identity, string | undefined>> = {
   'api-key': `X-API-Key counts as it comes. A gateway must check it, or clients invent keys: ${DOCS}/identity.md#count-by-headers-behind-a-gateway`,
 };
 
+const MEASURED: Readonly<Record<Metrics, string>> = {
+  'prom-client': "The metrics are in prom-client's global registry.",
+  opentelemetry:
+    'The metrics, such as rate_limit.requests, go where your OpenTelemetry SDK sends the others. Start it before the application.',
+};
+
 /** What to do after `nest add`. */
-export function nextSteps(client: Client | 'none'): string {
+export function nextSteps(client: Client | 'none', metrics: Metrics | 'none'): string {
   const redis =
     client === 'none'
       ? 'Each process counts for itself. Before you start several, install ioredis or redis, and give forRoot redis: process.env.REDIS_URL.'
       : 'Set REDIS_URL in each process, such as redis://localhost:6379. Without it each process counts for itself.';
+  const measured = metrics === 'none' ? '' : `\n3. ${MEASURED[metrics]} ${DOCS}/metrics.md lists them.`;
   return `
 Next:
 1. Limit a route:
@@ -26,6 +33,6 @@ Next:
    @Get()
    @RateLimit({ algorithm: 'token-bucket', capacity: 20, refill: '100/h' }) // a burst of 20, then 100 per hour
 
-2. ${redis}
-3. Read ${DOCS}/policies.md for the other limits, and ${DOCS}/production.md before you deploy.`;
+2. ${redis}${measured}
+${metrics === 'none' ? 3 : 4}. Read ${DOCS}/policies.md for the other limits, and ${DOCS}/production.md before you deploy.`;
 }

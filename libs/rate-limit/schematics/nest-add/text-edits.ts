@@ -1,6 +1,9 @@
 import type * as TypeScript from 'typescript';
 import type { Compiler } from './typescript.js';
 
+/** The most characters of several elements on one line. */
+const LONG = 60;
+
 /** Changes of one file's text. Everything that is not changed stays as it was written. */
 export class TextEdits {
   private readonly inserted: { readonly at: number; readonly text: string }[] = [];
@@ -14,21 +17,23 @@ export class TextEdits {
     this.inserted.push({ at, text });
   }
 
-  /** Puts an element behind the last one of a list, on a line of its own where the list has a line for each. */
-  append(list: TypeScript.NodeArray<TypeScript.Node>, open: number, element: string): void {
+  /** Puts elements behind the last one of a list, on lines of their own where the list has a line for each. */
+  append(list: TypeScript.NodeArray<TypeScript.Node>, open: number, elements: readonly string[]): void {
     const text = this.file.text;
     const last = list.at(-1);
+    const inLine = elements.join(', ');
     if (last === undefined) {
-      this.insert(open, element.includes('\n') ? this.onLines(element, this.indentAt(open)) : element);
+      const isLong = inLine.includes('\n') || (elements.length > 1 && inLine.length > LONG);
+      this.insert(open, isLong ? this.onLines(elements, this.indentAt(open)) : inLine);
       return;
     }
     const indent = this.indentAt(last.getStart(this.file));
     const ownLines = text.slice(open, list[0]!.getStart(this.file)).includes('\n');
     if (!ownLines) {
-      this.insert(last.end, `, ${element.replaceAll('\n', `${this.lineEnd}${this.indentAt(open)}`)}`);
+      this.insert(last.end, `, ${inLine.replaceAll('\n', `${this.lineEnd}${this.indentAt(open)}`)}`);
       return;
     }
-    const written = element.replaceAll('\n', `${this.lineEnd}${indent}`);
+    const written = elements.join(',\n').replaceAll('\n', `${this.lineEnd}${indent}`);
     // Behind a comment at the end of the line, which tells of the last element.
     const rest = /^,[ \t]*(?:\/\/[^\n\r]*)?(?=\r?\n)/.exec(text.slice(last.end))?.[0];
     if (rest === undefined) this.insert(last.end, `,${this.lineEnd}${indent}${written}`);
@@ -49,7 +54,7 @@ export class TextEdits {
       if (!ts.isNamedImports(bindings) || (importClause!.isTypeOnly && !isType)) continue;
       const known = bindings.elements.map(({ name }) => name.text);
       const missing = names.filter((name) => !known.includes(name.replace(/^type /, '')));
-      if (missing.length > 0) this.append(bindings.elements, bindings.getStart(file) + 1, missing.join(', '));
+      if (missing.length > 0) this.append(bindings.elements, bindings.getStart(file) + 1, [missing.join(', ')]);
       return;
     }
     const last = declarations.at(-1);
@@ -61,10 +66,10 @@ export class TextEdits {
     else this.insert(last.end, `${this.lineEnd}${statement}`);
   }
 
-  /** An element of many lines, alone in a list. */
-  private onLines(element: string, indent: string): string {
-    const written = element.replaceAll('\n', `${this.lineEnd}${indent}  `);
-    return `${this.lineEnd}${indent}  ${written},${this.lineEnd}${indent}`;
+  /** Elements that stand alone in a list, each on lines of its own. */
+  private onLines(elements: readonly string[], indent: string): string {
+    const lines = elements.map((element) => `\n${element},`).join('');
+    return `${lines.replaceAll('\n', `${this.lineEnd}${indent}  `)}${this.lineEnd}${indent}`;
   }
 
   /** The blanks at the beginning of a position's line. */

@@ -57,6 +57,21 @@ describe('a sign of a proxy', () => {
 });
 
 describe('trust proxy', () => {
+  it('is set where a comment alone speaks of it, and stays where the code sets it', () => {
+    const main = ESM['src/main.ts']!;
+    const spoken = added({
+      ...ESM,
+      Procfile: '',
+      'src/main.ts': `// 'trust proxy' and trustProxy come later\n${main}`,
+    });
+    expect(spoken.files['src/main.ts']).toContain("app.set('trust proxy', 1);");
+    const set = added({ ...ESM, Procfile: '', 'src/proxy.ts': "export const key = 'trust proxy';\n" });
+    expect([set.changed, set.info.split('\n')[1]]).toEqual([
+      ['src/app.module.ts'],
+      'src/proxy.ts sets trust proxy already, and stays as it is.',
+    ]);
+  });
+
   it('is a setting of Express', () => {
     for (const files of [ESM, COMMONJS]) {
       const main = added(files, { trustProxy: true }).files['src/main.ts']!;
