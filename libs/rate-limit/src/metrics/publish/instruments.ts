@@ -17,7 +17,9 @@ const RESULTS = [
  * docs/metrics.md, and a panel or an alert in `monitoring/`. Both publishers follow the table.
  *
  * `requests`, `queued_requests`, `request.time_in_queue` and `active_request_leases` mirror `aspnetcore.rate_limiting.*`, the one stable
- * precedent, in kind, unit, bounds and attributes: https://opentelemetry.io/docs/specs/semconv/dotnet/dotnet-aspnetcore-metrics/
+ * precedent, in kind, unit, bounds and attributes: https://opentelemetry.io/docs/specs/semconv/dotnet/dotnet-aspnetcore-metrics/. Only
+ * `queued_requests` has no policy: a request of several buckets waits once, for the latest of its slots. `decision.duration` and
+ * `batch.size` have none either, since the store decides on all policies of a request, and of a batch, in one step.
  */
 export const INSTRUMENTS: readonly Instrument[] = [
   byResult(
