@@ -1,28 +1,30 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 
-const API = {
-  name: 'api',
-  algorithm: 'fixed-window',
-  limit: 10,
-  window: '300d',
-  by: 'ip',
-  scope: 'app',
-  priorities: { rides: 1, estimates: 0.5 },
-} as const satisfies Policy;
+const SHARED = { by: 'ip', scope: 'app', priorities: { rides: 1, estimates: 0.5 } } as const;
+/** Each has room for ten requests. */
+const POLICIES: readonly (Policy & typeof SHARED)[] = [
+  { ...SHARED, algorithm: 'fixed-window', limit: 10, window: '300d' },
+  { ...SHARED, algorithm: 'sliding-window-counter', limit: 10, window: '300d' },
+  { ...SHARED, algorithm: 'sliding-window-log', limit: 10, window: '300d' },
+  { ...SHARED, algorithm: 'token-bucket', capacity: 10, refill: '1/300d' },
+];
 
-@Controller()
-class Routes {
-  @Get('ride')
-  @RateLimit(API)
-  ride(): void {}
+function routesOf(policy: Policy & typeof SHARED): Type {
+  @Controller()
+  class Routes {
+    @Get('ride')
+    @RateLimit({ ...policy, name: 'api' })
+    ride(): void {}
 
-  @Get('estimate')
-  @RateLimit({ ...API, priority: 'estimates' })
-  estimate(): void {}
+    @Get('estimate')
+    @RateLimit({ ...policy, name: 'api', priority: 'estimates' })
+    estimate(): void {}
+  }
+  return Routes;
 }
 
 const redis = useRedis();
@@ -30,7 +32,11 @@ const STORES: Readonly<Record<string, () => RateLimitModuleOptions>> = {
   memory: () => ({}),
   Redis: () => ({ redis: redis.server.url }),
 };
-const KINDS = PLATFORMS.flatMap((platform) => Object.keys(STORES).map((store) => ({ platform, store })));
+const KINDS = PLATFORMS.flatMap((platform) =>
+  Object.keys(STORES).flatMap((store) =>
+    POLICIES.map((policy) => ({ platform, store, policy, algorithm: policy.algorithm })),
+  ),
+);
 
 async function passing(app: HttpApp, path: string, times: number): Promise<number> {
   let passed = 0;
@@ -39,20 +45,21 @@ async function passing(app: HttpApp, path: string, times: number): Promise<numbe
 }
 
 describe.each(KINDS)(
-  'a policy of the middleware, which gives a request its first class ($platform, $store)',
+  'a policy of the middleware, which gives a request its first class ($algorithm, $platform, $store)',
   (kind) => {
     const served = (): Promise<HttpApp> =>
-      limited(kind.platform, Routes, {
+      limited(kind.platform, routesOf(kind.policy), {
         ...STORES[kind.store]!(),
-        policies: { api: { ...API, name: undefined } as Policy },
+        policies: { api: kind.policy },
         middleware: ['api'],
       });
 
     it('leaves the lower class of the route in force, and charges the request once', async () => {
       await using app = await served();
       expect(await passing(app, '/estimate', 5)).toBe(5);
-      expect(await passing(app, '/estimate', 1)).toBe(0);
-      expect(await passing(app, '/ride', 5)).toBe(4);
+      expect(await passing(app, '/estimate', 20)).toBe(0);
+      // The rejected estimates have cost the reserve of the rides nothing.
+      expect(await passing(app, '/ride', 6)).toBe(5);
     });
   },
 );

@@ -155,10 +155,14 @@ export class Admission<Context extends HandlerContext> {
     shared: CallCharges | undefined,
   ): Answer<boolean> {
     const whole = remainder?.whole ?? charges;
-    record.decided(whole, judgement);
     const { decision } = judgement;
     const { allowed } = decision;
-    if (!allowed) shared?.left();
+    if (allowed && route.isBeforeRouting) record.passedBeforeRouting(judgement);
+    record.decided(whole, judgement);
+    if (!allowed) {
+      shared?.left();
+      if (remainder !== undefined) this.engine.refund(record.unclaimed(whole, judgement));
+    }
     const holds = route.settles || route.holdsLeases || shared !== undefined;
     const held = allowed && holds ? this.hold(context, charges, judgement, record, shared) : undefined;
     // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.

@@ -26,6 +26,8 @@ export interface Passed extends Outcome {
   /** The judgement on the charge, and the charge's index in it. */
   readonly judgement: Judgement;
   readonly index: number;
+  /** Whether it came before the route was known, and no step has relied on it since. */
+  isUnclaimed: boolean;
   /** The wait for its departure slot, which each further call of the operation shares. */
   departure: Promise<void> | undefined;
 }
@@ -68,8 +70,15 @@ export class ChargeHistory {
   /**
    * @param decidedBy what counts as having decided on the charge
    * @param index the charge's index in the judgement
+   * @param isUnclaimed whether the route is not known yet
    */
-  notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy'], judgement: Judgement, index: number): void {
+  notePassed(
+    charge: PolicyCharge,
+    decidedBy: Decision['decidedBy'],
+    judgement: Judgement,
+    index: number,
+    isUnclaimed: boolean,
+  ): void {
     const judged = judgement.at(index)?.charge ?? charge;
     const { maxCost } = judged.policy.algorithm;
     const before = this.passed(charge);
@@ -82,8 +91,17 @@ export class ChargeHistory {
       asked: Math.max(before?.asked ?? 0, askedCost(charge)),
       judgement,
       index,
+      isUnclaimed,
       departure: before?.departure,
     });
+  }
+
+  /** Forgets a pass whose charge is refunded. */
+  forget(passed: Passed): void {
+    const { key } = passed.charge;
+    const others = this.passes.get(key)!.filter((one) => one !== passed);
+    if (others.length > 0) this.passes.set(key, others);
+    else this.passes.delete(key);
   }
 
   /**

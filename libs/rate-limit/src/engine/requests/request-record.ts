@@ -3,7 +3,7 @@ import { askedCost } from '../../stores/charge.js';
 import type { Answer } from '../../util/answer.js';
 import { LimiterUnavailableError } from '../errors.js';
 import { Execution } from '../execution.js';
-import type { Judgement } from '../judgement.js';
+import type { Judgement, Receipt } from '../judgement.js';
 import { ChargeHistory } from './charge-history.js';
 import { RECORD, type RecordedRequest } from './recorded-request.js';
 import { PendingCharge } from '../settling/pending-charge.js';
@@ -34,6 +34,8 @@ export class RequestRecord extends Execution {
   /** The decisions under way, by key. Each promise settles once its outcome is noted, and never rejects. */
   private readonly deciding: Map<string, Promise<void>> | undefined;
   private shown: Judgement | undefined;
+  /** By which the request has passed before its route was known. */
+  private beforeRouting: Judgement | undefined;
   private pendingCharges: PendingCharge[] | undefined;
   /** The handlers whose guard the request has passed. Most requests have one. */
   private handler: object | undefined;
@@ -163,7 +165,11 @@ export class RequestRecord extends Execution {
     for (const charge of charges) {
       const before = this.costBefore(charge);
       const further = before === undefined ? charge : this.further(charge, before);
-      if (further === undefined) continue;
+      if (further === undefined) {
+        const passed = this.history.passed(charge);
+        if (passed !== undefined) passed.isUnclaimed = false;
+        continue;
+      }
       hasDifference ||= before !== undefined && before > 0;
       left.push(further);
       whole.push(charge);
@@ -197,9 +203,33 @@ export class RequestRecord extends Execution {
       if (decision.allowed) {
         // A shadow that the request does not fit is not asked again by a step of higher cost.
         const wasAsked = judged !== undefined && (judged.verdict.allowed || !charge.shadow);
-        history.notePassed(charge, wasAsked ? decision.decidedBy : 'open', judgement, i);
+        const decidedBy = wasAsked ? decision.decidedBy : 'open';
+        history.notePassed(charge, decidedBy, judgement, i, judgement === this.beforeRouting);
       } else if (judged?.verdict.allowed === false && !charge.shadow) history.noteRejected(charge, judged, decision);
     }
+  }
+
+  /** Notes that the request has passed before its route was known, for `decided`. */
+  passedBeforeRouting(judgement: Judgement): void {
+    this.beforeRouting = judgement;
+  }
+
+  /**
+   * The receipts of charges that were made before the route was known, by policies whose part for the route's own class is full: no
+   * algorithm counts rejected requests. A policy that has admitted another step of the request keeps its charge.
+   *
+   * @param charges those of the step that was rejected, with their whole cost
+   */
+  unclaimed(charges: readonly PolicyCharge[], judgement: Judgement): readonly Receipt[] {
+    if (this.beforeRouting === undefined) return [];
+    return charges.flatMap((charge, i) => {
+      const passed = this.history.passed(charge);
+      if (passed?.isUnclaimed !== true || judgement.at(i)?.verdict.allowed !== false || charge.shadow) return [];
+      // A step of a higher cost has charged the difference, and pending charges are settled.
+      if (charge.cost > passed.charge.cost || passed.ranOver || this.pendingOf(charge) !== undefined) return [];
+      this.history.forget(passed);
+      return passed.judgement.receipts.filter(({ index }) => index === passed.index);
+    });
   }
 
   /** Notes that the charges wait for their departure slot. */

@@ -12,7 +12,7 @@ function bound(policy: object): BoundPolicy {
 const BUCKET = { algorithm: 'token-bucket', capacity: 2, refill: 1 };
 const QUEUE = { algorithm: 'leaky-bucket', capacity: 2, drain: 1 };
 const LEASES = { algorithm: 'concurrency', limit: 2, lease: '1s' };
-const NONE = { queues: false, settles: false, holdsLeases: false };
+const NONE = { queues: false, settles: false, holdsLeases: false, isBeforeRouting: false };
 
 describe('routeTraitsOf', () => {
   it.each([

@@ -127,7 +127,7 @@ export class RoutePolicies implements RoutePolicySource {
     const text = 'RateLimitModule, middleware';
     const site: Site = { text, defaultScope: 'app', scopes: { app: 'app' } };
     const sited = sources.map((source, i) => ({ source, site, where: `${text}[${i}]`, without: [] }));
-    return this.route(sited, text, []);
+    return { ...this.route(sited, text, []), isBeforeRouting: true };
   }
 
   /** The handler's name in keys, `POST /api/rides`, whether anything limits it or not. */
