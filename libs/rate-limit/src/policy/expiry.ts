@@ -10,7 +10,7 @@ export type AtExpiry = 'keep' | 'cancel' | number;
 export interface ExpiryOptions {
   /** After which time: milliseconds, or text such as `'60s'`, from 1 ms to 7 days. Default: it never expires. */
   readonly expires?: Duration | undefined;
-  /** What becomes of it then: `'keep'` (default), `'cancel'`, or its final cost as a whole number from 0. */
+  /** What becomes of it then: `'keep'` (default), `'cancel'`, or its final cost: a whole number from 0 to the reserved cost. */
   readonly atExpiry?: AtExpiry | undefined;
 }
 

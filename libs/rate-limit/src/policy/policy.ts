@@ -71,8 +71,9 @@ export interface CommonPolicyOptions<Context = never> {
    */
   onStoreFailure?: OnStoreFailure;
   /**
-   * Tokens or places that a request takes: a whole number from 0, default 1, or a function of the request. Cost 0 is a peek. A
-   * cost that never fits stops the boot where it is a number; at run time it is rejected with `retryAfterMs` null.
+   * Tokens or places that a request takes: a whole number from 0 to the largest cost that ever fits (of a sliding window log or a
+   * concurrency at most 1,000), default 1; or a function of the request. Cost 0 is a peek. A larger number stops the boot; from a
+   * function it is rejected with `retryAfterMs` null.
    *
    * A function that throws, rejects or takes longer than `deadline` charges 1. One that returns anything else than a whole
    * number from 0 is a logged 500, and nothing is charged.
@@ -82,7 +83,8 @@ export interface CommonPolicyOptions<Context = never> {
   cost?: number | RequestFunction<Context, number | Promise<number>>;
   /**
    * The cost by which a settlement may exceed the limit, if a reservation's final cost is more than it reserved
-   * (`RateLimiter.reserve`): a whole number from 0, default one capacity or limit. Later requests wait until it is paid off.
+   * (`RateLimiter.reserve`): a whole number from 0 to 1e12 (less where that cannot be counted; sliding window log: to 1,000,000),
+   * default one capacity or limit. Later requests wait until it is paid off.
    */
   overdraft?: number;
   /**
@@ -112,7 +114,7 @@ export interface CommonPolicyOptions<Context = never> {
   quotaUnit?: QuotaUnit;
   /**
    * Says after the response whether the request counts. It is charged before the handler runs, so that parallel guesses cannot
-   * pass, and refunded when the function returns false. Excludes `settle`; not for a concurrency.
+   * pass, and refunded when the function returns false. Default: each request counts. Excludes `settle`; not for a concurrency.
    *
    * A function that throws, rejects, takes longer than `deadline` or returns no boolean leaves the request charged.
    *
@@ -121,15 +123,17 @@ export interface CommonPolicyOptions<Context = never> {
   countIf?: (outcome: Outcome) => boolean | Promise<boolean>;
   /**
    * Says after the response what the request has cost in the end: a whole number from 0. Less than `cost` is refunded, more is
-   * charged, up to `overdraft`. Excludes `countIf`; not for a concurrency. A function that fails leaves `cost` charged.
+   * charged, up to `overdraft`. Default: `cost` is final. Excludes `countIf`; not for a concurrency. A function that fails leaves
+   * `cost` charged.
    *
    * @example { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: 100, cost: 2_000, settle: ({ value }) => (value as Answer).tokens }
    */
   settle?: (outcome: Outcome) => number | Promise<number>;
   /**
-   * With `settle` or `countIf`, and `atExpiry`: how long a request's charge may wait for the end of the request, from the decision on.
-   * `'1ms'` to `'7d'`; default for ever: a process that dies in the middle of a request leaves its cost charged. Longer than the request
-   * takes: one that takes longer expires, and its end refunds nothing any more, but charges what it has cost beyond `atExpiry`.
+   * With `settle` or `countIf`, and `atExpiry`: how long a request's charge may wait for the end of the request, from the
+   * decision on. Milliseconds or text, `'1ms'` to `'7d'`; default for ever: a process that dies in the middle of a request leaves
+   * its cost charged. Longer than the request takes: one that takes longer expires, and its end refunds nothing any more, but
+   * charges what it has cost beyond `atExpiry`.
    *
    * With Redis each request costs two calls more. Not for a leaky bucket.
    *
@@ -139,14 +143,14 @@ export interface CommonPolicyOptions<Context = never> {
   /** With `expires`, which needs it: the final cost then. `'cancel'` refunds all; else a whole number from 0 below `cost`. No default. */
   atExpiry?: 'cancel' | number;
   /**
-   * Requests for which it returns true are not counted by this policy. If it throws, rejects or takes longer than `deadline`,
-   * the request is counted, and at most one warning a second is logged.
+   * Requests for which it returns true are not counted by this policy. Default: all are counted. If it throws, rejects or takes
+   * longer than `deadline`, the request is counted, and at most one warning a second is logged.
    */
   skipIf?: RequestFunction<Context, boolean | Promise<boolean>>;
   /**
    * Other numbers for clients of a plan, by the plan's name: 1 to 64 printable ASCII characters. What a plan leaves out stays
    * as it is in the policy; clients without a plan, or with a plan that is not listed, get the policy's own numbers. The
-   * module's `plan` says which plan a client has. Not with `by: 'global'`.
+   * module's `plan` says which plan a client has. Default none. Not with `by: 'global'`.
    *
    * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
    */
@@ -173,8 +177,8 @@ export interface CommonPolicyOptions<Context = never> {
   priority?: string | PriorityFunction<Context>;
   /**
    * The name of the policy, one of the module's `policies`, that is charged in place of this one for a request that does not fit
-   * it. That policy may have an `else`, too: up to 4 policies in a row. The request is still all or nothing: the policies that
-   * stand beside this one are charged with the policy that takes it, or none is.
+   * it. Default none: the request is rejected. That policy may have an `else`, too: up to 4 policies in a row. The request is
+   * still all or nothing: the policies that stand beside this one are charged with the policy that takes it, or none is.
    *
    * The other policy counts by its own `by`, with its own `cost` if it has one, and across the application unless it has a
    * `scope`. `countIf` and `settle` of the first policy hold for both. Not with `blockFor` or `mode: 'shadow'`. The other policy
@@ -218,7 +222,7 @@ export interface CommonPolicyOptions<Context = never> {
 
 /** What a candidate may try for the clients of a plan. */
 export interface CandidatePlans {
-  /** Other numbers of some plans; the others keep theirs. */
+  /** Other numbers of some plans; the others keep theirs. Default none. */
   readonly plans?: Readonly<Record<string, PolicyNumbers>>;
 }
 
@@ -229,9 +233,9 @@ export interface CandidatePlans {
 export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<Context> {
   /** A burst of up to `capacity`, then `refill`. */
   algorithm: 'token-bucket';
-  /** Tokens that the bucket holds: a whole number from 1. */
+  /** Tokens that the bucket holds: a whole number from 1 to 1e12. */
   capacity: number;
-  /** Tokens per second, or text such as `'600/m'`. A full refill takes at most 100 years. */
+  /** Tokens per second, or text such as `'600/m'`: above 0, to 1e9 a second. A full refill takes at most 100 years. */
   refill: Rate;
   /**
    * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
@@ -240,8 +244,8 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
    * @example prefetch: { for: '100ms', max: 200 }
    */
   prefetch?: PrefetchOptions;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
-  candidate?: Partial<Pick<TokenBucketPolicy, 'capacity' | 'refill'>> & CandidatePlans;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
+  candidate?: Pick<PolicyNumbers, 'capacity' | 'refill'> & CandidatePlans;
 }
 
 /**
@@ -251,22 +255,31 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
 export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<Context> {
   /** Requests wait for a slot; they leave at `drain`. */
   algorithm: 'leaky-bucket';
-  /** Waiting places: a whole number from 1. */
+  /** Waiting places: a whole number from 1 to 1e12. */
   capacity: number;
-  /** Departures per second, or text such as `'600/m'`. */
+  /** Departures per second, or text such as `'600/m'`: above 0, to 1e9 a second. A full queue empties within 100 years. */
   drain: Rate;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
-  candidate?: Partial<Pick<LeakyBucketPolicy, 'capacity' | 'drain'>> & CandidatePlans;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
+  candidate?: Pick<PolicyNumbers, 'capacity' | 'drain'> & CandidatePlans;
+}
+
+/** What a candidate of a sliding window may try beside its limit. */
+interface CandidateWindow {
+  /** Another length: milliseconds, or text, from 1 ms to 100 years (sliding window counter: to 50). Default: the policy's own. */
+  readonly window?: Duration;
 }
 
 /** The options of the sliding windows. */
 interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
-  /** Cost that is allowed in a window: a whole number from 1 (sliding window log: to 1,000,000). */
+  /** Cost that is allowed in a window: a whole number from 1 to 1e12 (sliding window log: to 1,000,000). */
   limit: number;
-  /** Length: milliseconds, or text such as `'1m'`. 1 ms to 100 years, of a sliding window counter to 50. */
+  /**
+   * Length: milliseconds, or text such as `'1m'`, from 1 ms to 100 years (sliding window counter: to 50, and to 2^52 microseconds
+   * divided by `limit`).
+   */
   window: Duration;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
-  candidate?: { readonly limit?: number; readonly window?: Duration } & CandidatePlans;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
+  candidate?: Pick<PolicyNumbers, 'limit'> & CandidateWindow & CandidatePlans;
 }
 
 /**
@@ -278,7 +291,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
 export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<Context> {
   /** A count for each window. */
   algorithm: 'fixed-window';
-  /** Cost that is allowed in a window: a whole number from 1. */
+  /** Cost that is allowed in a window: a whole number from 1 to 1e12. */
   limit: number;
   /**
    * Length: milliseconds, or text such as `'1m'`, from 1 ms to 100 years. Or a day, a week (from Monday) or a month of a time
@@ -292,8 +305,8 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    * @example prefetch: { for: '100ms', max: 200 }
    */
   prefetch?: PrefetchOptions;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
-  candidate?: { readonly limit?: number; readonly window?: Duration | PolicyCalendar<Context> } & CandidatePlans;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
+  candidate?: Pick<PlanNumbers<Context>, 'limit' | 'window'> & CandidatePlans;
 }
 
 /**
@@ -332,10 +345,10 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
   algorithm: 'concurrency';
   /** Requests of cost 1 at once: a whole number from 1 to 1,000,000. A request takes a lease for each unit of its cost. */
   limit: number;
-  /** How long a lease lasts unless it is renewed: milliseconds, or text such as `'30s'`. 1 s to 24 h. */
+  /** How long a lease lasts unless it is renewed: milliseconds, or text such as `'30s'`, from 1 s to 24 h. */
   lease: Duration;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default: none. */
-  candidate?: { readonly limit?: number; readonly lease?: Duration } & CandidatePlans;
+  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
+  candidate?: Pick<PolicyNumbers, 'limit' | 'lease'> & CandidatePlans;
 }
 
 /**
@@ -345,29 +358,44 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
  * @example { limit: 1_000 } // of a window
  */
 export interface PolicyNumbers {
-  /** The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 1. Default: the policy's own. */
+  /**
+   * The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 1 to 1e12. Default: the policy's
+   * own.
+   */
   readonly capacity?: number;
-  /** The refill of a token bucket: tokens per second, or text such as `'600/m'`. Default: the policy's own. */
+  /**
+   * The refill of a token bucket: tokens per second, or text such as `'600/m'`, above 0, to 1e9 a second. Default: the policy's
+   * own.
+   */
   readonly refill?: Rate;
-  /** The drain of a leaky bucket: departures per second, or text such as `'600/m'`. Default: the policy's own. */
+  /**
+   * The drain of a leaky bucket: departures per second, or text such as `'600/m'`, above 0, to 1e9 a second. Default: the
+   * policy's own.
+   */
   readonly drain?: Rate;
-  /** The limit of a window or a concurrency: a whole number from 1. Default: the policy's own. */
+  /**
+   * The limit of a window or a concurrency: a whole number from 1 to 1e12 (sliding window log and concurrency: to 1,000,000).
+   * Default: the policy's own.
+   */
   readonly limit?: number;
   /**
-   * The length of a window: milliseconds, or text such as `'1m'`, or a calendar for a fixed window. Default: the policy's own.
-   * Another length begins with a fresh count.
+   * The length of a window: milliseconds, or text such as `'1m'`, from 1 ms to 100 years (sliding window counter: to 50), or a
+   * calendar for a fixed window. Default: the policy's own. Another length begins with a fresh count.
    */
   readonly window?: Duration | CalendarWindow;
   /**
-   * The lease of a concurrency: milliseconds, or text such as `'30s'`. Default: the policy's own. Another length begins
-   * with no leases.
+   * The lease of a concurrency: milliseconds, or text such as `'30s'`, from 1 s to 24 h. Default: the policy's own. Another
+   * length begins with no leases.
    */
   readonly lease?: Duration;
 }
 
 /** The numbers of a plan. Its time zone may depend on the request. */
 export type PlanNumbers<Context = never> = Omit<PolicyNumbers, 'window'> & {
-  /** The length of a window: milliseconds, text such as `'1m'`, or a calendar for a fixed window. Default: the policy's own. */
+  /**
+   * The length of a window: milliseconds, or text such as `'1m'`, from 1 ms to 100 years (sliding window counter: to 50), or a
+   * calendar for a fixed window. Default: the policy's own. Another length begins with a fresh count.
+   */
   readonly window?: Duration | PolicyCalendar<Context>;
 };
 

@@ -7,8 +7,8 @@ export interface OverrideTarget {
   /** The policy's name. The override holds wherever a policy of this name stands. */
   readonly policy: string;
   /**
-   * The identity, or its tag as `identityTag` and `RateLimitOverride.identity` have it. Left out for a policy that counts all
-   * clients together (`by: 'global'`), and only for it.
+   * The identity, or its tag as `identityTag` and `RateLimitOverride.identity` have it. Without it the override is of a policy
+   * that counts all clients together (`by: 'global'`), and such a policy takes none.
    */
   readonly identity?: Identity | string | undefined;
   /**
@@ -38,19 +38,21 @@ export type OverrideChange =
 
 /** How `remove` is recorded, and when it is refused. */
 export interface OverrideRemoval {
-  /** Why: up to 500 characters, for `history`. */
+  /** Why: up to 500 characters, for `history`. Default none. */
   readonly reason?: string;
-  /** Who changes it: up to 100 characters, for `history`. */
+  /** Who changes it: up to 100 characters, for `history`. Default none. */
   readonly author?: string;
   /**
-   * The version that the override must have; 0: there must be none. If another change came first, nothing is changed and an
-   * `OverrideConflictError` names both versions. Default: whatever is there is replaced.
+   * The version that the override must have: a whole number from 0; 0: there must be none. If another change came first, nothing
+   * is changed and an `OverrideConflictError` names both versions. Default: whatever is there is replaced.
    */
   readonly ifVersion?: number;
 }
 
 export interface OverrideOptions extends OverrideRemoval {
-  /** When the override ends by itself: milliseconds, or text such as `'24h'`. Default: it stays until it is removed. */
+  /**
+   * When the override ends by itself: milliseconds, or text such as `'24h'`, from 1 s to 100 years. Default: when it is removed.
+   */
   readonly expiresIn?: Duration;
 }
 
@@ -87,8 +89,8 @@ export interface OverridePage<T> {
 }
 
 export interface OverridePageOptions {
-  /** Where the page begins: the `cursor` of the page before. */
+  /** Where the page begins: the `cursor` of the page before. Default: the first page. */
   readonly cursor?: string | undefined;
-  /** Items on the page: 1 to 1,000, default 100. */
+  /** Items on the page: a whole number from 1 to 1,000, default 100. */
   readonly limit?: number | undefined;
 }
