@@ -28,7 +28,7 @@ export type IdentityFunction<Context> = RequestFunction<Context, MaybeIdentity |
 export interface IdentityResolver<Context> {
   /** The kind of the identities. `by: 'user'`, `'api-key'` and `'ip'` use the resolvers of that kind. */
   readonly kind: string;
-  /** The header that the resolver trusts, if there is one. The log names it at boot. */
+  /** The header that the resolver trusts, if there is one. The log names it at boot. Default none. */
   readonly header?: string;
   /**
    * Returns the identity's value; undefined, null or `''` when the request has none. May be asynchronous, to verify a token for

@@ -9,29 +9,35 @@ export const DEFAULT_MAX_WAIT_MS = 60_000;
 /** The options of `RateLimiter.schedule`, beside those of `consume`. */
 export interface ScheduleOptions<T = unknown> {
   /**
-   * What the call costs: a whole number from 1, charged before `fn` runs; or a function of its result, which returns the final
-   * cost, a whole number from 0. Default the policy's own `cost`, else 1. A concurrency takes its own `cost` of leases, unless all
-   * policies are one.
+   * What the call costs: a whole number from 1 to the largest cost that ever fits, charged before `fn` runs; or a function of its
+   * result, which returns the final cost, a whole number from 0. Default the policy's own `cost`, else 1. A concurrency takes its
+   * own `cost` of leases, unless all policies are one.
    *
    * If the function fails, or takes longer than the module's `deadline`, the reserved cost stays charged and a warning is logged.
    *
    * @example cost: ({ usage }) => usage.total_tokens
    */
   readonly cost?: number | ((result: T) => number | Promise<number>);
-  /** With a function `cost`: what is reserved before `fn` runs, a whole number from 1. Default the policy's own `cost`, else 1. */
+  /**
+   * With a function `cost`: what is reserved before `fn` runs, a whole number from 1 to the largest cost that ever fits. Default
+   * the policy's own `cost`, else 1.
+   */
   readonly estimate?: number;
-  /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. */
+  /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. Default none. */
   readonly signal?: AbortSignal;
   /**
-   * Milliseconds that the call waits for its turn at most; default 60,000. 0 does not wait: the call runs at once or fails.
-   * Infinity waits for as long as it takes.
+   * Milliseconds from 0 that the call waits for its turn at most; default 60,000. 0 does not wait: the call runs at once or
+   * fails. Infinity waits for as long as it takes.
    */
   readonly maxWaitMs?: number;
-  /** The client's plan, as in `consume`. */
+  /**
+   * The client's plan, for policies with `plans`; null for none. Default the last known plan of the identity, else the fallback
+   * of the module's `plan`.
+   */
   readonly plan?: string | null;
-  /** The client's time zone, as in `consume`. */
+  /** The client's time zone, for policies whose time zone is a function: they need it. No default. */
   readonly timeZone?: string;
-  /** The call's class of priority, as in `consume`. */
+  /** The call's class, for policies with `priorities`. Default their own `priority`; needed where that is a function. */
   readonly priority?: string;
 }
 

@@ -15,8 +15,8 @@ export interface OutgoingOptions<Request, Response> extends Omit<ScheduleOptions
   /** Whether an answer that says that nothing remains pauses as well, before any rejection; default true. */
   readonly preemptive?: boolean;
   /**
-   * The longest pause in milliseconds, default 3,600,000: an answer that says more pauses for as long, and the next call asks
-   * again.
+   * The longest pause: milliseconds from 1, default 3,600,000. An answer that says more pauses for as long, and the next call
+   * asks again.
    */
   readonly maxPauseMs?: number;
 }

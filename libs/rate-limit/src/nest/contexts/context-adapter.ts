@@ -68,6 +68,7 @@ export interface ContextAdapter {
   readonly type: string;
   /** One handler in words, for messages at boot, such as `'a message handler'`. */
   readonly handlers: string;
+  /** The kind of class that has such handlers. */
   readonly place: HandlerPlace;
   /**
    * Whether Nest calls the method in this context, with guards. Called at boot and by `RateLimiter.peek`: `@RateLimit` and
@@ -98,7 +99,10 @@ export interface ContextAdapter {
    * `socket` has no address: a policy that counts addresses then fails, with a message that says what to do.
    */
   request(context: ExecutionContext): ContextRequest;
-  /** The HTTP response that carries the headers of a decision, of the HTTP adapter's kind; undefined where there is none. */
+  /**
+   * The HTTP response that carries the headers of a decision, of the HTTP adapter's kind; undefined, the default, where there is
+   * none.
+   */
   response?(context: ExecutionContext): unknown;
   /**
    * Returns the client that waits for the answer. When the client leaves, a leaky bucket's slot, a place in the waiting room
@@ -112,7 +116,10 @@ export interface ContextAdapter {
   ends?(context: ExecutionContext): CallEnd;
   /** @internal The life of a call whose end no `CallEnd` describes. */
   exchange?(context: ExecutionContext, call: Call, client: Client): Exchange | undefined;
-  /** Called once before `toError`, if the application has handlers of this context. It may load optional packages. */
+  /**
+   * Called once before `toError`, if the application has handlers of this context. It may load optional packages. Default
+   * nothing.
+   */
   prepare?(): Promise<void>;
   /** Converts an exception of the guard to the error that clients of this context get. Default the exception itself. */
   toError?(exception: RateLimitException, context: ExecutionContext): unknown;

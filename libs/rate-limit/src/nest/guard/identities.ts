@@ -2,10 +2,10 @@ import type { SyncIdentityResolver } from '../../identity/identity.js';
 import { addressResolver, headerResolver } from '../../identity/resolvers.js';
 
 /**
- * Reads API keys from a header (default `X-API-Key`), kind `api-key`. Name it in the module's `identity` only behind a gateway that
+ * Reads API keys from a header, kind `api-key`. Name it in the module's `identity` only behind a gateway that
  * checks keys: other clients can invent a key for each request. Keys in the store always contain a hash.
  *
- * @param options.header the header's name, in any case
+ * @param options.header the header's name, in any case; default `X-API-Key`
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
  */
@@ -14,10 +14,10 @@ export function apiKeyIdentity(options: { header?: string } = {}): SyncIdentityR
 }
 
 /**
- * Reads users from a header (default `X-User-Id`), kind `user`. Name it in the module's `identity` only behind a gateway that
+ * Reads users from a header, kind `user`. Name it in the module's `identity` only behind a gateway that
  * sets the header: other clients can invent a user for each request.
  *
- * @param options.header the header's name, in any case
+ * @param options.header the header's name, in any case; default `X-User-Id`
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [userIdentity(), ipIdentity()] })
  */

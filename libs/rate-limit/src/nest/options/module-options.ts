@@ -22,11 +22,17 @@ export interface RateLimitModuleOptions {
    * `store`, each process counts for itself.
    */
   redis?: string | RedisConnectionOptions | (RedisClient & OptionNames) | undefined;
-  /** A store of your own, or a `MemoryStore` or `RedisStore` with options. Not together with `redis`. */
+  /**
+   * A store of your own, or a `MemoryStore` or `RedisStore` with options. Without it the module makes a `RedisStore` for `redis`,
+   * else a `MemoryStore`. Not together with `redis`.
+   */
   store?: RateLimitStore;
-  /** Policies by name, for `@RateLimit('name')`, `defaults` and `RateLimiter`. */
+  /** Policies by name, for `@RateLimit('name')`, `defaults` and `RateLimiter`. Default none. */
   policies?: Readonly<Record<string, Policy>>;
-  /** The policies of every route, resolver and message handler without its own or `@SkipRateLimit`: names, or policies with a name. */
+  /**
+   * The policies of every route, resolver and message handler without its own or `@SkipRateLimit`: names, or policies with a
+   * name. Default none.
+   */
   defaults?: readonly PolicySource[];
   /**
    * The policies of all HTTP traffic before it is routed: names, or policies with a name, of scope `'app'`. They also count what
@@ -175,12 +181,14 @@ export interface RateLimitModuleOptions {
    * @example fallbackMaxBytes: 16_000_000
    */
   fallbackMaxBytes?: number;
-  /** Called when the store becomes unavailable, and when it is available again. An error of the function is logged. */
+  /**
+   * Called when the store becomes unavailable, and when it is available again. Default none. An error of the function is logged.
+   */
   onStoreStateChange?: (change: StoreStateChange) => void;
   /**
    * Called with every decision of the guard, of `middleware` and of `RateLimiter.consume`, at once and in the request's context
-   * (`AsyncLocalStorage`). A peek is no decision. An error of the function is logged, at most once a second. The function must
-   * not ask the limiter.
+   * (`AsyncLocalStorage`). Default none. A peek is no decision. An error of the function is logged, at most once a second. The
+   * function must not ask the limiter.
    *
    * @example onDecision: ({ decision, source, route, durationMs }) => meter.record(durationMs, { source, route })
    */
@@ -203,8 +211,8 @@ export interface RateLimitModuleOptions {
   decisionIdentity?: IdentityNaming;
   /**
    * Called when an identity has used up a part of a policy's limit that the policy's `thresholds` name: once for each window,
-   * identity and level, over all processes. It is called after the decision, and no request waits for it. An error of the function is
-   * logged, at most once a second. See docs/metrics.md.
+   * identity and level, over all processes. Default none. It is called after the decision, and no request waits for it. An error
+   * of the function is logged, at most once a second. See docs/metrics.md.
    *
    * @example onThreshold: ({ identity, policy, level }) => mails.send(identity, `${level * 100} % of ${policy} are used`)
    */
@@ -268,11 +276,11 @@ export interface ShedOptions {
   readonly eventLoopDelay?: Duration;
   /** The part of the time in which the event loop works, over which the process is: above 0, below 1. Default none. */
   readonly eventLoopUtilization?: number;
-  /** The bytes of the heap in use, over which the process is. Default none. */
+  /** The bytes of the heap in use, over which the process is: a whole number from 1. Default none. */
   readonly heapUsed?: number;
   /**
-   * Returns whether the process is over a threshold of yours, such as the length of a queue. Called ten times in a `window`, and
-   * never for a request. If it throws or returns no boolean, the process counts as not over it.
+   * Returns whether the process is over a threshold of yours, such as the length of a queue. Default none. Called ten times in a
+   * `window`, and never for a request. If it throws or returns no boolean, the process counts as not over it.
    */
   readonly check?: () => boolean;
   /** The moving window over which values are means: `'100ms'` to `'1m'` in whole milliseconds, default `'500ms'`. */
