@@ -25,7 +25,7 @@ export interface ClientWait {
 
 /** The options of `rateLimitFetch` and `rateLimitAxios`. */
 export interface RateLimitClientOptions {
-  /** How often a call sends its request at most, with the first time: 1 to 100, default 5. */
+  /** How often a call sends its request at most, with the first time: a whole number from 1 to 100, default 5. */
   readonly maxAttempts?: number;
   /** How long a call waits at most, all its waits together: 0 to 2,147,483,647 whole milliseconds, default `'1m'`. */
   readonly maxWait?: Duration;
@@ -49,8 +49,8 @@ export interface RateLimitClientOptions {
    */
   readonly partition?: (request: ClientRequest) => string;
   /**
-   * Called when a request begins to wait; for logs and metrics. An error that it throws rejects the call. What it returns is not
-   * waited for.
+   * Called when a request begins to wait; for logs and metrics. Default none. An error that it throws rejects the call. What it
+   * returns is not waited for.
    */
   readonly onWait?: (wait: ClientWait) => void;
   /** The clock and the timers; default those of the platform. Tests inject their own. */

@@ -83,18 +83,19 @@ export interface RateLimitStore {
   settle?(
     settlements: readonly ChargeSettlement[],
   ): readonly (SettledCharge | undefined)[] | Promise<readonly (SettledCharge | undefined)[]>;
-  /** Called once at boot, before the first request. Must not fail because a server is unavailable. */
+  /** Called once at boot, before the first request. Must not fail because a server is unavailable. Default nothing. */
   connect?(): Promise<void>;
   /**
    * Called once at shutdown, after the last request, for a store that the module opened. A store that the application gives
-   * as `store` is left open: close it where you made it.
+   * as `store` is left open: close it where you made it. Default nothing.
    */
   close?(): Promise<void>;
   /**
-   * What the store does beside plain charges. Without `'shadow'`, `'block'` and `'headroom'`, policies with `mode: 'shadow'`, `candidate`,
-   * `blockFor` or `priorities` stop the boot: the store would enforce a shadow, not block, or give the reserve away. Without `'prefetch'`, a policy's `prefetch` has no effect:
-   * processes then ask the store about each request. A store with it has one clock for all processes. Without `'alternatives'`, a policy's
-   * `else` asks the store about one policy after the other.
+   * What the store does beside plain charges; default nothing. Without `'shadow'`, `'block'` and `'headroom'`, policies with
+   * `mode: 'shadow'`, `candidate`, `blockFor` or `priorities` stop the boot: the store would enforce a shadow, not block, or give
+   * the reserve away. Without `'prefetch'`, a policy's `prefetch` has no effect: processes then ask the store about each request.
+   * A store with it has one clock for all processes. Without `'alternatives'`, a policy's `else` asks the store about one policy
+   * after the other.
    */
   readonly supports?: readonly ('shadow' | 'block' | 'headroom' | 'prefetch' | 'alternatives')[];
   /** @internal Called before `traits` are read. */

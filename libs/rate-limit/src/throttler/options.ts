@@ -30,22 +30,22 @@ export interface ThrottlerOptions {
   name?: string;
   /** Hits that pass: a whole number from 0 (none pass) to 1,000,000. */
   limit: Resolvable<number>;
-  /** The time that a hit counts: milliseconds, from 1. */
+  /** The time that a hit counts: milliseconds, from 1 ms to 100 years. */
   ttl: Resolvable<number>;
   /**
-   * The time that a client stays rejected once it has passed the limit: milliseconds, default the `ttl`. 0: until the oldest
-   * hit expires. A time that is shorter than the `ttl` must be at least 1,000.
+   * The time that a client stays rejected once it has passed the limit: milliseconds, from 1 ms to 100 years, default the
+   * `ttl`. 0: until the oldest hit expires. A time that is shorter than the `ttl` must be at least 1,000.
    */
   blockDuration?: Resolvable<number>;
-  /** Requests whose `User-Agent` matches are not counted. */
+  /** Requests whose `User-Agent` matches are not counted. Default: that of the options. */
   ignoreUserAgents?: RegExp[];
-  /** Requests for which it returns true are not counted. A promise is awaited for `deadline`. */
+  /** Requests for which it returns true are not counted. Default: that of the options. A promise is awaited for `deadline`. */
   skipIf?: (context: ExecutionContext) => boolean;
   /** Finds who is counted. Default: that of the options, else of the guard. */
   getTracker?: ThrottlerGetTrackerFunction;
   /** Finds what is counted together. Default: that of the options, else of the guard. */
   generateKey?: ThrottlerGenerateKeyFunction;
-  /** Whether responses carry this throttler's headers. Default true. */
+  /** Whether responses carry this throttler's headers. Default: that of the options, else true. */
   setHeaders?: boolean;
 }
 
@@ -78,9 +78,9 @@ export interface ThrottlerRequest {
 export interface ThrottlerObjectOptions extends RateLimitModuleOptions {
   /** The throttlers. Each of them counts every request. */
   throttlers: ThrottlerOptions[];
-  /** Requests whose `User-Agent` matches are not counted. A throttler may say otherwise. */
+  /** Requests whose `User-Agent` matches are not counted. Default none. A throttler may say otherwise. */
   ignoreUserAgents?: RegExp[];
-  /** Requests for which it returns true are not counted. A throttler may say otherwise. */
+  /** Requests for which it returns true are not counted. Default none. A throttler may say otherwise. */
   skipIf?: (context: ExecutionContext) => boolean;
   /** Finds who is counted. Default: the guard's, which takes the client's address. */
   getTracker?: ThrottlerGetTrackerFunction;
@@ -106,14 +106,14 @@ export interface ThrottlerOptionsFactory {
 
 /** The options of `ThrottlerModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
 export interface ThrottlerAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** A provider of another module that makes the options. */
+  /** A provider of another module that makes the options. Default none. */
   useExisting?: Type<ThrottlerOptionsFactory>;
-  /** A class that makes the options. Nest creates it. */
+  /** A class that makes the options. Nest creates it. Default none. */
   useClass?: Type<ThrottlerOptionsFactory>;
-  /** A function that makes the options. It gets what `inject` names. */
+  /** A function that makes the options. It gets what `inject` names. Default none. */
   // oxlint-disable-next-line typescript/no-explicit-any -- Nest injects anything
   useFactory?: (...args: any[]) => Promise<ThrottlerModuleOptions> | ThrottlerModuleOptions;
-  /** The tokens of what `useFactory` gets. */
+  /** The tokens of what `useFactory` gets. Default none. */
   // oxlint-disable-next-line typescript/no-explicit-any -- Nest takes any token
   inject?: any[];
 }

@@ -24,8 +24,8 @@ export interface MemoryStoreOptions {
   /** Microseconds since 1970; default a clock that never steps. */
   clock?: Clock;
   /**
-   * How far a stored instant may lie ahead of the clock before it is rebased: 0 to `'10s'`, default 0. One process has one
-   * clock, so only a clock that steps back needs it.
+   * How far a stored instant may lie ahead of the clock before it is rebased: milliseconds or text, 0 to `'10s'`, default 0. One
+   * process has one clock, so only a clock that steps back needs it.
    */
   maxSkew?: Duration;
 }

@@ -12,8 +12,8 @@ export interface RedisStoreOptions {
    */
   clock?: 'redis' | 'app' | Clock;
   /**
-   * How far the clocks of pods may be apart: 0 to `'10s'`, default `'1s'`. Has no effect with Redis's clock. The limits then
-   * hold up to the skew.
+   * How far the clocks of pods may be apart: milliseconds or text, 0 to `'10s'`, default `'1s'`. Has no effect with Redis's
+   * clock. The limits then hold up to the skew.
    */
   maxSkew?: Duration;
   /**

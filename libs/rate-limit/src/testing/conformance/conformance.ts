@@ -24,7 +24,7 @@ export interface StoreUnderTest {
   readonly name: string;
   /** Opens a new, empty store, which decides by the given clock. Called at least once in each case. */
   readonly open: OpenStore;
-  /** Closes a store at the end of its case. */
+  /** Closes a store at the end of its case. Default nothing. */
   readonly close?: (store: RateLimitStore) => void | Promise<void>;
 }
 
