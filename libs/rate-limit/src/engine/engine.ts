@@ -273,9 +273,14 @@ export class Engine {
     );
   }
 
-  /** Refunds charges at the end of this turn: at most once, best effort, never beyond the limit. */
+  /** Refunds charges where they were made: at most once, best effort, never beyond the limit. The store hears of them at the end of this turn. */
   refund(receipts: readonly Receipt[]): void {
-    const made = receipts.flatMap(({ proof }) => (proof.cost > 0 ? proof : []));
+    const made: ChargeReceipt[] = [];
+    for (const { proof, keeper } of receipts) {
+      if (proof.cost === 0) continue;
+      if (keeper.by === 'store') made.push(proof);
+      else keeper.refund([proof]);
+    }
     if (made.length === 0) return;
     if (this.refunds.length === 0) {
       setImmediate(() => {

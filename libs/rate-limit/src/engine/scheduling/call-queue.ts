@@ -299,8 +299,7 @@ export class CallQueue {
     const reserved = new ReservedCharges(receipts);
     if (reserved.receipts.length > 0) void reserved.settleEach(reserved.receipts.map(() => 0));
     const taken = receipts.filter((receipt) => !reserved.receipts.includes(receipt));
-    if (taken[0]?.keeper.by === 'store') this.engine.refund(taken);
-    else taken[0]?.keeper.refund(taken.map(({ proof }) => proof));
+    this.engine.refund(taken);
     this.gates.freedSoon(receipts.map(({ charge }) => charge.key));
   }
 }
