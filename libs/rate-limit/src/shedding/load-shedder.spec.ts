@@ -14,6 +14,7 @@ class Setup {
   private run: (() => void) | undefined;
   private everyMs = 0;
   private elapsedMs = 0;
+  private at = 0;
   measuring = false;
 
   constructor(thresholds: Partial<ShedSettings['thresholds']>, classes: readonly string[] = ['background', 'normal']) {
@@ -30,6 +31,7 @@ class Setup {
         [this.run, this.everyMs] = [run, everyMs];
         return () => void (this.run = undefined);
       },
+      () => this.at,
     );
     this.shedder.start();
   }
@@ -38,6 +40,7 @@ class Setup {
   pass(ms: number, each: () => void = () => {}): void {
     for (let at = this.everyMs; at <= ms; at += this.everyMs) {
       each();
+      this.at += this.everyMs;
       this.elapsedMs = this.everyMs;
       this.run?.();
     }
@@ -45,6 +48,7 @@ class Setup {
 
   /** One turn of the event loop that takes so long: the timer comes late. */
   block(ms: number): void {
+    this.at += ms;
     this.elapsedMs = ms;
     this.now = { ...this.now, delayMs: ms, utilization: 1 };
     this.run?.();
@@ -124,7 +128,7 @@ it('rejects by class, and counts', () => {
   const setup = new Setup({ eventLoopDelayMs: 100 });
   expect(setup.shedder.rejects('background')).toBe(false);
   setup.now = { ...CALM, delayMs: 1000 };
-  setup.pass(550);
+  setup.pass(200);
   const answers = Array.from({ length: 8 }, () => setup.shedder.rejects('background'));
   expect(answers.filter((rejected) => rejected)).toHaveLength(6);
   expect(setup.shedder.rejects('critical')).toBe(false);
@@ -190,6 +194,73 @@ describe.each([1.2, 2, 4, 16])('a process that gets %p times what it can do', (t
     setup.pass(20_000);
     expect(setup.shedder.active).toBe(false);
   });
+});
+
+/**
+ * The event loop of a process that gets so many times what it can do: each turn serves all requests that have come during the one before,
+ * and the timer runs between two turns. A served request takes 4 ms, a rejected one 0.15 ms, and one in ten is critical.
+ *
+ * @returns how long each critical request waited, by when it came
+ */
+function waitsOf(times: number, seconds: number): { readonly at: number; readonly waited: number }[] {
+  let [now, measuredAt, idleMs, inTurn] = [0, 0, 0, false];
+  let run = (): void => {};
+  let turnMs: number | undefined;
+  const meter = {
+    start: () => {},
+    stop: () => {},
+    measure: (): Measurement => {
+      const elapsedMs = now - measuredAt;
+      const utilization = elapsedMs === 0 ? 0 : 1 - idleMs / elapsedMs;
+      [measuredAt, idleMs] = [now, 0];
+      // Node looks at the delay between two turns.
+      return { elapsedMs, utilization, delayMs: inTurn ? undefined : turnMs, heapUsed: 0 };
+    },
+  };
+  const thresholds = { ...NONE, eventLoopUtilization: 0.8, eventLoopDelayMs: 50 };
+  const shedder = new LoadShedder(
+    { thresholds, classes: ['background', 'normal'], windowMs: 500 },
+    () => {},
+    meter,
+    (task) => {
+      run = task;
+      return () => {};
+    },
+    () => now,
+  );
+  shedder.start();
+  const waits: { at: number; waited: number }[] = [];
+  let [arrived, timerAt] = [0, 50];
+  while (now < seconds * 1000) {
+    const ready = Math.floor((now * times) / 4) + 1 - arrived;
+    if (ready === 0) {
+      const next = (arrived * 4) / times;
+      idleMs += next - now;
+      now = next;
+    }
+    const start = now;
+    inTurn = true;
+    for (let i = 0; i < ready; i++, arrived++) {
+      const kind = arrived % 10 === 0 ? 'critical' : arrived % 10 < 4 ? 'normal' : 'background';
+      now += shedder.active && shedder.rejects(kind) ? 0.15 : 4;
+      if (kind === 'critical') waits.push({ at: (arrived * 4) / times, waited: now - (arrived * 4) / times });
+    }
+    [inTurn, turnMs] = [false, now - start];
+    if (now < timerAt) continue;
+    run();
+    timerAt = now + 50;
+  }
+  return waits;
+}
+
+it.each([
+  [2, 500],
+  [4, 800],
+])('meets an overload of %p times within its first turns: critical requests wait for %p ms', (times, longest) => {
+  const waits = waitsOf(times, 10);
+  expect(waits.length).toBeGreaterThan(400);
+  expect(Math.max(...waits.map(({ waited }) => waited))).toBeLessThan(longest);
+  expect(Math.max(...waits.flatMap(({ at, waited }) => (at > 2000 ? waited : [])))).toBeLessThan(50);
 });
 
 it('shows rounded figures, and 0 or 1 as the level only where nothing or all of the classes is shed', () => {

@@ -34,8 +34,13 @@ export type Repeat = (run: () => void, everyMs: number) => () => void;
 const MEASUREMENTS = 10;
 /** The ratio to the threshold below which the process sheds less. Between it and 1 the level stays. */
 const RELEASE_BELOW = 0.8;
-/** The part of a window after which a process that is still over a threshold sheds more. */
-const NEXT_STEP_AFTER = 0.5;
+/** The ratio to a threshold from which the process is far over it: its queue grows, and steps come sooner. */
+const FAR_OVER = 3;
+/** The part of a window that has to be over a threshold before the process sheds something, and before it sheds more. */
+const FIRST_STEP_AFTER = { near: 1, far: 0.4 };
+const NEXT_STEP_AFTER = { near: 0.5, far: 0.2 };
+/** How many times between two measurements may pass until a request measures the process. */
+const OVERDUE = 2;
 
 const every: Repeat = (run, everyMs) => {
   const timer = setInterval(run, everyMs);
@@ -45,7 +50,8 @@ const every: Repeat = (run, everyMs) => {
 
 /**
  * Decides whether this process has to reject requests to keep up with the others. One timer measures the process; a request
- * reads `active`.
+ * reads `active`. In an overload one turn of the event loop may take seconds, since it serves all requests that are there: where the timer is
+ * overdue, a request measures the process.
  *
  * It sheds more while the mean of the window is over a threshold, and less once that is below four fifths of it. Each step looks
  * only at what was measured since the last one.
@@ -58,8 +64,12 @@ const every: Repeat = (run, everyMs) => {
  * ```
  */
 export class LoadShedder {
-  /** Whether some requests may be rejected: what each request reads. */
-  active = false;
+  private isActive = false;
+  private readonly everyMs: number;
+  /** When the timer should have run. Monotonic milliseconds. */
+  private timerAt = Infinity;
+  /** When a request measures the process, if the timer has not. */
+  private overdueAt = Infinity;
   private readonly window: PressureWindow;
   private readonly level: ShedLevel;
   private threshold: ThresholdName | undefined;
@@ -72,13 +82,16 @@ export class LoadShedder {
    * @param changed is told when shedding begins and ends
    * @param meter measures the process
    * @param repeat the timer
+   * @param nowMs monotonic milliseconds
    */
   constructor(
     private readonly settings: ShedSettings,
     private readonly changed: (stats: SheddingStats) => void = () => {},
     private readonly meter: Meter = new ProcessMeter(),
     private readonly repeat: Repeat = every,
+    private readonly nowMs: () => number = () => performance.now(),
   ) {
+    this.everyMs = settings.windowMs / MEASUREMENTS;
     this.window = new PressureWindow(settings.thresholds, settings.windowMs);
     this.level = new ShedLevel(settings.classes);
   }
@@ -87,21 +100,36 @@ export class LoadShedder {
   start(): void {
     if (this.end !== undefined) return;
     this.meter.start();
-    this.end = this.repeat(() => this.measure(), this.settings.windowMs / MEASUREMENTS);
+    this.expectTimer();
+    this.end = this.repeat(() => {
+      this.measure(0);
+      this.expectTimer();
+    }, this.everyMs);
   }
 
   /** Ends measuring and shedding. */
   stop(): void {
     this.end?.();
     this.end = undefined;
+    this.timerAt = this.overdueAt = Infinity;
     this.meter.stop();
-    this.active = false;
+    this.isActive = false;
     this.window.clear();
+  }
+
+  /** Whether some requests may be rejected: what each request reads. */
+  get active(): boolean {
+    const now = this.nowMs();
+    if (now >= this.overdueAt) {
+      this.overdueAt = now + OVERDUE * this.everyMs;
+      this.measure(now - this.timerAt);
+    }
+    return this.isActive;
   }
 
   /** Whether a request is rejected, and counts it. A class that does not give way is not. */
   rejects(priority: string): boolean {
-    return this.active && this.level.rejects(priority);
+    return this.isActive && this.level.rejects(priority);
   }
 
   /** The place of a class among those that give way, lowest first; undefined for a class that never does. */
@@ -110,7 +138,7 @@ export class LoadShedder {
   }
 
   stats(): SheddingStats {
-    const { active, level, threshold, delayMs, utilization } = this;
+    const { isActive: active, level, threshold, delayMs, utilization } = this;
     return {
       active,
       level: active ? shownLevel(level.value) : 0,
@@ -121,26 +149,34 @@ export class LoadShedder {
     };
   }
 
-  private measure(): void {
-    const { window, level, settings, active: before } = this;
-    window.add(this.meter.measure());
+  private expectTimer(): void {
+    this.timerAt = this.nowMs() + this.everyMs;
+    this.overdueAt = this.timerAt + (OVERDUE - 1) * this.everyMs;
+  }
+
+  /** @param lateMs how long the timer has been waiting for the end of this turn: nothing else tells how long the turn takes */
+  private measure(lateMs: number): void {
+    const { window, level, settings, isActive: before } = this;
+    const measured = this.meter.measure();
+    window.add(lateMs > 0 ? { ...measured, delayMs: Math.max(measured.delayMs ?? 0, lateMs) } : measured);
     this.delayMs = window.mean(({ delayMs }) => delayMs);
     this.utilization = window.mean(({ utilization }) => utilization);
     const { ratio, threshold, lasts } = window.pressure();
     if (ratio >= 1) {
-      const enough = settings.windowMs * (this.active ? NEXT_STEP_AFTER : 1);
+      const after = before ? NEXT_STEP_AFTER : FIRST_STEP_AFTER;
+      const enough = settings.windowMs * (ratio >= FAR_OVER ? after.far : after.near);
       // One long turn of the event loop is one measurement, however long it takes.
       if (!lasts || window.count < 2 || window.measuredMs < enough) return;
-      this.active = true;
+      this.isActive = true;
       this.threshold = threshold;
       level.shedMore(ratio);
     } else {
-      if (!this.active || ratio >= RELEASE_BELOW || window.measuredMs < settings.windowMs) return;
+      if (!before || ratio >= RELEASE_BELOW || window.measuredMs < settings.windowMs) return;
       level.shedLess(ratio);
-      this.active = level.value > 0;
+      this.isActive = level.value > 0;
     }
     window.clear();
-    if (this.active !== before) this.changed(this.stats());
+    if (this.isActive !== before) this.changed(this.stats());
   }
 }
 
