@@ -89,7 +89,7 @@ describe('a call that leaves the queue', () => {
     const asked = store.questions;
     const error = await call('partner', 'x').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(CallQueueFullError);
-    expect(String(error)).toContain('3 calls wait for their turn, which is maxQueuedCalls');
+    expect(String(error)).toContain("3 calls wait for 'partner', which is maxQueuedCalls");
     expect([store.questions, runtime.calls.size]).toEqual([asked, 3]);
     await pass(clock, 1_000);
     void call('partner', 'y', { maxWaitMs: 5_000 });

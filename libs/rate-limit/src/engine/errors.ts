@@ -37,16 +37,22 @@ export class LimiterClosedError extends LimiterUnavailableError {
   }
 }
 
-/** Too many calls wait for their turn in this process (`maxQueuedCalls`). The call was not charged, and did not run. */
+/** Too many calls wait for one policy in this process (`maxQueuedCalls`). The call was not charged, and did not run. */
 export class CallQueueFullError extends LimiterUnavailableError {
   override readonly name = 'CallQueueFullError';
   readonly code = 'FG_CALL_QUEUE_FULL';
 
-  /** @param most the module's `maxQueuedCalls` */
-  constructor(most: number) {
+  /**
+   * @param policy the policy's name
+   * @param most how many calls may wait: the module's `maxQueuedCalls`, or the part of it that the class may fill
+   * @param priority the class of the call, where it may fill a part alone
+   */
+  constructor(policy: string, most: number, priority?: string) {
+    const room =
+      priority === undefined ? 'maxQueuedCalls' : `the part of maxQueuedCalls that the class '${priority}' may fill`;
     super(
       withHelp(
-        `RateLimiter.schedule: ${most} calls wait for their turn, which is maxQueuedCalls. Schedule fewer at once, or raise it`,
+        `RateLimiter.schedule: ${most} calls wait for '${policy}', which is ${room}. Schedule fewer at once, or raise it`,
         'FG_CALL_QUEUE_FULL',
       ),
     );

@@ -3,13 +3,14 @@ import { type ScheduledResult, ScheduledTallies } from '../../metrics/scheduled-
 import type { ScheduledStats } from '../../metrics/stats.js';
 import { attempt } from '../../util/answer.js';
 import type { Engine } from '../engine.js';
-import { CallQueueFullError, CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../errors.js';
+import { CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../errors.js';
 import type { Judgement } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { ReservedCharges } from '../settling/reserved-charges.js';
 import { type Blocker, blockerOf, napOf, neverFits, type Rejection } from './blocker.js';
 import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
+import { QueueRoom } from './queue-room.js';
 import { ScheduledCall, type Waits } from './scheduled-call.js';
 
 /** `retryAfterMs` of the error of a call that is blocked without an end. */
@@ -32,6 +33,7 @@ export class CallQueue {
   readonly tallies = new ScheduledTallies();
   /** The calls that wait, and the gate of each; undefined while it waits for its departure slot, or for the store. */
   private readonly calls = new Map<ScheduledCall, Gate | undefined>();
+  private readonly room: QueueRoom;
   private order = 0;
   private closed = false;
 
@@ -40,6 +42,7 @@ export class CallQueue {
     private readonly settings: CallQueueSettings,
   ) {
     this.gates = new Gates(settings, (gate) => this.pump(gate));
+    this.room = new QueueRoom(settings.maxQueued);
   }
 
   /** How many calls wait. */
@@ -77,7 +80,7 @@ export class CallQueue {
    *
    * @param order of `next`
    * @param since when it came
-   * @throws {CallQueueFullError} when too many calls wait
+   * @throws {CallQueueFullError} when too many calls of one of its policies wait
    * @throws {LimiterClosedError} once `close` was called
    */
   begin(
@@ -87,9 +90,10 @@ export class CallQueue {
     order = this.next(),
     since = this.settings.nowMs(),
   ): ScheduledCall {
-    const { maxQueued } = this.settings;
     if (this.closed) throw this.counted(charges, 'closed', new LimiterClosedError());
-    if (this.calls.size >= maxQueued) throw this.counted(charges, 'full', new CallQueueFullError(maxQueued));
+    const lack = this.room.lackFor(charges);
+    if (lack !== undefined) throw this.counted(charges, 'full', lack);
+    this.room.enter(charges);
     const waits: Waits = { signal, maxWaitMs, deadline: since + maxWaitMs };
     const call = new ScheduledCall(charges, order, waits, this.ended);
     this.calls.set(call, undefined);
@@ -159,6 +163,7 @@ export class CallQueue {
   private readonly ended = (call: ScheduledCall, left: { readonly error: unknown } | undefined): void => {
     const gate = this.calls.get(call);
     this.calls.delete(call);
+    this.room.leave(call.charges);
     if (call.hasWaited) this.tallies.waitsNoLonger(call.charges);
     this.tallies.count(call.charges, resultOf(call, left));
     if (call.departing !== undefined) this.refund(call.departing);

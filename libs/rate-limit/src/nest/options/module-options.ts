@@ -232,8 +232,8 @@ export interface RateLimitModuleOptions {
    */
   maxWaitingPerClient?: number;
   /**
-   * The most calls of `RateLimiter.schedule` that wait for their turn in this process: a whole number from 1, default 10,000. A
-   * further call rejects with a `CallQueueFullError`, and is not charged.
+   * The most calls of `RateLimiter.schedule` that wait for one policy in this process: a whole number from 1, default 10,000. A
+   * class of `priorities` fills its part of them. A further call rejects with a `CallQueueFullError`, and is not charged.
    *
    * @example RateLimitModule.forRoot({ maxQueuedCalls: 500 })
    */
@@ -280,7 +280,7 @@ export interface ShedOptions {
   readonly heapUsed?: number;
   /**
    * Returns whether the process is over a threshold of yours, such as the length of a queue. Default none. Called ten times in a
-   * `window`, and never for a request. If it throws or returns no boolean, the process counts as not over it.
+   * `window`, however many requests come. If it throws or returns no boolean, the process counts as not over it.
    */
   readonly check?: () => boolean;
   /** The moving window over which values are means: `'100ms'` to `'1m'` in whole milliseconds, default `'500ms'`. */
