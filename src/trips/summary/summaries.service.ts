@@ -57,7 +57,13 @@ export class SummariesService {
   /** Undefined with `RATE_LIMIT=off`. */
   private async reserve(riderId: string, cost: number): Promise<Reservation | undefined> {
     if (!this.isLimited) return undefined;
-    const reservation = await this.limiter.reserve(SUMMARY_TOKENS, { kind: 'user', value: riderId }, { cost });
+    const rider = { kind: 'user', value: riderId };
+    const reservation = await this.limiter.reserve(SUMMARY_TOKENS, rider, {
+      cost,
+      // Of a pod that dies meanwhile: no summary of it has reached the rider.
+      expires: '2m',
+      atExpiry: 'cancel',
+    });
     if (!reservation.allowed) throw new RateLimitExceededException(reservation.decision);
     return reservation;
   }

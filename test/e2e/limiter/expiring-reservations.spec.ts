@@ -85,7 +85,7 @@ describe.each(STORES)('a reservation that expires, %s', (_, options) => {
     const wrong: [object, string][] = [
       [
         { expires: 'soon' },
-        "RateLimiter.reserve: expires must be a duration from '1ms' to '604800s', such as '60s', got 'soon'",
+        "RateLimiter.reserve: expires must be a duration from '1ms' to '7d', such as '60s', got 'soon'",
       ],
       [{ expires: 0 }, 'expires must be a duration'],
       [{ expires: '8d' }, 'expires must be a duration'],

@@ -33,9 +33,13 @@ export function checkTogether(given: readonly BoundPolicy[], where: string): voi
   const names = policies.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) {
+    const by = given.flatMap((policy) => (leadsTo(policy, twice) ? `'${policy.name}'` : []));
     throw new RateLimitConfigError(
       where,
-      `two policies are named '${twice}' and would count under one key: give each its own name`,
+      by.length === 0
+        ? `two policies are named '${twice}' and would count under one key: give each its own name`
+        : `the policy '${twice}' would be charged twice for one request: the else of ${by.join(' and of ')} leads to it` +
+            `${by.length > 1 ? '' : ', and it stands beside'}. Let a request run over to it from one policy`,
       'FG_POLICY_NAME',
     );
   }
@@ -46,4 +50,9 @@ export function checkTogether(given: readonly BoundPolicy[], where: string): voi
       'FG_POLICIES_TOGETHER',
     );
   }
+}
+
+/** Whether the `else` of a policy leads to another one of that name. */
+function leadsTo({ else: next }: BoundPolicy, name: string): boolean {
+  return next !== undefined && (next.name === name || leadsTo(next, name));
 }

@@ -15,9 +15,12 @@ export function durationToMicroseconds(duration: unknown): number | undefined {
   return Number.isSafeInteger(microseconds) && microseconds > 0 ? microseconds : undefined;
 }
 
-/** A length of time as messages show it: `'10s'`, `'50ms'`, `0`. */
+const DAY_MS = 86_400_000;
+
+/** A length of time as messages show it: `'7d'`, `'10s'`, `'50ms'`, `0`. */
 export function shownDuration(milliseconds: number): string {
   if (milliseconds === 0) return '0';
+  if (milliseconds % DAY_MS === 0) return `'${milliseconds / DAY_MS}d'`;
   return milliseconds % 1000 === 0 ? `'${milliseconds / 1000}s'` : `'${milliseconds}ms'`;
 }
 

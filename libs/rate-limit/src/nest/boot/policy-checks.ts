@@ -50,8 +50,8 @@ export class PolicyChecks {
       monitor.policies.expect(policy);
       if (policy.candidate !== undefined) monitor.policies.expect(policy.candidate);
     }
-    for (const policy of middleware?.fixed ?? []) this.expect(policy, 'RateLimitModule, middleware');
     for (const policy of middleware?.staticPolicies ?? []) {
+      this.expect(policy, 'RateLimitModule, middleware');
       this.expectSupport(policy, 'RateLimitModule, middleware');
       this.warnOfUnit(policy, 'RateLimitModule, middleware');
     }
@@ -60,8 +60,8 @@ export class PolicyChecks {
       known.push(...(route?.unconditional ?? []));
       // A handler of another context, or of a GraphQL operation, does not share what the middleware has charged.
       if (adapter.type === 'http') checkMiddlewareCosts(middleware, route, name);
-      for (const policy of route?.fixed ?? []) this.expect(policy, name);
       for (const policy of route?.staticPolicies ?? []) {
+        this.expect(policy, name);
         this.expectSupport(policy, name);
         this.warnOfUnit(policy, name);
       }
