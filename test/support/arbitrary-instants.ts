@@ -74,7 +74,7 @@ export class MovingClock {
 }
 
 /** The length of a window, or the time of a token or departure. */
-function periodOf({ name, wire }: Algorithm): number {
+export function periodOf({ name, wire }: Algorithm): number {
   const [first, second] = wire.numbers as [number, number];
   return name.endsWith('bucket') ? Math.ceil(second / first) : second;
 }
