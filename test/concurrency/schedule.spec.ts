@@ -5,13 +5,16 @@ import type { Policy } from 'nestjs-floodgate';
 import { perSecond } from '../../libs/textbook/arithmetic.js';
 import { costByWindow, mostWithin, worstExcess } from '../../libs/textbook/bounds.js';
 import { Processes } from '../support/processes/processes.js';
-import { useRedis } from '../support/redis-fixture.js';
+import { timeOf, useRedis } from '../support/redis-fixture.js';
 import type { procedures } from './workers/scheduled.js';
 
 const PODS = 6;
 const SECOND = 1_000_000;
+/** By how much the system may adjust the clock of Redis during a run, in microseconds. */
+const ADJUSTED = 5_000;
 const POLICIES = {
   log: { algorithm: 'sliding-window-log', limit: 100, window: '1s', by: 'global' },
+  slower: { algorithm: 'sliding-window-log', limit: 100, window: '2s', by: 'global' },
   window: { algorithm: 'fixed-window', limit: 100, window: '1s', by: 'global' },
   bucket: { algorithm: 'token-bucket', capacity: 20, refill: 100, by: 'global' },
   even: { algorithm: 'leaky-bucket', capacity: 20, drain: 100, by: 'global' },
@@ -21,15 +24,17 @@ const POLICIES = {
 const redis = useRedis();
 let pods: Processes<typeof procedures>;
 let partner: Server;
-/** The requests that the partner has seen, with the process that sent each. */
-let seen: { at: number; pod: string }[] = [];
+/** The requests that the partner has seen, with the process that sent each, and the call's number there. */
+let seen: { at: number; pod: string; call: string }[] = [];
 /** The request that the partner rejects, by its number; -1: none. */
 let rejects = -1;
 const RETRY_AFTER_S = 3;
 
 beforeAll(async () => {
   partner = createServer((request, response) => {
-    const number = seen.push({ at: performance.now(), pod: request.url!.split('pod=')[1]! });
+    const at = performance.now();
+    const query = new URL(request.url!, 'http://partner').searchParams;
+    const number = seen.push({ at, pod: query.get('pod')!, call: query.get('call')! });
     if (number === rejects) response.writeHead(429, { 'Retry-After': String(RETRY_AFTER_S) });
     response.end('{}');
   });
@@ -45,9 +50,19 @@ afterAll(async () => {
   partner.close();
 });
 
-/** All pods send their calls at once. Returns the instants of all admissions. */
-async function sendAll(policy: keyof typeof POLICIES, count: number): Promise<{ at: number }[]> {
+/** What a run of calls came to, in whole microseconds of Redis's clock. */
+interface Run {
+  readonly admissions: readonly { readonly at: number }[];
+  /** When the partner saw each call. */
+  readonly arrivals: readonly { readonly at: number }[];
+  /** The longest time between the admission of a call and its arrival. */
+  readonly longest: number;
+}
+
+/** All pods send their calls at once, and each arrives once. */
+async function sendAll(policy: keyof typeof POLICIES, count: number): Promise<Run> {
   seen = [];
+  const offset = await clockOffset();
   const sent = await pods.all('send', () => ({ policy, count }));
   for (const { order } of sent) {
     expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: count }, (_, i) => i)); // each once
@@ -58,29 +73,63 @@ async function sendAll(policy: keyof typeof POLICIES, count: number): Promise<{ 
   // A call asks when it comes and when it is its turn. Of those that wait, only the first one of each pod asks in between, once
   // for each call of another pod that is admitted. A herd would ask a hundred thousand times.
   expect(questions).toBeLessThan((2 + PODS) * PODS * count);
-  return sent.flatMap(({ admitted }) => Array.from(admitted, (at) => ({ at })));
+  const arrived = new Map(seen.map(({ at, pod, call }) => [`${pod} ${call}`, Math.ceil(at * 1000 + offset)]));
+  expect([seen.length, arrived.size]).toEqual([PODS * count, PODS * count]);
+  // A pod runs its calls in the order in which they are admitted.
+  const times = sent.flatMap(({ pod, order, admitted }) =>
+    order.map((call, i) => arrived.get(`${pod} ${call}`)! - admitted[i]!),
+  );
+  const shortest = Math.min(...times);
+  expect(shortest).toBeGreaterThan(-ADJUSTED);
+  return {
+    admissions: sent.flatMap(({ admitted }) => Array.from(admitted, (at) => ({ at }))),
+    arrivals: Array.from(arrived.values(), (at) => ({ at })),
+    longest: Math.max(...times) - Math.min(0, shortest),
+  };
+}
+
+/** What to add to the microseconds of this process's clock for those of Redis; at most a round trip too much. */
+async function clockOffset(): Promise<number> {
+  let [offset, shortest] = [0, Infinity];
+  for (let i = 0; i < 20; i++) {
+    const before = performance.now();
+    const time = await timeOf(redis.client);
+    const took = performance.now() - before;
+    if (took < shortest) [offset, shortest] = [time - before * 1000, took];
+  }
+  return offset;
 }
 
 it('6 processes send no more than 100 calls in any second, and all of them in the end', async () => {
-  const admissions = await sendAll('log', 60);
+  const { admissions } = await sendAll('log', 60);
   expect(admissions).toHaveLength(360);
   expect(mostWithin(admissions, SECOND)).toBeLessThanOrEqual(100);
 }, 60_000);
 
 it('6 processes send no more than 100 calls in each window', async () => {
-  const admissions = await sendAll('window', 60);
+  const { admissions } = await sendAll('window', 60);
   expect(Math.max(...costByWindow(admissions, SECOND).values())).toBeLessThanOrEqual(100);
 }, 60_000);
 
 it('6 processes send no more than capacity + refill x t in any interval', async () => {
-  const admissions = await sendAll('bucket', 60);
+  const { admissions, arrivals, longest } = await sendAll('bucket', 60);
   expect(worstExcess(admissions, 20, perSecond(100n))).toBeLessThanOrEqual(0);
+  // Calls that arrive within t were admitted within t + longest.
+  const meanwhile = Math.ceil((100 * longest) / SECOND);
+  expect(worstExcess(arrivals, 20 + meanwhile, perSecond(100n))).toBeLessThanOrEqual(0);
 }, 60_000);
 
 it('6 processes send a call every 10 ms, each at its slot', async () => {
-  const admissions = await sendAll('even', 40);
+  const { admissions } = await sendAll('even', 40);
   const slots = admissions.map(({ at }) => at).toSorted((a, b) => a - b);
   expect(slots.filter((slot, i) => i > 0 && slot - slots[i - 1]! < SECOND / 100 - 1)).toEqual([]);
+}, 60_000);
+
+it('the partner sees no more than 100 calls of 6 processes in any window, less the longest time that a call is on its way', async () => {
+  const { admissions, arrivals, longest } = await sendAll('slower', 35);
+  expect(mostWithin(admissions, 2 * SECOND)).toBeLessThanOrEqual(100);
+  expect(longest).toBeLessThan(2 * SECOND); // else the next line says nothing
+  expect(mostWithin(arrivals, 2 * SECOND - longest)).toBeLessThanOrEqual(100);
 }, 60_000);
 
 it('a 429 of the partner pauses all processes: within a second no call is sent until Retry-After is over', async () => {
