@@ -103,6 +103,36 @@ describe('the site', () => {
     expect(visited.troubles).toEqual([]);
   });
 
+  it('shows half of the picture of the rush in its first view, where it plays without a touch', async () => {
+    await using visited = await visit(site.url);
+    const { page } = visited;
+    const shown = (): Promise<number[]> =>
+      page.locator('.fh-canvas').evaluateAll((all) =>
+        all.map((one) => {
+          const { top, height } = one.getBoundingClientRect();
+          return (innerHeight - top) / height;
+        }),
+      );
+    await page.locator('.fh-play').getByText('Pause').waitFor();
+    expect(Math.min(...(await shown()))).toBeGreaterThan(0.5);
+    await page.locator('.fh-play').getByText('Replay').waitFor();
+    expect(await page.evaluate(() => scrollY)).toBe(0);
+    expect(visited.troubles).toEqual([]);
+  });
+
+  it('leaves no hole below the picture of the rush, and no line of the code beside the window', async () => {
+    await using visited = await visit(site.url);
+    const { page } = visited;
+    for (const width of [...WIDTHS, 740, 820]) {
+      await page.setViewportSize({ width, height: 900 });
+      const found = await page.evaluate(() => ({
+        hole: document.querySelector('.rush')!.clientHeight - document.querySelector('.fh')!.clientHeight,
+        beyond: Array.from(document.querySelectorAll('.landing pre'), (one) => one.scrollWidth - one.clientWidth),
+      }));
+      expect([width, found]).toEqual([width, { hole: 0, beyond: found.beyond.map(() => 0) }]);
+    }
+  });
+
   it('finds a page by its text, and opens it', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;

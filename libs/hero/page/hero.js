@@ -69,7 +69,7 @@ function say(element, text) {
 }
 
 /**
- * Shows the rush in two worlds. It plays once when it comes into view. Its style sheet is hero.css, which the page loads.
+ * Shows the rush in two worlds. It plays once when half of its picture comes into view. Its style sheet is hero.css, which the page loads.
  *
  * @param {HTMLElement} root an element of the page, which gets one child
  * @param {{ autoplay?: boolean }} [options] `autoplay`: whether it plays by itself; default true
@@ -137,7 +137,11 @@ export function mountHero(root, { autoplay = true } = {}) {
     scrubber.value = String(now);
     scrubber.setAttribute('aria-valuetext', `${now.toFixed(1)} of ${END.toFixed(1)} seconds`);
   };
-  const player = new Player(hero, { end: END, autoplay: autoplay && !calm, changed: () => draw() });
+  const player = new Player(hero, {
+    end: END,
+    picture: autoplay && !calm ? worlds[0]?.canvas : undefined,
+    changed: () => draw(),
+  });
   if (calm) player.show(END);
   const recolor = () => {
     colors = undefined;

@@ -1,7 +1,7 @@
 /** Simulated seconds in a second of the film. */
 const SPEED = 2;
-/** The part of the film that must be in view when it begins. */
-const IN_VIEW = 0.4;
+/** The part of the picture that must be in view when the film begins. */
+const IN_VIEW = 0.5;
 
 /**
  * The clock of the film. It runs only while the film plays and is in view.
@@ -19,25 +19,27 @@ export class Player {
 
   /**
    * @param {HTMLElement} element
-   * @param {{ end: number, autoplay: boolean, changed: () => void }} options `changed`: the time, or whether it plays
+   * @param {{ end: number, picture: HTMLElement | undefined, changed: () => void }} options `picture`: the part of the element that
+   *   sets the film going when it comes into view, if anything does; `changed`: the time, or whether it plays
    */
-  constructor(element, { end, autoplay, changed }) {
+  constructor(element, { end, picture, changed }) {
     this.#end = end;
     this.#changed = changed;
-    let starts = autoplay;
     this.#observer = new IntersectionObserver(
       (entries) => {
-        const { isIntersecting, intersectionRatio } = /** @type {IntersectionObserverEntry} */ (entries.at(-1));
-        this.#inView = isIntersecting;
+        for (const { target, isIntersecting, intersectionRatio } of entries) {
+          if (target === element) this.#inView = isIntersecting;
+          if (target !== picture || intersectionRatio < IN_VIEW) continue;
+          this.#observer.unobserve(picture);
+          // A viewer who has touched it already decides.
+          if (this.now === 0) this.play();
+        }
         this.#run();
-        if (!starts || intersectionRatio < IN_VIEW) return;
-        starts = false;
-        // A viewer who has touched it already decides.
-        if (this.now === 0) this.play();
       },
       { threshold: [0, IN_VIEW] },
     );
     this.#observer.observe(element);
+    if (picture !== undefined) this.#observer.observe(picture);
   }
 
   get ended() {
