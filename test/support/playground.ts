@@ -3,6 +3,8 @@ import { problemOf } from '../../libs/playground/model/code.js';
 import { PRESETS } from '../../libs/playground/model/presets.js';
 import {
   BYS,
+  CALENDARS,
+  MONTH_MS,
   RANGES,
   type SettingName,
   type Settings,
@@ -33,11 +35,14 @@ export const anySettings: Arbitrary<Settings> = record({
     SettingName,
     Arbitrary<number>
   >),
+  calendar: constantFrom('none', 'none', 'none', ...CALENDARS),
   per: anyUnit,
   name: string({ maxLength: 12 }),
   by: constantFrom(...BYS),
   preset: constantFrom(...PRESETS.map(({ settings }) => settings.preset)),
-}).filter((settings) => problemOf(settings) === undefined);
+})
+  .map((settings) => (settings.calendar === 'none' ? settings : { ...settings, windowMs: MONTH_MS }))
+  .filter((settings) => problemOf(settings) === undefined);
 
 /** As many times as the window is longer than ten seconds: traffic that fits it. */
 export function scaled(events: readonly TrafficEvent[], { windowMs }: Settings): readonly TrafficEvent[] {

@@ -1,5 +1,5 @@
 import type { Policy } from './library.js';
-import { algorithmOf, duration, lowPart, policiesOf, type Settings } from './settings.js';
+import { algorithmOf, duration, lowPart, MONTH_MS, policiesOf, type Settings } from './settings.js';
 
 /** A request renews its lease a few hundred times at most, so that the page stays quick. */
 const MAX_LEASES = 100;
@@ -19,7 +19,10 @@ export function codedPolicy(policy: Policy, { name, by, pro }: Settings, hasLow:
 
 /** Why settings that are right alone do not go together, in the words of the library; undefined where they do. */
 export function problemOf(settings: Settings): string | undefined {
-  const { durationMs, leaseMs } = settings;
+  const { durationMs, leaseMs, calendar, windowMs } = settings;
+  if (calendar !== 'none' && windowMs !== MONTH_MS) {
+    return `Beside a month of the calendar the other windows are ${duration(MONTH_MS)}, got ${duration(windowMs)}`;
+  }
   if (durationMs > leaseMs * MAX_LEASES) {
     return `A request takes at most ${MAX_LEASES} leases, got ${duration(durationMs)} with a lease of ${duration(leaseMs)}`;
   }
@@ -33,8 +36,9 @@ export function problemOf(settings: Settings): string | undefined {
 
 /** The counts and rates of a policy, so many times. */
 function timesOf(numbers: object, times: number): object {
-  const scaled = Object.entries(numbers).flatMap(([option, value]: [string, number | string]) => {
+  const scaled = Object.entries(numbers).flatMap(([option, value]: [string, unknown]) => {
     if (typeof value === 'number') return [[option, round(value * times)]];
+    if (typeof value !== 'string') return [];
     const [count, unit] = value.split('/');
     return unit === undefined ? [] : [[option, `${round(Number(count) * times)}/${unit}`]];
   });

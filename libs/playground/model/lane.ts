@@ -1,6 +1,6 @@
 import { Agenda } from './agenda.js';
 import { type Algorithm, judge } from './library.js';
-import { lowHeadroom, type Settings } from './settings.js';
+import { lowHeadroom, type Settings, UNITS } from './settings.js';
 import { impatientMs, MAX_TRIES, type TrafficKind } from './traffic.js';
 
 /** The decision on one request. Instants and durations are whole microseconds. */
@@ -84,9 +84,11 @@ export class Lane {
     private readonly origin: number,
     private readonly settings: Settings,
   ) {
-    const { windowMs } = settings;
+    const { windowMs, calendar } = settings;
     this.memory = spanOf(windowMs) * MICROSECONDS;
-    this.every = (windowMs * MICROSECONDS) / Math.ceil((windowMs * MICROSECONDS * SAMPLES) / this.memory);
+    // A month is as many days, one or two hundred times as long as a sample.
+    const unit = (calendar === 'none' ? windowMs : UNITS.d) * MICROSECONDS;
+    this.every = unit / Math.ceil((unit * SAMPLES) / this.memory);
     this.samples.push({ at: origin, used: 0 });
   }
 
@@ -134,6 +136,18 @@ export class Lane {
     // A leaky bucket's headroom leaves waiting places free, and it has one place more.
     const all = algorithm.refills ? algorithm.maxCost : algorithm.limit;
     return (all - lowHeadroom(algorithm)) / all;
+  }
+
+  /** The edges of its windows after an instant, without an end: those of the clock, or of the calendar. */
+  *edgesAfter(instant: number): Generator<number, never> {
+    const { algorithm } = this;
+    const isFixed = algorithm.name === 'fixed-window';
+    for (let at = instant; ;) {
+      at += isFixed
+        ? algorithm.resetAfter(algorithm.read(undefined, at, 0))
+        : algorithm.window - (at % algorithm.window);
+      yield at;
+    }
   }
 
   /** Requests that run now, and hold a lease. */

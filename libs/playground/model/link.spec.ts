@@ -4,7 +4,7 @@ import { anyEvents, anySettings } from '../../../test/support/playground.js';
 import { histories } from '../../../test/support/property-runs.js';
 import { readLink, type Shared, writeLink } from './link.js';
 import { problemOf } from './code.js';
-import { PRESETS } from './presets.js';
+import { PRESETS, presetOf } from './presets.js';
 import { DEFAULTS, RANGES } from './settings.js';
 import { burst, MAX_EVENTS, MAX_TIME_MS, type TrafficEvent } from './traffic.js';
 
@@ -58,6 +58,14 @@ describe('a link', () => {
     expect(writeLink(shared).hash).toBe(hash);
   });
 
+  it('of before with a window of 30 days still has one, and that of the monthly quota has the calendar', () => {
+    const quota = PRESETS.at(-1)!;
+    const hash = '#v=1&c=100&r=3.3&l=100&w=2592000&n=3&d=2&e=10&g=10&p=d&m=monthly&b=api-key&s=monthly&t=0';
+    const { settings } = readLink(hash)!.shared;
+    expect([settings, presetOf(settings).isCustomised]).toEqual([{ ...quota.settings, calendar: 'none' }, true]);
+    expect(writeLink({ settings: quota.settings, events: [], now: 0 }).hash).toBe(hash.replace('&p=d', '&k=month&p=d'));
+  });
+
   it('is short: the example, and a long stream', () => {
     expect(writeLink(PRESETS[0]!).hash).toBe(
       '#v=1&c=10&r=1&l=10&w=10&n=3&d=2&e=10&t=25000&x=15o_e.1jk-p0_6.8vg_a.rs_a',
@@ -102,6 +110,8 @@ describe('a link', () => {
     ['#v=1&r=', 'Refill and drain must be a number with at most one decimal from 0.1 to 1,000,000 tokens, got nothing'],
     ['#v=1&t=-5', "its time must be milliseconds from 0 to 3155760000000, got '-5'"],
     ['#v=1&p=w', "its unit of the rate must be one of s, m, h, d, got 'w'"],
+    ['#v=1&k=year', "its calendar must be one of none, month, got 'year'"],
+    ['#v=1&k=month&w=60', 'Beside a month of the calendar the other windows are 30d, got 1m'],
     ['#v=1&b=me', "its clients must be one of client, ip, user, api-key, global, got 'me'"],
     ['#v=1&s=x', "its preset must be one of compare, login, api, exports, partner, monthly, got 'x'"],
     ['#v=1&g=0', 'Plan pro must be a whole number from 1 to 1,000 times, got 0'],

@@ -2,6 +2,7 @@ import { problemOf } from './code.js';
 import { PRESET_NAMES } from './presets.js';
 import {
   BYS,
+  CALENDARS,
   DEFAULTS,
   readSetting,
   SETTING_NAMES,
@@ -36,7 +37,7 @@ const KEYS: Readonly<Record<SettingName, string>> = {
   leaseMs: 'e',
   pro: 'g',
 };
-const WORD_KEYS = { per: 'p', name: 'm', by: 'b', preset: 's' } as const;
+const WORD_KEYS = { calendar: 'k', per: 'p', name: 'm', by: 'b', preset: 's' } as const;
 const LETTERS: Readonly<Record<TrafficKind, string>> = { once: '', impatient: 'R', patient: 'P', low: 'L', crash: 'X' };
 const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as TrafficKind]));
 
@@ -113,6 +114,7 @@ export function readLink(hash: string): { readonly shared: Shared; readonly prob
   };
   settings = {
     ...settings,
+    calendar: choice(WORD_KEYS.calendar, 'calendar', CALENDARS),
     per: choice(WORD_KEYS.per, 'unit of the rate', Object.keys(UNITS) as Unit[]),
     name: given.get(WORD_KEYS.name) ?? DEFAULTS.name,
     by: choice(WORD_KEYS.by, 'clients', BYS),

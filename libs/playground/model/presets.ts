@@ -1,5 +1,5 @@
 import type { Policy } from './library.js';
-import { DEFAULTS, type Settings, UNITS } from './settings.js';
+import { DEFAULTS, MONTH_MS, type Settings, UNITS } from './settings.js';
 import { burst, edgeScript, type TrafficEvent, type TrafficKind } from './traffic.js';
 
 /** A case that people know: the algorithm that fits, its numbers, and traffic that shows why. */
@@ -94,12 +94,27 @@ export const PRESETS: readonly Preset[] = [
   {
     label: 'Monthly quota',
     story:
-      'A script uses up the month in five days. The window says when the next one begins, to everybody the same day.',
+      'A script uses up the month in five days. The calendar says when the next one begins, to everybody the same day.',
     algorithm: 'fixed-window',
-    settings: of('monthly', 'api-key', { capacity: 100, refill: 3.3, per: 'd', limit: 100, windowMs: 30 * d, pro: 10 }),
+    settings: of('monthly', 'api-key', {
+      capacity: 100,
+      refill: 3.3,
+      per: 'd',
+      limit: 100,
+      windowMs: MONTH_MS,
+      calendar: 'month',
+      pro: 10,
+    }),
     events: merged(...[1, 2, 3, 4, 5].map((day) => stream(day * d, 24, h)), stream(8 * d, 78, d)),
     now: 87 * d,
   },
 ];
 
 export const PRESET_NAMES = PRESETS.map(({ settings }) => settings.preset);
+
+/** The preset that settings began as, and whether they still are all its own: else its story says too much. */
+export function presetOf(settings: Settings): { readonly preset: Preset; readonly isCustomised: boolean } {
+  const preset = PRESETS.find((one) => one.settings.preset === settings.preset)!;
+  const names = Object.keys(DEFAULTS) as (keyof Settings)[];
+  return { preset, isCustomised: names.some((name) => settings[name] !== preset.settings[name]) };
+}

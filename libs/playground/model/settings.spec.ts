@@ -7,6 +7,7 @@ import {
   algorithmOf,
   DEFAULTS,
   duration,
+  MONTH_MS,
   policiesOf,
   readSetting,
   readSize,
@@ -27,6 +28,16 @@ describe('the numbers of the playground', () => {
       expect(algorithms[5]!.lease!.length).toBe(leaseMs * 1000);
     });
     assert(law, histories(0.3));
+  });
+
+  it('say a month of the calendar as the library does, which only the fixed window takes', () => {
+    const settings = { ...DEFAULTS, windowMs: MONTH_MS, calendar: 'month', limit: 100, pro: 10 } as const;
+    const codes = policiesOf(settings).map((policy) => decoratorOf(codedPolicy(policy, settings, false)));
+    expect(codes.slice(2, 4)).toEqual([
+      "@RateLimit({ algorithm: 'fixed-window', limit: 100, window: { calendar: 'month', timeZone: 'UTC' }, plans: { pro: { limit: 1000 } } })",
+      "@RateLimit({ algorithm: 'sliding-window-log', limit: 100, window: '30d', plans: { pro: { limit: 1000 } } })",
+    ]);
+    expect(problemOf(settings)).toBeUndefined();
   });
 
   it('show the classes of requests in the decorator', () => {

@@ -7,6 +7,10 @@ export type Unit = keyof typeof UNITS;
 
 export const BYS = ['client', 'ip', 'user', 'api-key', 'global'] as const;
 
+export const CALENDARS = ['none', 'month'] as const;
+/** The length of the other windows beside a month of the calendar, which only a fixed window counts. */
+export const MONTH_MS = 30 * UNITS.d;
+
 /** What a person can choose beside the traffic. Windows, durations and leases are milliseconds. */
 export interface Settings {
   /** Of the token bucket and of the leaky bucket. */
@@ -17,6 +21,8 @@ export interface Settings {
   /** Of the windows. */
   readonly limit: number;
   readonly windowMs: number;
+  /** What the fixed window counts instead of `windowMs`, which is `MONTH_MS` then. */
+  readonly calendar: (typeof CALENDARS)[number];
   /** Requests at once. */
   readonly atOnce: number;
   /** How long a request takes; only the concurrency minds. */
@@ -32,7 +38,7 @@ export interface Settings {
 }
 
 /** The settings that are numbers. */
-export type SettingName = Exclude<keyof Settings, 'per' | 'name' | 'by' | 'preset'>;
+export type SettingName = Exclude<keyof Settings, 'calendar' | 'per' | 'name' | 'by' | 'preset'>;
 
 /** What a number input takes, in the unit of the settings. */
 export interface Range {
@@ -72,6 +78,7 @@ export const DEFAULTS: Settings = {
   per: 's',
   limit: 10,
   windowMs: 10_000,
+  calendar: 'none',
   atOnce: 3,
   durationMs: 2_000,
   leaseMs: 10_000,
@@ -141,13 +148,14 @@ export function duration(ms: number): string {
 
 /** The policy of each row, in the order of the page. */
 export function policiesOf(settings: Settings): readonly Policy[] {
-  const { capacity, refill, per, limit, windowMs, atOnce, leaseMs } = settings;
+  const { capacity, refill, per, limit, windowMs, calendar, atOnce, leaseMs } = settings;
   const window = duration(windowMs);
+  const fixed = calendar === 'none' ? window : ({ calendar, timeZone: 'UTC' } as const);
   const rate = per === 's' ? refill : (`${refill}/${per}` as const);
   return [
     { algorithm: 'token-bucket', capacity, refill: rate },
     { algorithm: 'leaky-bucket', capacity, drain: rate },
-    { algorithm: 'fixed-window', limit, window },
+    { algorithm: 'fixed-window', limit, window: fixed },
     { algorithm: 'sliding-window-log', limit, window },
     { algorithm: 'sliding-window-counter', limit, window },
     { algorithm: 'concurrency', limit: atOnce, lease: duration(leaseMs) },

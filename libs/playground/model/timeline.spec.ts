@@ -6,8 +6,8 @@ import { histories } from '../../../test/support/property-runs.js';
 import { busiest } from './admitted.js';
 import type { Lane } from './lane.js';
 import type { Algorithm } from './library.js';
-import { PRESETS } from './presets.js';
-import { DEFAULTS, lowHeadroom, type Settings, UNITS } from './settings.js';
+import { PRESETS, presetOf } from './presets.js';
+import { DEFAULTS, lowHeadroom, MONTH_MS, type Settings, UNITS } from './settings.js';
 import { Timeline } from './timeline.js';
 import { burst, edgeScript, impatientMs, MAX_TRIES, paceOf, type TrafficEvent } from './traffic.js';
 
@@ -109,13 +109,14 @@ describe('the lanes of the playground', () => {
     const law = property(anySettings, anyEvents, (settings, some) => {
       const events = scaled(some, settings);
       const timeline = played(settings, events, endOf(events, settings));
-      const { limit, windowMs, capacity, refill, per, atOnce } = settings;
+      const { limit, windowMs, calendar, capacity, refill, per, atOnce } = settings;
       const most = (algorithm: string): number =>
         busiest(laneOf(timeline, algorithm).marks, windowMs * MICROSECONDS, timeline.clock).count;
       const refilled = (refill * windowMs) / UNITS[per];
       expect(most('token-bucket')).toBeLessThanOrEqual(capacity + refilled);
       expect(most('leaky-bucket')).toBeLessThanOrEqual(Math.ceil(refilled));
-      expect(most('fixed-window')).toBeLessThanOrEqual(2 * limit);
+      // Thirty days reach into three months where one of them is February.
+      expect(most('fixed-window')).toBeLessThanOrEqual((calendar === 'none' ? 2 : 3) * limit);
       expect(most('sliding-window-log')).toBeLessThanOrEqual(limit);
       expect(most('sliding-window-counter')).toBeLessThanOrEqual(Math.max(1, 2 * limit - 1));
       for (const { at, remaining } of laneOf(timeline, 'concurrency').marks) {
@@ -191,6 +192,35 @@ describe('the edge of a window', () => {
   });
 });
 
+describe('a month of the calendar', () => {
+  const settings: Settings = { ...DEFAULTS, windowMs: MONTH_MS, calendar: 'month', limit: 5 };
+  const day = (count: number): number => count * UNITS.d;
+
+  it('ends with the month, whatever its length: the other windows are 30 days', () => {
+    const timeline = played(settings, [...burst(day(31) - 1, 6), ...burst(day(31), 6), ...burst(day(60), 6)], day(60));
+    const fixed = laneOf(timeline, 'fixed-window');
+    expect(fixed.allowed).toBe(15);
+    const rejected = fixed.marks.filter(({ allowed }) => !allowed).map(({ retryAfter }) => retryAfter / MICROSECONDS);
+    expect(rejected).toEqual([1, day(29), day(31)]);
+    expect(laneOf(timeline, 'sliding-window-log').allowed).toBe(5);
+  });
+
+  it('has an edge around which twice its limit passes', () => {
+    const timeline = played(settings, [], 0);
+    const edges = [0, day(31), day(60)].map((time) => timeline.edgeAfter(time));
+    expect(edges).toEqual([day(31), day(60), day(91)]);
+    const script = edgeScript(0, 5, MONTH_MS, (time) => timeline.edgeAfter(time));
+    expect(script.edge).toBe(day(60));
+    expect(laneOf(played(settings, script.events, script.end), 'fixed-window').allowed).toBe(10);
+  });
+
+  it('has the level of each edge in its samples', () => {
+    const { lane } = played(settings, burst(day(30), 5), day(95)).rows[2]!;
+    const at = lane.samples.map((one) => one.at);
+    for (const edge of [31, 60, 91]) expect(at).toContain(new Timeline(settings).origin + day(edge) * MICROSECONDS);
+  });
+});
+
 describe('the scripts that try again', () => {
   const settings = { ...DEFAULTS, limit: 1 };
   const marksOf = (kind: 'patient' | 'impatient'): readonly [number, boolean][] =>
@@ -236,6 +266,21 @@ describe('the presets', () => {
     const told = lanes.filter(({ algorithm }) => [algorithm.name, undefined].includes(preset.algorithm));
     expect(told.length).toBeGreaterThan(0);
     for (const { allowed, rejected } of told) expect([allowed > 0, rejected > 0]).toEqual([true, true]);
+  });
+
+  it.each(named)('%s is customised as soon as one of its settings is another one', (name, preset) => {
+    expect(presetOf(preset.settings)).toEqual({ preset, isCustomised: false });
+    const others: Partial<Settings>[] = [
+      { capacity: 77 },
+      { windowMs: 77_000 },
+      { durationMs: 700 },
+      { name: 'x' },
+      { pro: 7 },
+    ];
+    for (const other of others) {
+      const settings = { ...preset.settings, ...other };
+      expect([name, other, presetOf(settings)]).toEqual([name, other, { preset, isCustomised: true }]);
+    }
   });
 
   it('have times in order', () => {

@@ -5,7 +5,7 @@ import type { TrafficEvent } from './traffic.js';
 
 const MICROSECONDS = 1000;
 /** Clocks of stores are microseconds since 1970. */
-const ABOUT_2024 = 1_704_067_200_000_000;
+const BEGIN_OF_2024 = 1_704_067_200_000_000;
 
 /** A row: a policy, and the lane in which it meets the traffic. */
 export interface Row {
@@ -16,7 +16,7 @@ export interface Row {
 /** Sends one traffic to all algorithms, from the beginning to now. Times are whole milliseconds since the beginning. */
 export class Timeline {
   readonly rows: readonly Row[];
-  /** The beginning by the clock of the algorithms: an edge of the windows, so that edges are round numbers on the page. */
+  /** The beginning by the clock of the algorithms: an edge of the windows, so that edges are round numbers on the page. Months begin with a year. */
   readonly origin: number;
   private readonly traffic: TrafficEvent[];
   private met = 0;
@@ -27,8 +27,9 @@ export class Timeline {
     readonly settings: Settings,
     events: readonly TrafficEvent[] = [],
   ) {
-    const window = settings.windowMs * MICROSECONDS;
-    this.origin = Math.floor(ABOUT_2024 / window) * window;
+    const { calendar, windowMs } = settings;
+    const window = windowMs * MICROSECONDS;
+    this.origin = calendar === 'none' ? Math.floor(BEGIN_OF_2024 / window) * window : BEGIN_OF_2024;
     this.traffic = [...events];
     this.rows = policiesOf(settings).map((policy) => ({
       policy,
@@ -47,6 +48,12 @@ export class Timeline {
 
   get events(): readonly TrafficEvent[] {
     return this.traffic;
+  }
+
+  /** The first edge of the fixed window after a time. */
+  edgeAfter(time: number): number {
+    const { lane } = this.rows.find(({ policy }) => policy.algorithm === 'fixed-window')!;
+    return (lane.edgesAfter(this.at(time)).next().value! - this.origin) / MICROSECONDS;
   }
 
   /** Whether nothing more happens without further traffic: all has been met, and no limit is in use. */

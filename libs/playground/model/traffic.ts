@@ -49,9 +49,16 @@ const NEAR_EDGE = 1 / 20;
 /**
  * One whole limit just before an edge of the windows, and another one just after it. A whole window lies between now and the window
  * that the script fills, so that the traffic before does not blur what it shows.
+ *
+ * @param edgeAfter the first edge after a time; default those of windows of the clock
  */
-export function edgeScript(now: number, limit: number, windowMs: number): EdgeScript {
+export function edgeScript(
+  now: number,
+  limit: number,
+  windowMs: number,
+  edgeAfter = (time: number): number => (Math.floor(time / windowMs) + 1) * windowMs,
+): EdgeScript {
   const near = Math.max(1, Math.round(windowMs * NEAR_EDGE));
-  const edge = (Math.floor(now / windowMs) + 2) * windowMs;
+  const edge = edgeAfter(edgeAfter(now));
   return { events: [...burst(edge - near, limit), ...burst(edge + near, limit)], near, edge, end: edge + near };
 }

@@ -1,11 +1,24 @@
 import { problemOf } from '../model/code.js';
-import { BYS, DEFAULTS, RANGES, readSetting, shownRange, shownSetting, unitOf, UNITS } from '../model/settings.js';
-import { byId, make, tell } from './dom.js';
+import {
+  BYS,
+  DEFAULTS,
+  MONTH_MS,
+  RANGES,
+  readSetting,
+  shownRange,
+  shownSetting,
+  unitOf,
+  UNITS,
+} from '../model/settings.js';
+import { byId, make, say, tell } from './dom.js';
 
 /** @typedef {import('../model/settings.js').Settings} Settings */
 /** @typedef {import('../model/settings.js').SettingName} SettingName */
 /** @typedef {import('../model/settings.js').Unit} Unit */
-/** @typedef {{ slider: HTMLInputElement, number: HTMLInputElement, unit?: HTMLSelectElement }} Field */
+/** @typedef {{ slider: HTMLInputElement, number: HTMLInputElement, hint: HTMLElement, unit?: HTMLSelectElement }} Field */
+
+/** The unit of a window that the calendar counts, which is one of them. */
+const MONTH = 'month';
 
 /** Sliders with a number beside each, and what the code says. Settings that are wrong change nothing, and are explained. */
 export class Numbers {
@@ -43,9 +56,28 @@ export class Numbers {
       setSlider(name, slider, number.value);
       number.setAttribute('aria-invalid', 'false');
     }
+    this.#showCalendar(settings.calendar === 'month');
     this.#name.value = settings.name;
     this.#by.value = settings.by;
     tell(this.#wrong, '');
+  }
+
+  /**
+   * A month of the calendar is one, and its field takes no number.
+   *
+   * @param {boolean} isMonth
+   */
+  #showCalendar(isMonth) {
+    const field = this.#fields.get('windowMs');
+    if (field?.unit === undefined) return;
+    const { slider, number, unit, hint } = field;
+    slider.disabled = isMonth;
+    number.readOnly = isMonth;
+    say(hint, isMonth ? 'other windows: 30 d' : shownRange(RANGES.windowMs));
+    if (!isMonth) return;
+    unit.value = MONTH;
+    number.value = '1';
+    setSlider('windowMs', slider, number.value);
   }
 
   /** @param {SettingName} name */
@@ -64,7 +96,7 @@ export class Numbers {
     });
     number.addEventListener('input', () => this.#read(number));
     /** @type {Field} */
-    const field = { slider, number };
+    const field = { slider, number, hint };
     this.#fields.set(name, field);
     const caption = make('label', '', label);
     caption.htmlFor = number.id;
@@ -72,6 +104,7 @@ export class Numbers {
     if (counts === 'time' || name === 'refill') {
       const unit = make('select', '');
       for (const one of Object.keys(UNITS)) unit.add(new Option(counts === 'time' ? one : `/${one}`, one));
+      if (name === 'windowMs') unit.add(new Option(MONTH));
       unit.setAttribute('aria-label', `Unit of: ${label}`);
       unit.addEventListener('change', () => this.#read(number, name === 'windowMs'));
       element.append(unit);
@@ -88,9 +121,14 @@ export class Numbers {
     const [before, problems] = [this.#settings, /** @type {string[]} */ ([])];
     const per = /** @type {Unit} */ (this.#fields.get('refill')?.unit?.value);
     const by = /** @type {Settings['by']} */ (this.#by.value);
-    let next = { ...before, name: this.#name.value, by, per };
+    const isMonth = this.#fields.get('windowMs')?.unit?.value === MONTH;
+    this.#showCalendar(isMonth);
+    /** @type {Settings} */
+    let next = { ...before, name: this.#name.value, by, per, calendar: isMonth ? 'month' : 'none' };
     for (const [name, { slider, number, unit }] of this.#fields) {
-      const value = readSetting(name, number.value, /** @type {Unit | undefined} */ (unit?.value));
+      const isCalendar = name === 'windowMs' && isMonth;
+      const typed = /** @type {Unit | undefined} */ (unit?.value);
+      const value = isCalendar ? MONTH_MS : readSetting(name, number.value, typed);
       if (typeof value === 'string') problems.push(value);
       else next = { ...next, [name]: value };
       number.setAttribute('aria-invalid', String(typeof value === 'string'));

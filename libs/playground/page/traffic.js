@@ -54,7 +54,7 @@ export class Traffic {
     if (2 * limit > MAX_EVENTS) {
       return tell(this.#full, `Both sides of an edge need ${2 * limit} requests; a timeline keeps ${MAX_EVENTS}.`);
     }
-    const { events, near, edge, end } = edgeScript(timeline.now, limit, windowMs);
+    const { events, near, edge, end } = edgeScript(timeline.now, limit, windowMs, (at) => timeline.edgeAfter(at));
     this.#result.begin(timeline, { count: events.length, edge, apart: end - edge });
     if (this.#fits(this.#player.add(events))) {
       this.#player.skip(end + near - timeline.now);
