@@ -1,5 +1,5 @@
 import { readLink } from '../model/link.js';
-import { PRESETS } from '../model/presets.js';
+import { PRESETS, presetOf } from '../model/presets.js';
 import { DEFAULTS } from '../model/settings.js';
 import { MAX_TIME_MS, paceOf } from '../model/traffic.js';
 import { watchColors } from './colors.js';
@@ -34,6 +34,7 @@ const numbers = new Numbers((settings, before, isOtherScale) => {
   result.tell('The same requests, decided again with these settings.');
   player.restart(settings, same, scaled(now), settings.windowMs === before.windowMs ? from : undefined);
   player.isExample = isExample;
+  tellStory(settings);
 });
 const clock = byId('clock', HTMLOutputElement);
 const pace = byId('pace', HTMLElement);
@@ -82,17 +83,31 @@ function toggle() {
  * @param {import('../model/link.js').Shared} shared
  */
 function show({ settings, events, now, from }) {
-  const told = presets.find(({ preset }) => preset.settings.preset === settings.preset) ?? presets[0];
+  const { preset } = presetOf(settings);
   traffic.stop();
   player.pause();
-  rows.arrange(told?.preset.algorithm);
+  rows.arrange(preset.algorithm);
   player.restart(settings, events, now, from);
-  player.isExample = JSON.stringify(events) === JSON.stringify(told?.preset.events);
+  player.isExample = JSON.stringify(events) === JSON.stringify(preset.events);
   numbers.show(settings);
-  for (const one of presets) one.one.setAttribute('aria-pressed', String(one === told));
-  say(byId('story', HTMLElement), told?.preset.story ?? '');
+  tellStory(settings);
   result.tell('Send requests, and read here what became of them. The first one begins an empty timeline.');
   tell(byId('notice', HTMLElement), '');
+}
+
+/**
+ * Presses the preset that the settings are, and tells its story. Other numbers have none.
+ *
+ * @param {import('../model/settings.js').Settings} settings
+ */
+function tellStory(settings) {
+  const { preset: origin, isCustomised } = presetOf(settings);
+  for (const { preset, one } of presets) {
+    one.setAttribute('aria-pressed', String(preset === origin && !isCustomised));
+  }
+  const customised = `Customised: these are your numbers, no longer those of “${origin.label}”.`;
+  say(byId('story', HTMLElement), isCustomised ? customised : origin.story);
+  rows.fit(isCustomised ? undefined : origin.algorithm);
 }
 
 /** Shows what the address holds, or the first preset, which plays. */

@@ -40,12 +40,20 @@ export class Rows {
   }
 
   /**
+   * Says which row fits the case, if any does.
+   *
+   * @param {string} [algorithm]
+   */
+  fit(algorithm) {
+    for (const view of this.#views) view.fits(view.algorithm === algorithm);
+  }
+
+  /**
    * Puts the row that fits a case on top, the others in their order.
    *
    * @param {string} [algorithm]
    */
   arrange(algorithm) {
-    for (const view of this.#views) view.fits(view.algorithm === algorithm);
     const first = this.#views.filter((view) => view.algorithm === algorithm);
     const rows = [...first, ...this.#views.filter((view) => view.algorithm !== algorithm)];
     this.#place.append(...rows.map(({ element }) => element));
