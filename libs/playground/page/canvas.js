@@ -8,13 +8,13 @@ import { spanOf } from '../model/lane.js';
  */
 
 /**
- * A canvas that is drawn on, in CSS pixels: `x` says where an instant lies.
+ * A canvas that is drawn on, in CSS pixels: `x` says where an instant lies, `left` where `view.from` does.
  *
- * @typedef {{ context: CanvasRenderingContext2D, width: number, height: number, view: View, x: (at: number) => number }} Pen
+ * @typedef {{ context: CanvasRenderingContext2D, width: number, height: number, view: View, left: number, x: (at: number) => number }} Pen
  */
 
-/** What stays free at the right edge: a mark is as wide. */
-const RIGHT = 12;
+/** What stays free at both edges: a mark, and the number over a stack of them, is as wide. */
+const ASIDE = 12;
 
 /**
  * Makes a canvas as sharp as the screen; undefined while it has no size.
@@ -31,8 +31,8 @@ export function beginDrawing(canvas, view) {
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
   context.font = `11px ${getComputedStyle(canvas).fontFamily}`;
-  const each = (width - RIGHT) / (view.to - view.from);
-  return { context, width, height, view, x: (at) => (at - view.from) * each };
+  const each = (width - 2 * ASIDE) / (view.to - view.from);
+  return { context, width, height, view, left: ASIDE, x: (at) => ASIDE + (at - view.from) * each };
 }
 
 /**

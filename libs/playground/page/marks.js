@@ -45,17 +45,17 @@ export function drawMarks(pen, lane, top) {
  *
  * @type {(pen: Pen, marks: readonly Mark[], instant: (mark: Mark) => number) => { x: number, stack: Mark[] }[]}
  */
-function stacks({ x, view: { from, to } }, marks, instant) {
-  const bin = ((to - from) / x(to)) * BIN;
+function stacks({ x, left, view: { from, to, origin } }, marks, instant) {
+  const bin = ((to - from) / (x(to) - left)) * BIN;
   /** @type {Map<number, Mark[]>} */
   const found = new Map();
   for (const mark of marks) {
-    const place = Math.floor(instant(mark) / bin);
+    const place = Math.floor((instant(mark) - origin) / bin);
     const stack = found.get(place);
     if (stack === undefined) found.set(place, [mark]);
     else stack.push(mark);
   }
-  return Array.from(found, ([place, stack]) => ({ x: x((place + 0.5) * bin), stack }));
+  return Array.from(found, ([place, stack]) => ({ x: x(origin + (place + 0.5) * bin), stack }));
 }
 
 /** @type {(pen: Pen, marks: readonly Mark[], instant: (mark: Mark) => number, base: number) => void} */
@@ -88,11 +88,24 @@ function numbers(context) {
   return (count, x, y, color) => {
     const text = String(count);
     const half = context.measureText(text).width / 2;
-    if (count <= 2 || x - half < end + 2) return;
-    end = x + half;
-    context.fillStyle = color;
-    context.fillText(text, x, y);
+    const middle = Math.max(x, half + 1);
+    if (count <= 2 || middle - half < end + 2) return;
+    end = middle + half;
+    write(context, text, middle, y, color);
   };
+}
+
+/**
+ * Writes a text that stays readable on a line.
+ *
+ * @type {(context: CanvasRenderingContext2D, text: string, x: number, y: number, color: string) => void}
+ */
+export function write(context, text, x, y, color) {
+  const { lineWidth, strokeStyle } = context;
+  Object.assign(context, { lineWidth: 3, lineJoin: 'round', strokeStyle: colors().card, fillStyle: color });
+  context.strokeText(text, x, y);
+  context.fillText(text, x, y);
+  Object.assign(context, { lineWidth, strokeStyle });
 }
 
 /** @type {(pen: Pen, marks: readonly Mark[], base: number) => void} */

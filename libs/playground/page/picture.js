@@ -3,7 +3,7 @@ import { UNITS } from '../model/settings.js';
 import { beginDrawing, line } from './canvas.js';
 import { colors } from './colors.js';
 import { time } from './dom.js';
-import { drawMarks } from './marks.js';
+import { drawMarks, write } from './marks.js';
 
 /** @typedef {import('./canvas.js').View} View */
 /** @typedef {import('./canvas.js').Pen} Pen */
@@ -33,14 +33,14 @@ export function drawRow(canvas, lane, view) {
   const { name } = lane.algorithm;
   const isWindow = name === 'fixed-window' || name === 'sliding-window-counter';
   context.lineWidth = 1;
-  if (isWindow) drawEdges(pen);
+  if (isWindow) drawEdges(pen, lane);
   drawLevel(pen, lane);
   drawLimit(pen, lane);
+  const now = Math.round(pen.x(view.now)) + 0.5;
+  line(pen, colors().ink, [now, 0, now, height]);
+  writeLimit(pen, lane);
   const bottom = drawMarks(pen, lane, LEVEL.bottom + 4);
   if (isWindow) drawBusiest(pen, lane, bottom);
-  const now = Math.round(pen.x(view.now)) + 0.5;
-  context.lineWidth = 1;
-  line(pen, colors().ink, [now, 0, now, height]);
 }
 
 /**
@@ -69,10 +69,11 @@ export function drawAxis(canvas, view) {
   }
 }
 
-/** @param {Pen} pen */
-function drawEdges(pen) {
-  const { from, to, origin, window } = pen.view;
-  for (let at = origin + Math.max(0, Math.ceil((from - origin) / window)) * window; at <= to; at += window) {
+/** @type {(pen: Pen, lane: Lane) => void} */
+function drawEdges(pen, lane) {
+  const { from, to } = pen.view;
+  for (const at of lane.edgesAfter(from - 1)) {
+    if (at > to) break;
     const place = Math.round(pen.x(at)) + 0.5;
     line(pen, colors().edge, [place, 0, place, pen.height], [2, 3]);
   }
@@ -113,15 +114,18 @@ function drawLevel({ context, x, view: { from, now } }, lane) {
  *
  * @type {(pen: Pen, lane: Lane) => void}
  */
-function drawLimit(pen, { algorithm, hasLow, lowPart }) {
+function drawLimit(pen, { hasLow, lowPart }) {
   const { ink, muted, line: faint } = colors();
   const across = (/** @type {number} */ y) => [0, y, pen.x(pen.view.now), y];
   line(pen, faint, across(LEVEL.bottom + 0.5));
   line(pen, ink, across(LEVEL.top - 0.5), [5, 4]);
   if (hasLow) line(pen, muted, across(LEVEL.bottom - lowPart * (LEVEL.bottom - LEVEL.top)), [2, 4]);
-  pen.context.textAlign = 'left';
-  pen.context.fillStyle = muted;
-  pen.context.fillText(algorithm.limit.toLocaleString('en-US'), 2, LEVEL.top + 12);
+}
+
+/** @type {(pen: Pen, lane: Lane) => void} */
+function writeLimit({ context }, { algorithm }) {
+  context.textAlign = 'left';
+  write(context, algorithm.limit.toLocaleString('en-US'), 2, LEVEL.top + 12, colors().muted);
 }
 
 /**
