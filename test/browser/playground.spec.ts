@@ -142,7 +142,12 @@ describe('the playground', () => {
       ],
       ['Expensive export', 'concurrency', '2', "algorithm: 'concurrency', limit: 2, lease: '30s', by: 'user'"],
       ['Slow service', 'leaky-bucket', '11', "drain: 2, by: 'global', priorities: { high: 1, low: 0.5 }"],
-      ['Monthly quota', 'fixed-window', '15', "limit: 100, window: '30d', by: 'api-key'"],
+      [
+        'Monthly quota',
+        'fixed-window',
+        '15',
+        "limit: 100, window: { calendar: 'month', timeZone: 'UTC' }, by: 'api-key'",
+      ],
     ] as const) {
       await playground.button(name).click();
       const first = page.locator('article').first();
@@ -163,6 +168,74 @@ describe('the playground', () => {
       // The page draws with the next frame.
       await until(`${passed} of ${name}`, 5000, async () => (await playground.stat(algorithm, 'passed')) === passed);
     }
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('says that a case is customised once its numbers are changed, also in a shared link', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    const pressed = (): Promise<string[]> => page.locator('#presets [aria-pressed=true]').allInnerTexts();
+    const story = page.locator('#story');
+    await playground.button('Login').click();
+    expect(await pressed()).toEqual(['Login']);
+    await page.locator('#setting-limit').fill('6');
+    expect(await pressed()).toEqual([]);
+    expect(await story.innerText()).toBe('Customised: these are your numbers, no longer those of “Login”.');
+    expect(await page.locator('.fits:visible').count()).toBe(0);
+    await playground.button('Copy link').click();
+    await using shared = await PlaygroundPage.open(browser, page.url());
+    expect(await shared.page.locator('#story').innerText()).toBe(await story.innerText());
+    expect(await shared.page.locator('#presets [aria-pressed=true]').count()).toBe(0);
+    await page.locator('#setting-limit').fill('5');
+    expect(await pressed()).toEqual(['Login']);
+    expect(await story.innerText()).toMatch(/^A program guesses passwords/);
+    await page.getByLabel('Name').fill('signin');
+    expect(await pressed()).toEqual([]);
+    await playground.button('Monthly quota').click();
+    expect(await pressed()).toEqual(['Monthly quota']);
+    expect([...playground.troubles, ...shared.troubles]).toEqual([]);
+  });
+
+  it('counts months of the calendar, and leaves them for another unit', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    const { page } = playground;
+    const code = playground.row('fixed-window').locator('code');
+    await playground.button('Monthly quota').click();
+    const number = page.getByLabel('Window', { exact: true });
+    const unit = page.getByLabel('Unit of: Window');
+    expect([await number.inputValue(), await number.isEditable(), await unit.inputValue()]).toEqual([
+      '1',
+      false,
+      'month',
+    ]);
+    await page.locator('#range-windowMs').getByText('other windows: 30 d').waitFor();
+    await unit.selectOption('d');
+    await code.getByText("window: '1d'").waitFor();
+    await number.fill('7');
+    await code.getByText("window: '7d'").waitFor();
+    await unit.selectOption('month');
+    await code.getByText("window: { calendar: 'month', timeZone: 'UTC' }").waitFor();
+    await playground.button('Edge of a window').click();
+    await page.getByText('around the edge at 60 d').waitFor();
+    expect(await playground.stat('fixed-window', 'passed')).toBe('200');
+    expect(playground.troubles).toEqual([]);
+  });
+
+  it('shows a burst on an empty limit as a whole, with its count', async () => {
+    await using playground = await PlaygroundPage.open(browser, url);
+    await playground.clear();
+    await playground.button('Burst').click();
+    await playground.row('token-bucket').getByText('10', { exact: true }).first().waitFor();
+    await playground.pictures();
+    const edges = await playground.page.locator('.picture').evaluateAll((all) =>
+      all.map((one) => {
+        const canvas = one as HTMLCanvasElement;
+        const column = canvas.getContext('2d')!.getImageData(0, 0, 1, canvas.height).data;
+        // Lines across the whole picture reach its edge: the level, the limit, and that of the marks.
+        return Array.from({ length: canvas.height }, (_, y) => column[4 * y + 3]! > 0).filter(Boolean).length;
+      }),
+    );
+    expect(Math.max(...edges)).toBeLessThanOrEqual(8);
     expect(playground.troubles).toEqual([]);
   });
 
@@ -332,6 +405,20 @@ describe('for everybody', () => {
     expect(wide).toBeLessThanOrEqual(room);
     const heights = await page.locator('.bar button').evaluateAll((all) => all.map((one) => one.clientHeight));
     expect(Math.min(...heights)).toBeGreaterThanOrEqual(wide < 500 ? 42 : 32);
+    // The time stands in one row with what moves it, however long it is.
+    for (const name of ['Login', 'Monthly quota', 'All six']) {
+      await playground.button(name).click();
+      const tops = await page
+        .locator('.time > :not([hidden])')
+        .evaluateAll((all) =>
+          all.flatMap((one) => (one.clientHeight > 0 ? [Math.round(one.getBoundingClientRect().bottom)] : [])),
+        );
+      expect([name, await page.locator('#clock').isVisible(), Math.max(...tops) - Math.min(...tops) < 30]).toEqual([
+        name,
+        true,
+        true,
+      ]);
+    }
     const pictures = await page.locator('.picture').evaluateAll((all) => all.map((one) => one.clientWidth));
     expect(Math.min(...pictures)).toBeGreaterThan(300);
     expect(playground.troubles).toEqual([]);
