@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { transformerTwoslash } from '@shikijs/vitepress-twoslash';
 import { defineConfig } from 'vitepress';
 import { GENERATED, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
-import { samplesOf, searchedText, slugify, useRepositoryMarkdown } from '../build/markdown.js';
+import { samplesOf, slugify, useRepositoryMarkdown } from '../build/markdown.js';
 import { byClass } from '../build/dark.js';
 import { playground, sources } from '../build/vite-plugins.js';
 import { hoversOf } from '../build/hovers.js';
+import { MINI_SEARCH, searchedText } from '../build/search.js';
 
 const site = join(ROOT, 'site');
 const pages = sitePages();
@@ -59,7 +60,7 @@ export default defineConfig({
     ],
     sidebar: SIDEBAR as never,
     outline: { level: [2, 3] },
-    search: { provider: 'local', options: { detailedView: false, _render: searchedText } },
+    search: { provider: 'local', options: { detailedView: false, miniSearch: MINI_SEARCH, _render: searchedText } },
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     editLink: {
       pattern: `${REPOSITORY}/edit/main/:path`,

@@ -80,12 +80,3 @@ function withPictures(html: string): string {
         .join('\n'),
   );
 }
-
-/** What the search finds of a page. */
-export function searchedText(
-  source: string,
-  env: MarkdownEnv,
-  md: { render(source: string, env: object): string },
-): string {
-  return md.render(source, Object.assign(env, { isSearched: true }));
-}

@@ -144,6 +144,30 @@ describe('the site', () => {
     expect(visited.troubles).toEqual([]);
   });
 
+  it.each([
+    ['token bucket', 1, /policies#choose-an-algorithm$/],
+    ['leaky bucket', 1, /policies#choose-an-algorithm$/],
+    ['Retry-After', 3, /http(?:#|$)/],
+    ['kubernetes', 1, /production#run-on-kubernetes$/],
+    ['trust proxy', 1, /identity#proxies$/],
+    ['FG_TRUST_PROXY', 1, /errors#fg_trust_proxy$/],
+    ['how do I count users', 3, /quick-start#4-count-users$/],
+  ])('finds the right page of %s among the first %i', async (query, first, address) => {
+    await using visited = await visit(site.url);
+    const { page } = visited;
+    await page.getByRole('button', { name: 'Search' }).first().click();
+    await page.locator('#localsearch-input').fill(query);
+    const results = page.locator('#localsearch-list a');
+    await results.first().waitFor();
+    const found = await results.evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).href));
+    expect([query, found.slice(0, first).filter((url) => address.test(url)).length > 0, found.slice(0, 4)]).toEqual([
+      query,
+      true,
+      expect.anything(),
+    ]);
+    expect(visited.troubles).toEqual([]);
+  });
+
   it('leads to the playground, and back', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;
