@@ -131,6 +131,7 @@ describe('the surge', () => {
       );
       for (const { dot } of drawn.flatMap((one) => one.answered)) expect(dot[1]).toBeGreaterThanOrEqual(0);
     }
+    expect(last.stoppedAfterS).toBeNull();
     const [left, right] = IDS.map((id) => last.verdicts[0]!.worlds[id]);
     expect(left!.failed).toBeGreaterThan(0);
     expect(right!.refused).toBeGreaterThan(0);
@@ -155,7 +156,14 @@ describe('the surge', () => {
     expect(next.verdicts).toEqual([]);
     expect(next.worlds!.left.sample.enforced).toBe(false);
     await put(service, 'surge', false).expect(204);
-    await phase(stream, 'ready');
+    const stopped = await phase(stream, 'ready');
+    // What there is of the phase is judged.
+    expect(stopped.verdicts.map((verdict) => verdict.phase)).toEqual(['surge']);
+    expect(stopped.stoppedAfterS).toBeLessThanOrEqual(OPTIONS.times.surge / 1000);
+    const { seconds, sent, served, refused, failed, kinds } = stopped.verdicts[0]!.worlds.right;
+    expect(seconds).toBeCloseTo(stopped.stoppedAfterS!, 0);
+    expect(served + refused + failed).toBe(sent);
+    expect(kinds.rides.answered + kinds.estimates.answered).toBeLessThanOrEqual(sent);
   });
 
   it('leaves the limits to a person who has switched, until the next run', async () => {

@@ -106,6 +106,94 @@ describe('the page', () => {
     },
   );
 
+  it('keeps the result of a rush that a viewer has stopped, through a reload, until the next start', async () => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
+    const { page } = viewer;
+    await viewer.calm();
+    await viewer.surge();
+    await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).waitFor();
+    const left = viewer.world('left');
+    await viewer.state
+      .getByText(/\d+ requests\/s hit the left service and \d+ the right one, retries included/)
+      .waitFor();
+    await left.getByText(/^Rides: \d+\s% served\. Estimates: \d+\s%\.$/).waitFor();
+    await viewer.run.click();
+    await viewer.phase('ready');
+    for (const reload of [false, true]) {
+      if (reload) await page.reload();
+      await viewer.phase('ready');
+      expect(await viewer.state.innerText()).toMatch(
+        /^(Stopped after \d+ s\. In the rush .* failed on the left|This machine was too busy)/,
+      );
+      expect(await viewer.tile('left', 'failed').innerText()).toMatch(/Failed\s+\d+\s%\s+\d+ of \d+/);
+      expect(await left.locator('.caption').innerText()).toMatch(/requests got an error[:,] .*\.$/);
+      expect(await left.locator('.kinds').innerText()).toMatch(/^Rides: \d+\s% served\. Estimates: \d+\s%\.$/);
+      for (const [id, title] of [
+        ['left', 'Without limits'],
+        ['right', 'With limits'],
+      ] as const) {
+        expect(await viewer.world(id).getByRole('heading').innerText()).toBe(title);
+        expect(await viewer.world(id).locator('.about').innerText()).toBe('The rush.');
+      }
+    }
+    // The numbers stay those of the rush, whatever the switch says now.
+    await viewer.switchOf('left').click();
+    await left.getByText('The rush. Since then the limits are on.').waitFor();
+    expect(await left.getByRole('heading').innerText()).toBe('Without limits');
+    await viewer.surge();
+    await left.getByText('Bypassed: every request reaches the service').waitFor();
+    await viewer.calm();
+    expect(viewer.troubles).toEqual([]);
+  });
+
+  it('gives each number the room that its longest words need, at any width', async () => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
+    const { page } = viewer;
+    await viewer.calm();
+    const cut: Record<number, string[]> = {};
+    for (const width of [
+      320, 360, 390, 500, 641, 700, 768, 815, 817, 820, 900, 1000, 1100, 1199, 1201, 1280, 1360, 1440, 1920,
+    ]) {
+      await page.setViewportSize({ width, height: 900 });
+      cut[width] = await page.evaluate(() => {
+        const longest: Record<string, [value: string, words: string]> = {
+          waiting: ['7,500', '999\u00A0ms of work'],
+          within: ['999\u00A0ms', 'noticeable'],
+          failed: ['100\u00A0%', 'Nearly all get an error'],
+          served: ['150/s', '100 % of capacity'],
+        };
+        return Array.from(document.querySelectorAll<HTMLElement>('.tile'), (tile) => {
+          const [value, words] = longest[tile.dataset['tile']!]!;
+          tile.dataset['bad'] = ''; // in bold
+          tile.querySelector('.value')!.textContent = value;
+          tile.querySelector('.words')!.textContent = words;
+          const room = tile.getBoundingClientRect();
+          const text = document.createRange();
+          const parts = Array.from(tile.children, (part) => {
+            text.selectNodeContents(part);
+            return [part.textContent, text.getBoundingClientRect()] as const;
+          });
+          const out = parts.filter(([, { left, right }]) => left < room.left - 0.5 || right > room.right + 0.5);
+          const meet = parts.filter(([, one], i) =>
+            parts
+              .slice(i + 1)
+              .some(
+                ([, other]) =>
+                  one.right > other.left && other.right > one.left && one.bottom > other.bottom && one.top < other.top,
+              ),
+          );
+          return [...out, ...meet].map(([name]) => name);
+        }).flat();
+      });
+    }
+    expect(Object.entries(cut).filter(([, names]) => names.length > 0)).toEqual([]);
+    const code = await page
+      .locator('.code pre')
+      .evaluateAll((all) => all.map((pre) => pre.scrollWidth - pre.clientWidth));
+    expect(code).toEqual([0, 0]);
+    expect(viewer.troubles).toEqual([]);
+  });
+
   it('fits a window that shrinks', async () => {
     await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
     const { page } = viewer;
@@ -236,7 +324,7 @@ describe('the page', () => {
     expect(spoken.length).toBeGreaterThanOrEqual(2);
     for (const [i, [at]] of spoken.slice(1).entries()) expect(at - spoken[i]![0]).toBeGreaterThan(5900);
     const all = spoken.map(([, text]) => text).join(' ');
-    expect(all).toMatch(/A concert ends: \d+ requests\/s hit a service that can handle \d+\./);
+    expect(all).toMatch(/A concert ends: riders want \d+ requests\/s of a service that can handle \d+\./);
     expect(all).toMatch(/Left: .* an error.* Right: /);
     await viewer.calm();
     expect(viewer.troubles).toEqual([]);
@@ -310,8 +398,13 @@ describe('the page', () => {
       .getByText(/6 of 20, so a new rider gets 18 from all three, and no error/)
       .first()
       .waitFor();
-    for (const { page } of [one, other]) {
+    for (const { page, state } of [one, other]) {
+      await state.getByText(/Redis is stopped/).waitFor();
       for (const world of ['left', 'right'] as const) {
+        await page
+          .locator(`#world-${world} .about`)
+          .getByText(/^Redis is stopped: this process admits/)
+          .waitFor();
         await until(`a band in the chart ${world}`, 20_000, async () => (await pixels(page, world, '--outage')) > 20);
       }
     }

@@ -140,17 +140,26 @@ describe('the story on the shipped defaults', () => {
       expect(await viewer.state.innerText()).toMatch(
         /^In the rush \d+ in 100 requests failed on the left, and none failed on the right\.$/,
       );
-      expect(await page.locator('#world-left').innerText()).toMatch(/With limits\s+The rush, without limits/);
+      expect(await page.locator('#world-left').innerText()).toMatch(
+        /Without limits\s+The rush\. Since then the limits are on\./,
+      );
       expect(await page.locator('#world-left .caption').innerText()).toMatch(
-        /riders waited up to [\d.]+\ss for an error\.$/,
+        /requests got an error: .* within .*, as the queue was full, the others after up to [\d.]+\ss\.$/,
       );
       expect(await page.locator('#world-right .caption').innerText()).toMatch(/“not now” .*All others were served\.$/);
+      // Estimates give way before rides, with limits alone.
+      const parts = /^Rides: ([\d.]+)\s% served\. Estimates: ([\d.]+)\s%\.$/;
+      const [rides, estimates] = parts
+        .exec(await page.locator('#world-right .kinds').innerText())!
+        .slice(1)
+        .map(Number);
+      expect(estimates).toBeLessThan(rides!);
 
       // The end stays, too, for who comes later.
       await page.reload();
       await viewer.live();
       await until('the verdict', 5000, async () => (await verdicts.count()) === 1);
-      expect(await page.locator('#world-left .caption').innerText()).toMatch(/riders waited up to/);
+      expect(await page.locator('#world-left .caption').innerText()).toMatch(/requests got an error/);
       await page.locator('#world-figures summary').click();
       await until('the end of the run', 5000, async () => {
         const newest = await page.locator('#world-figures tbody th').first().innerText();

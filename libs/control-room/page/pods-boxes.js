@@ -99,7 +99,7 @@ export class StoreBox {
     say(this.title, inMemory ? 'One store' : 'Redis');
     this.tokens.element.toggleAttribute('data-none', isAway || !together);
     this.tokens.draw(bucket ?? { limit: this.limit, tokens: this.limit });
-    say(this.state, isAway ? 'stopped' : together ? 'one bucket for all' : 'not used');
+    say(this.state, isAway ? 'stopped' : together ? 'one bucket for all' : 'not used by the pods');
   }
 }
 

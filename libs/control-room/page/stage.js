@@ -1,8 +1,8 @@
 import { byId, make, say, shown } from './dom.js';
 import { turn } from './send.js';
 import { tabulate } from './table.js';
-import { busyText, captionOf, codeOf, recoveryOf, stateOf, storyOf } from './words.js';
-import { isRunning, World } from './worlds.js';
+import { busyText, captionOf, codeOf, isRunning, recoveryOf, stateOf, storyOf } from './words.js';
+import { World } from './worlds.js';
 
 /** @typedef {import('../live.js').Room} Room */
 /** @typedef {import('../live.js').Tick} Tick */
@@ -34,6 +34,8 @@ export class Stage {
   pressed = false;
   busyAt = -Infinity;
   told = 0;
+  /** Whether Redis was stopped. */
+  away = false;
   /** Milliseconds of the run at `heardAt` of this page's clock. */
   atMs = 0;
   heardAt = 0;
@@ -85,10 +87,14 @@ export class Stage {
     document.body.dataset['phase'] = phase;
     this.showButton(tick);
     this.showBusy(tick, surge);
-    const state = stateOf(tick, surge);
+    const { left, right } = worlds;
+    const rates = left.rate === undefined || right.rate === undefined ? null : { left: left.rate, right: right.rate };
+    const state = stateOf(tick, surge, rates);
     say(byId('state'), state);
-    if (phase !== this.phase && this.phase !== undefined) this.speaker.tell(state);
+    const away = isRunning(phase) && left.sample?.redisAway === true;
+    if ((phase !== this.phase && this.phase !== undefined) || (away && !this.away)) this.speaker.tell(state);
     this.phase = phase;
+    this.away = away;
     this.showVerdicts(tick, surge);
     if (isRunning(phase)) this.speaker.mention(() => this.sentence());
     this.tabulate();

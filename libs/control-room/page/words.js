@@ -1,10 +1,14 @@
-import { shown, shownTime } from './dom.js';
+import { shown, shownShare, shownTime } from './dom.js';
 
 /** @typedef {import('../stage/surge-tick.js').SurgeDescription} SurgeDescription */
 /** @typedef {import('../stage/surge-tick.js').SurgeTick} SurgeTick */
 /** @typedef {import('../stage/surge-tick.js').Sample} Sample */
+/** @typedef {import('../stage/surge-tick.js').Kind} Kind */
+/** @typedef {import('../stage/surge-tick.js').Kinds} Kinds */
 /** @typedef {import('../stage/surge-tick.js').PhaseFigures} PhaseFigures */
 /** @typedef {import('../stage/surge-tick.js').Busyness} Busyness */
+/** @typedef {import('../stage/surge-tick.js').SurgePhase} SurgePhase */
+/** @typedef {import('../stage/surge-tick.js').WorldId} WorldId */
 
 /** Fewer failures are noise: one connection that breaks. */
 const SOME = 0.01;
@@ -39,27 +43,44 @@ export function captionOf({ served, refused, failed, p99Ms, waiting }) {
   const all = served + refused + failed;
   const queue = waiting === 1 ? '1 request waits' : `${shown(waiting)} requests wait`;
   if (all < 0.5) return waiting > 0 ? `${queue}, and the queue grows.` : 'The first requests are on their way.';
-  const within = p99Ms === null ? '' : ` within ${shownTime(p99Ms)}`;
-  const turned = refused / all >= MANY ? inTen(refused / all, 'is turned away at once', 'are turned away at once') : '';
+  const within = p99Ms === null ? '' : `, 99\u00A0% within ${shownTime(p99Ms)}`;
+  const turned = refused > 0 ? inTen(refused / all, 'is turned away', 'are turned away') : '';
   if (failed / all >= SOME) {
     const after = p99Ms === null ? '' : ` after up to ${shownTime(p99Ms)}`;
     return [`${inTen(failed / all, 'gets an error', 'get an error')}${after}.`, turned && `${turned}.`, `${queue}.`]
       .filter(Boolean)
       .join(' ');
   }
-  if (turned !== '') return `${turned}, and the others are served${within}. Nobody gets an error.`;
-  if (p99Ms !== null && p99Ms >= LONG_MS) return `99 % are answered${within}. ${queue}. Nobody gets an error yet.`;
-  return `Everybody is served${within}.${waiting > 0 ? ` ${queue}.` : ''}`;
+  const errors = failed > 0 ? 'A few get an error' : 'Nobody gets an error';
+  if (refused / all >= MANY) return `${turned}. The others are served${within}. ${errors}.`;
+  if (p99Ms !== null && p99Ms >= LONG_MS) {
+    return `99 % are answered within ${shownTime(p99Ms)}. ${queue}. ${errors}${failed > 0 ? '' : ' yet'}.`;
+  }
+  const most = refused + failed > 0 ? 'Nearly everybody' : 'Everybody';
+  const few = failed > 0 ? ` ${errors}.` : turned && ` ${turned}.`;
+  return `${most} is served${within}.${few}${waiting > 0 ? ` ${queue}.` : ''}`;
+}
+
+/**
+ * What part of the rides and of the estimates was served, such as `Rides: 31 % served. Estimates: 9 %.`
+ *
+ * @param {Kinds | undefined} kinds undefined: no requests
+ */
+export function kindsOf(kinds) {
+  const part = (/** @type {Kind | undefined} */ kind) =>
+    kind === undefined || kind.answered === 0 ? '–' : shownShare(kind.served / kind.answered);
+  return `Rides: ${part(kinds?.rides)} served. Estimates: ${part(kinds?.estimates)}.`;
 }
 
 /**
  * What reaches the matching of a world.
  *
- * @param {boolean} enforced
+ * @param {Pick<Sample, 'enforced' | 'redisAway'>} sample
  * @param {SurgeDescription} surge
  */
-export function aboutOf(enforced, { limit, capacity }) {
+export function aboutOf({ enforced, redisAway }, { limit, capacity }) {
   if (!enforced) return 'Bypassed: every request reaches the service';
+  if (redisAway) return `Redis is stopped: this process admits ${shown(limit)}/s`;
   const reach = `${shown(limit)} requests/s reach the service`;
   return limit > capacity ? `${reach}, which can handle ${shown(capacity)}: too many` : reach;
 }
@@ -69,17 +90,26 @@ export function aboutOf(enforced, { limit, capacity }) {
  *
  * @param {SurgeTick} tick
  * @param {SurgeDescription} surge
+ * @param {Readonly<Record<WorldId, number>> | null} [rates] requests per second that were really sent to each world
  */
-export function stateOf(tick, surge) {
+export function stateOf(tick, surge, rates = null) {
   const { phase, problem, worlds, verdicts } = tick;
   const { demand, capacity } = surge;
-  const load = `${shown(demand)} requests/s hit a service that can handle ${shown(capacity)}`;
+  const wish = `riders want ${shown(demand)} requests/s of a service that can handle ${shown(capacity)}`;
+  const redis =
+    isRunning(phase) && worlds?.left.sample.redisAway === true
+      ? ' Redis is stopped: limits go on in each process.'
+      : '';
   switch (phase) {
     case 'unavailable':
       return `The two processes are unavailable: ${problem ?? 'they have ended'}.`;
     case 'surge':
-      return `A concert ends: ${load}.`;
+      if (redis !== '') return `A concert ends.${redis}`;
+      return rates === null
+        ? `A concert ends: ${wish}.`
+        : `A concert ends: ${shown(rates.left)} requests/s hit the left service and ${shown(rates.right)} the right one, retries included. Each can handle ${shown(capacity)}.`;
     case 'recovery':
+      if (redis !== '') return `The crowd goes on.${redis}`;
       return worlds !== null && !worlds.left.sample.enforced
         ? 'The crowd goes on, and one world still has no limits.'
         : `Limits are on in both worlds now. ${staleText(worlds?.left.sample.waiting ?? 0, surge)}`;
@@ -90,13 +120,19 @@ export function stateOf(tick, surge) {
       if (last !== undefined) {
         if (last.busy !== null) return busyText(last.busy, surge.cores, 'then');
         const { left, right } = last.worlds;
-        return `In the rush ${failedOf(left)} failed on the left, and ${failedOf(right)} failed on the right.`;
+        const rush = `In the rush ${failedOf(left)} failed on the left, and ${failedOf(right)} failed on the right.`;
+        return tick.stoppedAfterS === null ? rush : `Stopped after ${shown(tick.stoppedAfterS)} s. ${rush}`;
       }
       return phase === 'ready'
-        ? `In the rush ${load}, twice: left and right.`
+        ? `In the rush ${wish}, twice: left and right.`
         : 'Two processes of the demo start. You can press already.';
     }
   }
+}
+
+/** @param {SurgePhase} phase */
+export function isRunning(phase) {
+  return phase === 'surge' || phase === 'recovery';
 }
 
 /**
@@ -139,15 +175,33 @@ export function busyText({ othersCpu, idleCpu, lateP99Ms }, cores, when) {
  *
  * @param {PhaseFigures} figures
  */
-export function storyOf({ sent, failed, refused, p99Ms, refusedMedianMs }) {
+export function storyOf(figures) {
+  const { sent, served, failed, refused, p99Ms, refusedP99Ms } = figures;
   if (sent === 0) return 'Nobody asked for a ride.';
-  const wait = p99Ms === null ? '' : shownTime(p99Ms);
-  if (failed / sent >= SOME) return `${inTen(failed / sent, 'rider', 'riders')} waited up to ${wait} for an error.`;
-  if (refused / sent >= MANY) {
-    const soon = refusedMedianMs === null ? 'at once' : `within ${shownTime(refusedMedianMs)}`;
-    return `${inTen(refused / sent, 'was told', 'were told')} “not now” ${soon}. All others were served.`;
+  const within = (/** @type {number | null} */ ms) => (ms === null ? '' : `99\u00A0% within ${shownTime(ms)}`);
+  if (failed / sent >= SOME) {
+    return `${inTen(failed / sent, 'requests', 'requests')} got an error${failuresOf(figures)}.`;
   }
-  return `Everybody was served, 99 % within ${wait}.`;
+  const errors = failed > 0 ? ` ${shown(failed)} failed.` : '';
+  if (refused / sent >= MANY) {
+    const told = `${inTen(refused / sent, 'was told', 'were told')} “not now” (${within(refusedP99Ms)}).`;
+    return failed > 0 ? `${told}${errors} The others were served.` : `${told} All others were served.`;
+  }
+  const told = refused > 0 ? ` ${shown(refused)} were told “not now”.` : '';
+  return `${served === sent ? 'Everybody was' : 'Nearly all were'} served, ${within(p99Ms)}.${told}${errors}`;
+}
+
+/**
+ * Why requests failed, and after how long: a full queue fails them at once, and the others when their riders leave.
+ *
+ * @param {PhaseFigures} figures
+ */
+function failuresOf({ failed, full, fullP99Ms, longestFailureMs }) {
+  const after = longestFailureMs === null ? '' : `after up to ${shownTime(longestFailureMs)}`;
+  if (fullP99Ms === null) return after && `, ${after}`;
+  // The time is that of 99 % of them.
+  const soon = `: ${inTen((0.99 * full) / failed, 'of those', 'of those').toLowerCase()} within ${shownTime(fullP99Ms)}, as the queue was full`;
+  return after === '' ? soon : `${soon}, the others ${after}`;
 }
 
 /**
@@ -173,7 +227,7 @@ export function codeOf({ burst, limit }) {
   { name: 'rider', // each
     algorithm: 'token-bucket',
     capacity: 20, refill: 10 },
-  { name: 'matching', // together
+  { name: 'matching', // all
     algorithm: 'token-bucket',
     capacity: ${burst}, refill: ${perSecond},
     by: 'global' },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PhaseFigures, Sample, SurgeDescription, SurgeTick } from '../stage/surge-tick.js';
 import { judge, recall } from './figures.js';
-import { aboutOf, busyText, captionOf, codeOf, inTen, recoveryOf, stateOf, storyOf } from './words.js';
+import { aboutOf, busyText, captionOf, codeOf, inTen, kindsOf, recoveryOf, stateOf, storyOf } from './words.js';
 
 const SURGE: SurgeDescription = {
   seconds: 60,
@@ -15,6 +15,8 @@ const SURGE: SurgeDescription = {
   patienceMs: 3000,
 };
 
+const NO_KINDS = { rides: { answered: 0, served: 0 }, estimates: { answered: 0, served: 0 } };
+
 const sample = (of: Partial<Sample>): Sample => ({
   atMs: 10_000,
   served: 0,
@@ -22,6 +24,8 @@ const sample = (of: Partial<Sample>): Sample => ({
   failed: 0,
   p99Ms: null,
   rides: 0,
+  sent: 0,
+  kinds: NO_KINDS,
   waiting: 0,
   enforced: false,
   decider: 'none',
@@ -35,9 +39,13 @@ const figures = (of: Partial<PhaseFigures>): PhaseFigures => ({
   served: 1000,
   refused: 0,
   failed: 0,
+  full: 0,
+  kinds: NO_KINDS,
   medianMs: 100,
   p99Ms: 120,
-  refusedMedianMs: null,
+  refusedP99Ms: null,
+  fullP99Ms: null,
+  longestFailureMs: null,
   rides: 500,
   recoveredAfterS: null,
   ...of,
@@ -51,6 +59,7 @@ const tick = (of: Partial<SurgeTick>): SurgeTick => ({
   worlds: null,
   busy: null,
   verdicts: [],
+  stoppedAfterS: null,
   ...of,
 });
 
@@ -72,8 +81,16 @@ describe('the caption of a chart', () => {
   it.each<[Partial<Sample>, string]>([
     [{}, 'The first requests are on their way.'],
     [{ waiting: 20 }, '20 requests wait, and the queue grows.'],
-    [{ served: 42, p99Ms: 104 }, 'Everybody is served within 104 ms.'],
-    [{ served: 42, p99Ms: 104, waiting: 1 }, 'Everybody is served within 104 ms. 1 request waits.'],
+    [{ served: 42, p99Ms: 104 }, 'Everybody is served, 99 % within 104 ms.'],
+    [{ served: 42, p99Ms: 104, waiting: 1 }, 'Everybody is served, 99 % within 104 ms. 1 request waits.'],
+    [
+      { served: 980, failed: 9, refused: 11, p99Ms: 104 },
+      'Nearly everybody is served, 99 % within 104 ms. A few get an error.',
+    ],
+    [
+      { served: 99, refused: 1, p99Ms: 104 },
+      'Nearly everybody is served, 99 % within 104 ms. 1 in 100 is turned away.',
+    ],
     [
       { served: 80, p99Ms: 2300, waiting: 98 },
       '99 % are answered within 2.3 s. 98 requests wait. Nobody gets an error yet.',
@@ -85,32 +102,58 @@ describe('the caption of a chart', () => {
     ],
     [
       { served: 75, refused: 135, p99Ms: 180, enforced: true },
-      '6 in 10 are turned away at once, and the others are served within 180 ms. Nobody gets an error.',
+      '6 in 10 are turned away. The others are served, 99 % within 180 ms. Nobody gets an error.',
+    ],
+    [
+      { served: 375, refused: 625, failed: 1, p99Ms: 180, enforced: true },
+      '6 in 10 are turned away. The others are served, 99 % within 180 ms. A few get an error.',
     ],
     [
       { served: 50, refused: 100, failed: 50, p99Ms: 2900, enforced: true },
-      '3 in 10 get an error after up to 2.9 s. 5 in 10 are turned away at once. 0 requests wait.',
+      '3 in 10 get an error after up to 2.9 s. 5 in 10 are turned away. 0 requests wait.',
     ],
   ])('%j', (of, words) => expect(plain(captionOf(sample(of)))).toBe(words));
 });
 
 describe('what a world says of its limits', () => {
   it.each([
-    [false, 75, 'Bypassed: every request reaches the service'],
-    [true, 75, '75 requests/s reach the service'],
-    [true, 85, '85 requests/s reach the service'],
-    [true, 150, '150 requests/s reach the service, which can handle 85: too many'],
-  ])('on: %s, a limit of %d/s', (on, limit, words) => expect(plain(aboutOf(on, { ...SURGE, limit }))).toBe(words));
+    [false, false, 75, 'Bypassed: every request reaches the service'],
+    [true, false, 75, '75 requests/s reach the service'],
+    [true, false, 85, '85 requests/s reach the service'],
+    [true, false, 150, '150 requests/s reach the service, which can handle 85: too many'],
+    [false, true, 75, 'Bypassed: every request reaches the service'],
+    [true, true, 75, 'Redis is stopped: this process admits 75/s'],
+  ])('on: %s, Redis stopped: %s, a limit of %d/s', (enforced, redisAway, limit, words) => {
+    expect(plain(aboutOf({ enforced, redisAway }, { ...SURGE, limit }))).toBe(words);
+  });
 });
 
 describe('the story of the rush', () => {
   it.each<[Partial<PhaseFigures>, string]>([
     [{ sent: 0 }, 'Nobody asked for a ride.'],
     [{}, 'Everybody was served, 99 % within 120 ms.'],
-    [{ served: 300, failed: 700, p99Ms: 3046 }, '7 in 10 riders waited up to 3.0 s for an error.'],
+    [{ served: 300, failed: 700, longestFailureMs: 3046 }, '7 in 10 requests got an error, after up to 3.0 s.'],
     [
-      { served: 360, refused: 640, refusedMedianMs: 4.1 },
-      '6 in 10 were told “not now” within 4.1 ms. All others were served.',
+      { served: 50, failed: 950, full: 670, fullP99Ms: 210, longestFailureMs: 3046 },
+      'Nearly all requests got an error: 7 in 10 of those within 210 ms, as the queue was full, the others after up to 3.0 s.',
+    ],
+    // 99 % of them are not all of them.
+    [
+      { served: 500, failed: 500, full: 500, fullP99Ms: 9.2 },
+      '5 in 10 requests got an error: nearly all of those within 9.2 ms, as the queue was full.',
+    ],
+    [
+      { served: 360, refused: 640, refusedP99Ms: 4.1 },
+      '6 in 10 were told “not now” (99 % within 4.1 ms). All others were served.',
+    ],
+    // Fewer than one in a hundred are an error nonetheless.
+    [
+      { served: 354, refused: 640, failed: 6, refusedP99Ms: 4.1 },
+      '6 in 10 were told “not now” (99 % within 4.1 ms). 6 failed. The others were served.',
+    ],
+    [
+      { served: 990, refused: 7, failed: 3, refusedP99Ms: 4.1 },
+      'Nearly all were served, 99 % within 120 ms. 7 were told “not now”. 3 failed.',
     ],
   ])('%j', (of, words) => expect(plain(storyOf(figures(of)))).toBe(words));
 
@@ -130,9 +173,24 @@ describe('the state', () => {
     busy,
   });
 
-  it('says what a rush is', () => {
+  it('says what a rush is: what riders want, and then what they really send', () => {
     expect(stateOf(tick({ phase: 'surge' }), SURGE)).toBe(
-      'A concert ends: 212 requests/s hit a service that can handle 85.',
+      'A concert ends: riders want 212 requests/s of a service that can handle 85.',
+    );
+    expect(stateOf(tick({ phase: 'surge' }), SURGE, { left: 310.4, right: 342 })).toBe(
+      'A concert ends: 310 requests/s hit the left service and 342 the right one, retries included. Each can handle 85.',
+    );
+  });
+
+  it.each(['surge', 'recovery'] as const)('says that Redis is stopped in the phase %s', (phase) => {
+    const world = { sample: sample({ enforced: true, redisAway: true }) };
+    const worlds = { left: world, right: world } as unknown as SurgeTick['worlds'];
+    expect(stateOf(tick({ phase, worlds }), SURGE, { left: 310, right: 342 })).toMatch(/ Redis is stopped: /);
+  });
+
+  it('says when a viewer stopped the run', () => {
+    expect(stateOf(tick({ verdicts: [verdict(null)], stoppedAfterS: 12.4 }), SURGE)).toBe(
+      'Stopped after 12 s. In the rush 71 in 100 requests failed on the left, and none failed on the right.',
     );
   });
 
@@ -169,6 +227,12 @@ describe('the state', () => {
     const worlds = { left: world, right: world } as unknown as SurgeTick['worlds'];
     expect(stateOf(tick({ phase: 'recovery', worlds }), SURGE)).not.toContain('recovers');
   });
+});
+
+it('says what part of the rides and of the estimates was served', () => {
+  const kinds = { rides: { answered: 200, served: 62 }, estimates: { answered: 80, served: 0 } };
+  expect(plain(kindsOf(kinds))).toBe('Rides: 31 % served. Estimates: 0 %.');
+  expect(kindsOf(undefined)).toBe('Rides: – served. Estimates: –.');
 });
 
 it('names what keeps the machine busy', () => {

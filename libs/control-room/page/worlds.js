@@ -2,9 +2,10 @@ import { byId, make, say } from './dom.js';
 import { judge, NOTHING, recall, Tiles } from './figures.js';
 import { turn } from './send.js';
 import { TimeChart } from './time-chart.js';
-import { aboutOf, captionOf } from './words.js';
+import { aboutOf, captionOf, isRunning, kindsOf } from './words.js';
 
 /** @typedef {import('../live.js').WorldHistory} WorldHistory */
+/** @typedef {import('../stage/surge-tick.js').Kinds} Kinds */
 /** @typedef {import('../stage/surge-tick.js').PhaseFigures} PhaseFigures */
 /** @typedef {import('../stage/surge-tick.js').Sample} Sample */
 /** @typedef {import('../stage/surge-tick.js').SurgeDescription} SurgeDescription */
@@ -14,6 +15,10 @@ import { aboutOf, captionOf } from './words.js';
 
 /** No sample for longer: the outage is not drawn beyond. */
 const GAP_MS = 2000;
+/** Figures of this moment are of the last seconds, which are enough requests for a share. */
+const RECENT_MS = 10_000;
+/** The first rates of a run are of too few requests. */
+const RATE_FROM_MS = 2000;
 
 /** One of the two worlds: its switch, its numbers and its chart. */
 export class World {
@@ -26,6 +31,7 @@ export class World {
   about = make('p', 'about', '\u00A0');
   switch = make('button', 'switch', make('span', 'knob'));
   caption = make('p', 'caption', '\u00A0');
+  kinds = make('p', 'kinds', kindsOf(undefined));
 
   /** @param {WorldId} id @param {(error: string) => void} complain */
   constructor(id, complain) {
@@ -55,11 +61,12 @@ export class World {
         make('div', 'switch-place', word, this.switch),
       ),
       this.tiles.element,
-      make('figure', '', canvas, make('figcaption', '', this.caption)),
+      make('figure', '', canvas, make('figcaption', '', this.caption, this.kinds)),
     );
     // It reads sizes and colours, so it needs a place in the document.
     this.chart = new TimeChart(canvas);
-    this.name(id === 'right');
+    this.switch.setAttribute('aria-checked', String(id === 'right'));
+    this.name(id === 'right', '\u00A0');
   }
 
   /** Begins with what the server has kept of a run. @param {WorldHistory | undefined} history */
@@ -87,40 +94,69 @@ export class World {
     this.chart.scale(surge);
     this.chart.annotate(marksOf(samples), bandsOf(samples));
     this.switch.disabled = sample === undefined || !(phase === 'ready' || live);
-    this.name(sample?.enforced ?? this.id === 'right');
+    const now = sample ?? { enforced: this.id === 'right', redisAway: false };
+    this.switch.setAttribute('aria-checked', String(now.enforced));
     if (live && sample !== undefined) {
       this.tiles.show(judge(sample, surge.capacity));
-      say(this.about, aboutOf(sample.enforced, surge));
+      this.name(sample.enforced, aboutOf(sample, surge));
       say(this.caption, captionOf(sample));
+      say(this.kinds, kindsOf(this.recentKinds(sample)));
     } else if (end !== undefined) {
       const rush = samples.filter(({ atMs }) => atMs <= 1000 * end.seconds);
       this.tiles.show(recall(end, Math.max(0, ...rush.map(({ waiting }) => waiting)), surge.capacity));
-      say(this.about, `The rush, ${spanOf(rush)}`);
+      const had = rush.length === 0 ? now.enforced : limitsOf(rush);
+      const since =
+        had === undefined || had === now.enforced ? '' : ` Since then the limits are ${now.enforced ? 'on' : 'off'}.`;
+      this.name(had, `The rush.${since}`);
       say(this.caption, story);
+      say(this.kinds, kindsOf(end.kinds));
     } else {
       this.tiles.show(NOTHING);
-      say(this.about, aboutOf(sample?.enforced ?? this.id === 'right', surge));
-      say(this.caption, 'Nobody asks for a ride yet.');
+      this.name(now.enforced, aboutOf(now, surge));
+      // The worlds have ended in the middle of a run.
+      say(
+        this.caption,
+        samples.length > 0 ? 'The run was cut off, so it has no result.' : 'Nobody asks for a ride yet.',
+      );
+      say(this.kinds, kindsOf(undefined));
     }
   }
 
-  /** The title follows the switch. @param {boolean} enforced */
-  name(enforced) {
-    say(this.title, enforced ? 'With limits' : 'Without limits');
-    this.switch.setAttribute('aria-checked', String(enforced));
+  /** The title says what the numbers are of. @param {boolean | undefined} enforced undefined: a part of the time @param {string} about */
+  name(enforced, about) {
+    say(this.title, enforced === undefined ? 'Partly with limits' : enforced ? 'With limits' : 'Without limits');
+    say(this.about, about);
+  }
+
+  /** Requests per second that were sent in the last seconds, retries included. Undefined where they are too few to say. */
+  get rate() {
+    const { sample } = this;
+    const first = sample && this.recent(sample);
+    if (sample === undefined || first === undefined || sample.atMs - first.atMs < RATE_FROM_MS) return undefined;
+    return (1000 * (sample.sent - first.sent)) / (sample.atMs - first.atMs);
+  }
+
+  /** The first sample of the last seconds. @param {Sample} sample */
+  recent({ atMs }) {
+    return this.samples.find((one) => one.atMs >= atMs - RECENT_MS);
+  }
+
+  /** What was answered in the last seconds. @param {Sample} sample @returns {Kinds} */
+  recentKinds(sample) {
+    const { kinds } = sample;
+    const first = this.recent(sample)?.kinds ?? kinds;
+    const since = (/** @type {keyof Kinds} */ kind) => ({
+      answered: kinds[kind].answered - first[kind].answered,
+      served: kinds[kind].served - first[kind].served,
+    });
+    return { rides: since('rides'), estimates: since('estimates') };
   }
 }
 
-/** @param {SurgePhase} phase */
-export function isRunning(phase) {
-  return phase === 'surge' || phase === 'recovery';
-}
-
-/** What the limits were in a part of a run. @param {readonly Sample[]} samples */
-function spanOf(samples) {
+/** Whether a part of a run had limits; undefined: a part of it. @param {readonly Sample[]} samples */
+function limitsOf(samples) {
   const on = samples.filter(({ enforced }) => enforced).length;
-  if (on === 0) return 'without limits';
-  return on === samples.length ? 'with limits' : 'in which the limits were switched';
+  return on === 0 ? false : on === samples.length ? true : undefined;
 }
 
 /** The instants at which limits were switched. @param {readonly Sample[]} samples */

@@ -1,11 +1,14 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { RiderMeter } from './rider-meter.js';
-import type { RunPhase } from './surge-tick.js';
+import type { Kinds, RunPhase } from './surge-tick.js';
 
 const PHASES: readonly RunPhase[] = ['surge', 'recovery'];
 
+const ROUTES = ['rides', 'fares', 'nearby'] as const;
+
 const request = fc.record({
+  route: fc.constantFrom(...ROUTES),
   sentAtMs: fc.nat(6000),
   /** Undefined: no answer yet. */
   tookMs: fc.option(fc.nat(4000), { nil: undefined }),
@@ -25,7 +28,7 @@ it('counts each request in the phase in which it was sent, whenever its answer c
         answered: undefined as ReturnType<RiderMeter['sent']> | undefined,
       }));
       for (const one of events.toSorted((a, b) => a.sentAtMs - b.sentAtMs)) {
-        one.answered = meter.sent(phaseAt(one.sentAtMs), one.sentAtMs);
+        one.answered = meter.sent(phaseAt(one.sentAtMs), one.sentAtMs, one.route);
       }
       const answered = events.filter((one) => one.tookMs !== undefined);
       for (const one of answered.toSorted((a, b) => a.sentAtMs + a.tookMs! - (b.sentAtMs + b.tookMs!))) {
@@ -38,12 +41,17 @@ it('counts each request in the phase in which it was sent, whenever its answer c
         const had = sent.filter(({ tookMs }) => tookMs !== undefined);
         const refused = had.filter(({ status }) => status === 429);
         const served = had.filter(({ status }) => isServed(status));
+        const failed = had.filter(({ status }) => status !== 429 && !isServed(status));
+        const full = failed.filter(({ status }) => status === 503);
+        const others = failed.filter(({ status }) => status !== 503).map(({ tookMs }) => tookMs!);
         expect(meter.figuresOf(phase, 2, null)).toEqual({
           seconds: 2,
           sent: sent.length,
           served: served.length,
           refused: refused.length,
-          failed: had.length - refused.length - served.length,
+          failed: failed.length,
+          full: full.length,
+          kinds: kindsOf(had, served),
           medianMs: rank(
             had.filter(({ status }) => status !== 429),
             50,
@@ -52,7 +60,9 @@ it('counts each request in the phase in which it was sent, whenever its answer c
             had.filter(({ status }) => status !== 429),
             99,
           ),
-          refusedMedianMs: rank(refused, 50),
+          refusedP99Ms: rank(refused, 99),
+          fullP99Ms: rank(full, 99),
+          longestFailureMs: others.length === 0 ? null : Math.max(...others),
           rides: served.filter(({ hasDriver }) => hasDriver).length,
           recoveredAfterS: null,
         });
@@ -60,18 +70,32 @@ it('counts each request in the phase in which it was sent, whenever its answer c
       }
       const { sent, served, refused, failed } = meter.total;
       expect([sent, served + refused + failed]).toEqual([requests.length, answered.length]);
+      const all = answered.filter(({ status }) => isServed(status));
+      expect(meter.kinds).toEqual(kindsOf(answered, all));
     }),
   );
 });
 
 it('never counts a request as served that fails after the limiter let it pass', () => {
   const meter = new RiderMeter();
-  const [first, second, third] = [0, 1, 2].map((ms) => meter.sent('surge', ms));
+  const [first, second, third] = [0, 1, 2].map((ms) => meter.sent('surge', ms, 'rides'));
   first!({ status: 503 }, 3000);
   second!({ status: 0 }, 3100);
   third!({ status: 429, policy: 'matching' }, 3200);
   expect(meter.now(3300)).toEqual({ served: 0, refused: 1, failed: 2, rides: 0, p99Ms: 3099 });
 });
+
+interface Sent {
+  readonly route: (typeof ROUTES)[number];
+}
+
+function kindsOf(answered: readonly Sent[], served: readonly Sent[]): Kinds {
+  const count = (of: (typeof ROUTES)[number]): Kinds['rides'] => ({
+    answered: answered.filter(({ route }) => route === of).length,
+    served: served.filter(({ route }) => route === of).length,
+  });
+  return { rides: count('rides'), estimates: count('fares') };
+}
 
 /** The shortest time that at least so many percent of the answers took at most. */
 function rank(answers: readonly { readonly tookMs: number | undefined }[], percent: number): number | null {

@@ -1,6 +1,6 @@
-import type { Answer } from '../../riders/index.js';
+import type { Answer, Route } from '../../riders/index.js';
 import { type AnswerKind, rankOf, type Rates, RecentAnswers, rounded } from './recent-answers.js';
-import type { PhaseFigures, RunPhase, WorldTick } from './surge-tick.js';
+import type { Kinds, PhaseFigures, RunPhase, WorldTick } from './surge-tick.js';
 
 /** Rates and p99 of one moment. */
 export interface RiderFigures extends Rates {
@@ -11,24 +11,38 @@ export interface RiderFigures extends Rates {
 interface PhaseAnswers {
   sent: number;
   rides: number;
+  readonly kinds: CountedKinds;
   readonly served: number[];
   readonly refused: number[];
   readonly failed: number[];
+  /** Of `failed`, those of a full queue. */
+  readonly full: number[];
+  longestFailureMs: number | null;
 }
+
+type CountedKinds = Record<keyof Kinds, { answered: number; served: number }>;
+
+/** Nothing gives way before maps, and maps before nothing: they are no kind. */
+const KINDS: Partial<Record<Route, keyof Kinds>> = { rides: 'rides', fares: 'estimates' };
 
 /** Counts and times what riders get in one world. Instants are milliseconds since the run began. */
 export class RiderMeter {
   private readonly recent = new RecentAnswers();
   private readonly phases = new Map<RunPhase, PhaseAnswers>();
   private readonly count = { sent: 0, served: 0, refused: 0, failed: 0 };
+  private readonly counted = noKinds();
 
   get total(): WorldTick['total'] {
     return { ...this.count };
   }
 
+  get kinds(): Kinds {
+    return copyOf(this.counted);
+  }
+
   /** @returns the function to call with the answer */
-  sent(phase: RunPhase, sentAtMs: number): (answer: Answer, answeredAtMs: number) => void {
-    const answers = this.phases.get(phase) ?? { sent: 0, rides: 0, served: [], refused: [], failed: [] };
+  sent(phase: RunPhase, sentAtMs: number, route: Route): (answer: Answer, answeredAtMs: number) => void {
+    const answers = this.phases.get(phase) ?? noAnswers();
     this.phases.set(phase, answers);
     answers.sent++;
     this.count.sent++;
@@ -38,6 +52,13 @@ export class RiderMeter {
       const tookMs = answeredAtMs - sentAtMs;
       answers[kind].push(tookMs);
       if (isRide) answers.rides++;
+      if (answer.status === FULL) answers.full.push(tookMs);
+      else if (kind === 'failed') answers.longestFailureMs = Math.max(tookMs, answers.longestFailureMs ?? 0);
+      const name = KINDS[route];
+      for (const kinds of name === undefined ? [] : [answers.kinds[name], this.counted[name]]) {
+        kinds.answered++;
+        if (kind === 'served') kinds.served++;
+      }
       this.count[kind]++;
       this.recent.note(answeredAtMs, kind, tookMs, isRide);
     };
@@ -55,7 +76,8 @@ export class RiderMeter {
   }
 
   figuresOf(phase: RunPhase, seconds: number, recoveredAfterS: number | null): PhaseFigures {
-    const { sent, rides, served, refused, failed } = this.phases.get(phase) ?? NOTHING;
+    const answers = this.phases.get(phase) ?? noAnswers();
+    const { sent, rides, kinds, served, refused, failed, full, longestFailureMs } = answers;
     const times = Float64Array.from([...served, ...failed]).toSorted();
     return {
       seconds,
@@ -63,16 +85,33 @@ export class RiderMeter {
       served: served.length,
       refused: refused.length,
       failed: failed.length,
+      full: full.length,
+      kinds: copyOf(kinds),
       medianMs: timeAt(times, 0.5),
       p99Ms: timeAt(times, 0.99),
-      refusedMedianMs: timeAt(Float64Array.from(refused).toSorted(), 0.5),
+      refusedP99Ms: timeAt(Float64Array.from(refused).toSorted(), 0.99),
+      fullP99Ms: timeAt(Float64Array.from(full).toSorted(), 0.99),
+      longestFailureMs: longestFailureMs && rounded(longestFailureMs, 1),
       rides,
       recoveredAfterS,
     };
   }
 }
 
-const NOTHING: PhaseAnswers = { sent: 0, rides: 0, served: [], refused: [], failed: [] };
+/** The status with which a full queue of matching turns a request away. */
+const FULL = 503;
+
+function noAnswers(): PhaseAnswers {
+  return { sent: 0, rides: 0, kinds: noKinds(), served: [], refused: [], failed: [], full: [], longestFailureMs: null };
+}
+
+function noKinds(): CountedKinds {
+  return { rides: { answered: 0, served: 0 }, estimates: { answered: 0, served: 0 } };
+}
+
+function copyOf({ rides, estimates }: Kinds): Kinds {
+  return { rides: { ...rides }, estimates: { ...estimates } };
+}
 
 function timeAt(sorted: Float64Array, share: number): number | null {
   const ms = rankOf(sorted, share);

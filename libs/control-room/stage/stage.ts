@@ -129,6 +129,7 @@ export class Stage implements OnModuleDestroy {
           : { left: { ...last.left, drawn: nothing }, right: { ...last.right, drawn: nothing } },
       busy: run?.busy ?? null,
       verdicts: run?.verdicts ?? [],
+      stoppedAfterS: run?.stoppedAfterS ?? null,
     };
   }
 

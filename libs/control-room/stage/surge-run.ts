@@ -1,6 +1,7 @@
 import type { WorldHistory } from '../live.js';
 import { BusynessMeter } from './busyness.js';
 import type { City } from './city.js';
+import { rounded } from './recent-answers.js';
 import type { Busyness, PhaseFigures, RunPhase, Verdict, WorldId, WorldTick } from './surge-tick.js';
 import { type RunTime, WorldRun } from './world-run.js';
 import { type OfWorlds, type World, WORLD_IDS } from './world.js';
@@ -41,7 +42,8 @@ export class SurgeRun implements RunTime {
     surge: { all: 0, busy: 0, worst: null },
     recovery: { all: 0, busy: 0, worst: null },
   };
-  private readonly ended: { phase: RunPhase; recoveredAfterS: number | null }[] = [];
+  private readonly ended: { phase: RunPhase; seconds: number; recoveredAfterS: number | null }[] = [];
+  private stoppedAtMs: number | null = null;
   private timer: NodeJS.Timeout | undefined;
   private nextHistoryMs = 0;
   private isSwitched = false;
@@ -85,9 +87,21 @@ export class SurgeRun implements RunTime {
     this.isSwitched = true;
   }
 
-  /** Sends no further requests. Resolves when all are answered. */
+  /** When a viewer stopped the run, in seconds; null: nobody did. */
+  get stoppedAfterS(): number | null {
+    return this.stoppedAtMs === null ? null : rounded(this.stoppedAtMs / 1000, 1);
+  }
+
+  /** A viewer ends the run, whose phase is judged by what there is of it. */
   async stop(): Promise<void> {
     if (this.isEnding) return;
+    this.stoppedAtMs = this.atMs;
+    this.endPhase();
+    await this.finish();
+  }
+
+  /** Sends no further requests. Resolves when all are answered. */
+  private async finish(): Promise<void> {
     this.isEnding = true;
     clearTimeout(this.timer);
     await Promise.all(WORLD_IDS.map((id) => this.worlds[id].stop()));
@@ -132,14 +146,21 @@ export class SurgeRun implements RunTime {
     return this.worlds[id].tick(look, redisAway);
   }
 
-  private next(): void {
+  private endPhase(): void {
+    const { phase } = this;
     this.ended.push({
-      phase: this.phase,
-      recoveredAfterS: this.phase === 'recovery' ? this.worlds.left.quickAfterS(this.startOf('recovery')) : null,
+      phase,
+      // A timer may be late.
+      seconds: Math.min(this.times[phase], this.atMs - this.startOf(phase)) / 1000,
+      recoveredAfterS: phase === 'recovery' ? this.worlds.left.quickAfterS(this.startOf('recovery')) : null,
     });
+  }
+
+  private next(): void {
+    this.endPhase();
     const following = PHASES[PHASES.indexOf(this.phase) + 1];
     if (following === undefined) {
-      void this.stop();
+      void this.finish();
       return;
     }
     this.phase = following;
@@ -157,10 +178,10 @@ export class SurgeRun implements RunTime {
   /** Judges the phases that have ended and whose requests are all answered. */
   private settle(): void {
     while (this.verdicts.length < this.ended.length) {
-      const { phase, recoveredAfterS } = this.ended[this.verdicts.length]!;
+      const { phase, seconds, recoveredAfterS } = this.ended[this.verdicts.length]!;
       if (!WORLD_IDS.every((id) => this.worlds[id].meter.isSettled(phase))) return;
       const figures = (id: WorldId): PhaseFigures =>
-        this.worlds[id].meter.figuresOf(phase, this.times[phase] / 1000, id === 'left' ? recoveredAfterS : null);
+        this.worlds[id].meter.figuresOf(phase, seconds, id === 'left' ? recoveredAfterS : null);
       const { all, busy, worst } = this.readings[phase];
       this.verdicts.push({
         phase,

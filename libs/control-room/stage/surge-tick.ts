@@ -48,6 +48,8 @@ export interface SurgeTick {
   readonly busy: Busyness | null;
   /** The verdicts of the phases that have ended: of this run, or of the last one. */
   readonly verdicts: readonly Verdict[];
+  /** When a viewer stopped the run, in seconds since its begin; null: nobody did. */
+  readonly stoppedAfterS: number | null;
 }
 
 /** Why the machine is too busy for a run, in figures. */
@@ -74,6 +76,10 @@ export interface Sample {
   readonly p99Ms: number | null;
   /** Rides with a driver per second. */
   readonly rides: number;
+  /** Requests since the run began, retries included. */
+  readonly sent: number;
+  /** Since the run began. */
+  readonly kinds: Kinds;
   /** Requests in matching's queue. */
   readonly waiting: number;
   readonly enforced: boolean;
@@ -81,6 +87,18 @@ export interface Sample {
   readonly decider: Decider;
   /** Whether the Redis of the worlds has ended. A fallback alone may mean that it was slow. */
   readonly redisAway: boolean;
+}
+
+/** Requests of a kind that have their answers, and those of them that were served. */
+export interface Kind {
+  readonly answered: number;
+  readonly served: number;
+}
+
+/** Two kinds of requests that share the limit before matching. Estimates give way before rides. */
+export interface Kinds {
+  readonly rides: Kind;
+  readonly estimates: Kind;
 }
 
 /** What decides about requests. `none`: limits are not enforced. */
@@ -117,16 +135,24 @@ export interface Verdict {
 
 /** What riders got in a phase, by the instant of sending. */
 export interface PhaseFigures {
+  /** How long the phase was: shorter than planned when a viewer stopped the run. */
   readonly seconds: number;
   readonly sent: number;
   readonly served: number;
   readonly refused: number;
   readonly failed: number;
+  /** Of the failed ones, those with a 503: matching's queue was full. */
+  readonly full: number;
+  readonly kinds: Kinds;
   /** Milliseconds of requests that were not refused; null without one. */
   readonly medianMs: number | null;
   readonly p99Ms: number | null;
   /** Milliseconds of 429s; null without one. */
-  readonly refusedMedianMs: number | null;
+  readonly refusedP99Ms: number | null;
+  /** Milliseconds of the 503s of a full queue; null without one. */
+  readonly fullP99Ms: number | null;
+  /** The longest time until any other failure, in milliseconds; null without one. */
+  readonly longestFailureMs: number | null;
   /** Rides with a driver. */
   readonly rides: number;
   /** In `recovery`, of the left world: seconds until p99 stayed below 500 ms; null: it did not. */

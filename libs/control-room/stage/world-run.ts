@@ -78,6 +78,8 @@ export class WorldRun {
     return {
       atMs: Math.round(atMs),
       ...rates,
+      sent: this.meter.total.sent,
+      kinds: this.meter.kinds,
       p99Ms: p99Ms && rounded(p99Ms, 1),
       waiting,
       enforced,
@@ -112,7 +114,7 @@ export class WorldRun {
 
   private async ask(request: RiderRequest): Promise<Answer> {
     const { atMs, phase } = this.time;
-    const answered = this.meter.sent(phase, atMs);
+    const answered = this.meter.sent(phase, atMs, request.route);
     const draw = this.drawn.note(Math.round(atMs));
     const answer = await this.sender.send(request, 0).catch((): Answer => ({ status: 0 }));
     const answeredAtMs = this.time.atMs;
@@ -124,9 +126,22 @@ export class WorldRun {
 
 /** What the page shows of a world without a run. */
 export function idleTick({ enforced, decider, waiting }: WorldLook, redisAway: boolean): WorldTick {
-  const sample = { atMs: 0, served: 0, refused: 0, failed: 0, p99Ms: null, rides: 0, waiting, enforced, decider };
+  const none = { answered: 0, served: 0 };
   return {
-    sample: { ...sample, redisAway },
+    sample: {
+      atMs: 0,
+      served: 0,
+      refused: 0,
+      failed: 0,
+      p99Ms: null,
+      rides: 0,
+      sent: 0,
+      kinds: { rides: none, estimates: none },
+      waiting,
+      enforced,
+      decider,
+      redisAway,
+    },
     total: { sent: 0, served: 0, refused: 0, failed: 0 },
     drawn: { oneOf: 1, sent: [], answered: [] },
   };
