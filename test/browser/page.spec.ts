@@ -123,7 +123,7 @@ describe('the page', () => {
       if (reload) await page.reload();
       await viewer.phase('ready');
       expect(await viewer.state.innerText()).toMatch(
-        /^(Stopped after \d+ s\. In the rush .* failed on the left|This machine was too busy)/,
+        /^Stopped after \d+ s\. (In the rush .* failed on the left|This machine was too busy)/,
       );
       expect(await viewer.tile('left', 'failed').innerText()).toMatch(/Failed\s+\d+\s%\s+\d+ of \d+/);
       expect(await left.locator('.caption').innerText()).toMatch(/requests got an error[:,] .*\.$/);

@@ -27,7 +27,7 @@ const LONG_MS = 1000;
  * @param {string} more what several of them do
  */
 export function inTen(share, one, more) {
-  if (share >= 0.95) return `${share > 0.995 ? 'All' : 'Nearly all'} ${more}`;
+  if (share >= 0.95) return `${share === 1 ? 'All' : 'Nearly all'} ${more}`;
   if (share < 0.01) return `A few ${more}`;
   const base = share < 0.095 ? 100 : 10;
   const count = Math.round(base * share);
@@ -52,7 +52,10 @@ export function captionOf({ served, refused, failed, p99Ms, waiting }) {
       .join(' ');
   }
   const errors = failed > 0 ? 'A few get an error' : 'Nobody gets an error';
-  if (refused / all >= MANY) return `${turned}. The others are served${within}. ${errors}.`;
+  if (refused / all >= MANY) {
+    const others = served > 0 ? ` The others are served${within}.` : '';
+    return `${turned}.${others} ${errors}.`;
+  }
   if (p99Ms !== null && p99Ms >= LONG_MS) {
     return `99 % are answered within ${shownTime(p99Ms)}. ${queue}. ${errors}${failed > 0 ? '' : ' yet'}.`;
   }
@@ -67,9 +70,9 @@ export function captionOf({ served, refused, failed, p99Ms, waiting }) {
  * @param {Kinds | undefined} kinds undefined: no requests
  */
 export function kindsOf(kinds) {
-  const part = (/** @type {Kind | undefined} */ kind) =>
-    kind === undefined || kind.answered === 0 ? '–' : shownShare(kind.served / kind.answered);
-  return `Rides: ${part(kinds?.rides)} served. Estimates: ${part(kinds?.estimates)}.`;
+  if (kinds === undefined) return '\u00A0';
+  const part = (/** @type {Kind} */ kind) => (kind.answered === 0 ? '–' : shownShare(kind.served / kind.answered));
+  return `Rides: ${part(kinds.rides)} served. Estimates: ${part(kinds.estimates)}.`;
 }
 
 /**
@@ -118,10 +121,10 @@ export function stateOf(tick, surge, rates = null) {
     default: {
       const last = verdicts.find((verdict) => verdict.phase === 'surge');
       if (last !== undefined) {
-        if (last.busy !== null) return busyText(last.busy, surge.cores, 'then');
+        const stopped = tick.stoppedAfterS === null ? '' : `Stopped after ${shown(tick.stoppedAfterS)} s. `;
+        if (last.busy !== null) return stopped + busyText(last.busy, surge.cores, 'then');
         const { left, right } = last.worlds;
-        const rush = `In the rush ${failedOf(left)} failed on the left, and ${failedOf(right)} failed on the right.`;
-        return tick.stoppedAfterS === null ? rush : `Stopped after ${shown(tick.stoppedAfterS)} s. ${rush}`;
+        return `${stopped}In the rush ${failedOf(left)} failed on the left, and ${failedOf(right)} failed on the right.`;
       }
       return phase === 'ready'
         ? `In the rush ${wish}, twice: left and right.`

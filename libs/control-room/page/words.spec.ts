@@ -68,6 +68,7 @@ const plain = (text: string): string => text.replaceAll('\u00A0', ' ');
 
 it.each([
   [1, 'All are'],
+  [0.999, 'Nearly all are'],
   [0.97, 'Nearly all are'],
   [0.94, '9 in 10 are'],
   [0.61, '6 in 10 are'],
@@ -108,6 +109,7 @@ describe('the caption of a chart', () => {
       { served: 375, refused: 625, failed: 1, p99Ms: 180, enforced: true },
       '6 in 10 are turned away. The others are served, 99 % within 180 ms. A few get an error.',
     ],
+    [{ refused: 135, enforced: true }, 'All are turned away. Nobody gets an error.'],
     [
       { served: 50, refused: 100, failed: 50, p99Ms: 2900, enforced: true },
       '3 in 10 get an error after up to 2.9 s. 5 in 10 are turned away. 0 requests wait.',
@@ -232,7 +234,9 @@ describe('the state', () => {
 it('says what part of the rides and of the estimates was served', () => {
   const kinds = { rides: { answered: 200, served: 62 }, estimates: { answered: 80, served: 0 } };
   expect(plain(kindsOf(kinds))).toBe('Rides: 31 % served. Estimates: 0 %.');
-  expect(kindsOf(undefined)).toBe('Rides: – served. Estimates: –.');
+  const none = { ...kinds, estimates: { answered: 0, served: 0 } };
+  expect(plain(kindsOf(none))).toBe('Rides: 31 % served. Estimates: –.');
+  expect(plain(kindsOf(undefined))).toBe(' ');
 });
 
 it('names what keeps the machine busy', () => {

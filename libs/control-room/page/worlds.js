@@ -60,8 +60,8 @@ export class World {
         make('div', '', this.title, this.about),
         make('div', 'switch-place', word, this.switch),
       ),
-      this.tiles.element,
-      make('figure', '', canvas, make('figcaption', '', this.caption, this.kinds)),
+      make('div', '', this.tiles.element, this.kinds),
+      make('figure', '', canvas, make('figcaption', '', this.caption)),
     );
     // It reads sizes and colours, so it needs a place in the document.
     this.chart = new TimeChart(canvas);

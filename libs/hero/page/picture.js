@@ -2,6 +2,7 @@ import { CITY } from '../model/city.js';
 
 /** @typedef {import('../model/rush.js').Request} Request */
 /** @typedef {import('../model/rush.js').Outcome} Outcome */
+/** @typedef {Outcome | 'waiting'} Kind */
 /** @typedef {Readonly<Record<Outcome | 'ink' | 'muted' | 'line' | 'card' | 'servedText' | 'failedText' | 'family', string>>} Colors */
 /** @typedef {{ readonly request: Request, readonly column: number, readonly x: number, readonly y: number }} Place */
 /** @typedef {Place & { readonly from: { readonly x: number, readonly y: number } }} Dot */
@@ -15,10 +16,16 @@ const SPREAD = 4;
 const AXIS = 20;
 const GAP = 5;
 const NARROW = 480;
-/** The width of a word. */
-const WAITING = 60;
+/** The rooms of a dot in CSS pixels, best first: the first that leaves half of the height to the time until an answer. */
+const CELLS = /** @type {const} */ ([5, 4, 3.25, 2.5]);
+/** The width of a word with its mark. */
+const WAITING = 74;
+/** The room of the mark before a word. */
+const MARK = 14;
 /** The part of a golden section: its multiples are spread evenly. */
 const GOLDEN = 0.618034;
+/** In the order of drawing. */
+const KINDS = /** @type {const} */ (['waiting', 'served', 'refused', 'failed']);
 
 /**
  * Where the time until an answer lies, in CSS pixels.
@@ -37,17 +44,45 @@ const GOLDEN = 0.618034;
  * @param {number} height
  * @returns {Plan}
  */
-function planOf(width, height) {
-  const isNarrow = width < NARROW;
-  const left = isNarrow ? 58 : 76;
-  const right = width - 2;
-  const cell = width < 380 ? 2.5 : isNarrow ? 3.25 : width < 560 ? 4 : 5;
+export function planOf(width, height) {
+  const left = width < NARROW ? 58 : 76;
+  const plans = CELLS.map((cell) => planWith(cell, left, width - 2, height));
+  return plans.find(({ ceiling, floor }) => floor - ceiling >= height / 2) ?? /** @type {Plan} */ (plans.at(-1));
+}
+
+/**
+ * @param {number} cell
+ * @param {number} left
+ * @param {number} right
+ * @param {number} height
+ * @returns {Plan}
+ */
+function planWith(cell, left, right, height) {
   const columns = Math.floor((right - left) / cell);
   const perColumn = (CITY.demand * CITY.rushMs) / 1000 / columns;
   // Riders do not come evenly to the pixel.
   const ceiling = Math.ceil(perColumn + 3) * cell + GAP;
   const floor = height - AXIS - Math.ceil(perColumn + 1) * cell - GAP;
   return { cell, left, right, ceiling, floor, y: (ms) => floor - (ms / CITY.patienceMs) * (floor - ceiling) };
+}
+
+/**
+ * The words of the axis. Those between its ends have a place only where they do not meet the others.
+ *
+ * @param {Plan} plan
+ * @returns {readonly { seconds: number, words: readonly string[], size: number, top: number, bottom: number }[]}
+ */
+export function labelsOf({ left, y }) {
+  const size = left < 60 ? 10.5 : 12.5;
+  const label = (/** @type {number} */ seconds, /** @type {readonly string[]} */ ...words) => {
+    const half = (words.length * (size + 1)) / 2;
+    const at = y(1000 * seconds);
+    return { seconds, words, size, top: at - half, bottom: at + half };
+  };
+  const ends = [label(0, 'answered', 'at once'), label(3, '3 s:', 'gives up')];
+  const between = [label(1, '1 s'), label(2, '2 s')];
+  const meet = between.some(({ top, bottom }) => ends.some((end) => top < end.bottom && end.top < bottom));
+  return meet ? ends : [...ends, ...between];
 }
 
 /**
@@ -128,12 +163,9 @@ export class Picture {
  * @param {number} height
  * @param {Colors} colors
  */
-function drawAxes(context, { left, right, y }, height, colors) {
-  const [size, bold] = left < 60 ? [10.5, ''] : [12.5, '600'];
-  const write = (/** @type {string} */ text, /** @type {number} */ at, weight = '') => {
-    context.font = `${weight} ${size}px ${colors.family}`;
-    context.fillText(text, left - 8, at);
-  };
+function drawAxes(context, plan, height, colors) {
+  const { left, right, y } = plan;
+  const labels = labelsOf(plan);
   context.textAlign = 'right';
   context.textBaseline = 'middle';
   context.lineWidth = 1;
@@ -147,14 +179,15 @@ function drawAxes(context, { left, right, y }, height, colors) {
     context.lineTo(right, at);
     context.stroke();
     context.fillStyle = isEdge ? colors.ink : colors.muted;
-    const words = seconds === 0 ? ['answered', 'at once'] : seconds === 3 ? ['3 s:', 'gives up'] : [`${seconds} s`];
-    const first = at - ((words.length - 1) / 2) * (size + 1);
-    words.forEach((word, i) => write(word, first + i * (size + 1), isEdge ? bold : ''));
+    const label = labels.find((one) => one.seconds === seconds);
+    if (label === undefined) continue;
+    context.font = `${isEdge && left > 60 ? 600 : 400} ${label.size}px ${colors.family}`;
+    label.words.forEach((word, i) => context.fillText(word, left - 8, label.top + (i + 0.5) * (label.size + 1)));
   }
   context.setLineDash([]);
   context.textAlign = 'left';
   context.fillStyle = colors.muted;
-  context.font = `${size}px ${colors.family}`;
+  context.font = `${left < 60 ? 10.5 : 12.5}px ${colors.family}`;
   context.fillText('the rush begins →', left, height - AXIS / 2 + 1);
 }
 
@@ -166,9 +199,10 @@ function drawAxes(context, { left, right, y }, height, colors) {
  * @param {Colors} colors
  */
 function drawDots(context, { cell, left, floor, y }, dots, now, colors) {
+  /** @type {Readonly<Record<Kind, Path2D>>} */
   const paths = { served: new Path2D(), refused: new Path2D(), failed: new Path2D(), waiting: new Path2D() };
   const radius = cell * 0.4;
-  /** @type {Map<number, { top: number, kind: keyof typeof paths }>} */
+  /** @type {Map<number, { top: number, kind: Kind }>} */
   const tops = new Map();
   for (const { request, column, from, x, y: end } of dots) {
     const { sentAt, endedAt, outcome } = request;
@@ -188,23 +222,29 @@ function drawDots(context, { cell, left, floor, y }, dots, now, colors) {
     context.fillRect(left + column * cell, top, cell, floor - top);
   }
   context.globalAlpha = 1;
-  context.fillStyle = colors.ink;
-  context.fill(paths.waiting);
-  context.fillStyle = colors.served;
-  context.fill(paths.served);
-  context.lineWidth = cell * 0.2;
-  context.strokeStyle = colors.refused;
-  context.stroke(paths.refused);
-  context.lineWidth = cell * 0.28;
-  context.strokeStyle = colors.failed;
-  context.stroke(paths.failed);
+  for (const kind of KINDS) paint(context, paths[kind], kind, cell, colors);
 }
 
 /**
- * A failed request is a cross, a refused one a ring, a served one a disc, a waiting one a small disc.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Path2D} path
+ * @param {Kind} kind
+ * @param {number} cell
+ * @param {Colors} colors
+ */
+function paint(context, path, kind, cell, colors) {
+  context.fillStyle = context.strokeStyle = kind === 'waiting' ? colors.ink : colors[kind];
+  context.lineWidth = cell * (kind === 'failed' ? 0.28 : 0.2);
+  if (kind === 'served') context.fill(path);
+  else context.stroke(path);
+}
+
+/**
+ * A served request is a disc, a waiting one a ring, one that was told “not now” a square, and a failed one a cross, as in the control room
+ * and in the playground.
  *
  * @param {Path2D} path
- * @param {Outcome | 'waiting'} kind
+ * @param {Kind} kind
  * @param {number} x
  * @param {number} y
  * @param {number} radius
@@ -216,8 +256,11 @@ function mark(path, kind, x, y, radius) {
     path.lineTo(x + arm, y + arm);
     path.moveTo(x + arm, y - arm);
     path.lineTo(x - arm, y + arm);
+  } else if (kind === 'refused') {
+    const half = radius * 0.75;
+    path.rect(x - half, y - half, 2 * half, 2 * half);
   } else {
-    const size = kind === 'served' ? radius : radius * 0.8;
+    const size = kind === 'served' ? radius : radius * 0.9;
     path.moveTo(x + size, y);
     path.arc(x, y, size, 0, 2 * Math.PI);
   }
@@ -237,27 +280,35 @@ function drawWords(context, { cell, left, right, ceiling, floor, y }, dots, now,
   const has = (/** @type {Outcome} */ outcome) =>
     dots.some(({ request }) => request.outcome === outcome && request.endedAt + SETTLE_MS <= now);
   const isNarrow = left < 60;
-  const write = (/** @type {string} */ text, /** @type {string} */ color, /** @type {number} */ at, x = right) => {
+  // Each word has its mark before it, so that the words are the legend.
+  const write = (/** @type {string} */ text, /** @type {Kind} */ kind, /** @type {number} */ at, from = NaN) => {
+    const x = Number.isNaN(from) ? right - context.measureText(text).width : from + MARK;
+    context.lineWidth = 4;
     context.strokeStyle = colors.card;
     context.strokeText(text, x, at);
-    context.fillStyle = color;
+    context.fillStyle = context.strokeStyle;
+    context.fillRect(x - MARK, at - MARK / 2, MARK, MARK);
+    context.fillStyle = {
+      served: colors.servedText,
+      refused: colors.refused,
+      failed: colors.failedText,
+      waiting: colors.ink,
+    }[kind];
     context.fillText(text, x, at);
+    const path = new Path2D();
+    mark(path, kind, x - MARK / 2 - 1, at - 0.5, MARK / 4);
+    paint(context, path, kind, MARK / 2, colors);
   };
   context.font = `600 ${isNarrow ? 12 : 14}px ${colors.family}`;
-  context.textAlign = 'right';
-  context.lineWidth = 4;
+  context.textAlign = 'left';
   context.lineJoin = 'round';
   // Beside those who have waited for half of their patience, as long as there is room.
   const longest = dots.find(({ request }) => request.endedAt > now)?.request.sentAt ?? now;
   const half = CITY.patienceMs / 2;
   const x = left + ((now - half) / CITY.rushMs) * (right - left) + SPREAD * cell;
-  if (now - longest >= half && x + WAITING < right) {
-    context.textAlign = 'left';
-    write('waiting', colors.ink, y(half), x);
-    context.textAlign = 'right';
-  }
-  if (has('failed')) write(isNarrow ? 'gave up' : 'gave up without a ride', colors.failedText, ceiling + 16);
+  if (now - longest >= half && x + WAITING < right) write('waiting', 'waiting', y(half), x);
+  if (has('failed')) write(isNarrow ? 'gave up' : 'gave up without a ride', 'failed', ceiling + 16);
   if (!has('refused')) return;
-  write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', colors.refused, height - AXIS / 2 + 1);
-  write('got a ride', colors.servedText, floor - 4 * cell - 10);
+  write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', 'refused', height - AXIS / 2 + 1);
+  write('got a ride', 'served', floor - 4 * cell - 10);
 }

@@ -1,6 +1,6 @@
-/** @typedef {Record<'served' | 'refused' | 'refusedText' | 'level' | 'ink' | 'muted' | 'line' | 'edge' | 'card', string>} Colors */
+/** @typedef {Record<'served' | 'refusedText' | 'level' | 'ink' | 'muted' | 'line' | 'edge' | 'card', string>} Colors */
 
-const NAMES = ['served', 'refused', 'refusedText', 'level', 'ink', 'muted', 'line', 'edge', 'card'];
+const NAMES = ['served', 'refusedText', 'level', 'ink', 'muted', 'line', 'edge', 'card'];
 /** @type {Colors | undefined} */
 let known;
 

@@ -8,17 +8,18 @@ import { colors } from './colors.js';
 /** A mark in pixels. */
 const SIZE = 4.6;
 const PITCH = 4.8;
+const SQUARE_LINE = 1.2;
 /** Dots of requests of low priority are paler. */
 const LOW_ALPHA = 0.45;
-/** More dots than these in one place lie closer together. More crosses are not drawn: a number says how many there are. */
+/** More dots than these in one place lie closer together. More squares are not drawn: a number says how many there are. */
 const MOST_UP = 10;
 const MOST_DOWN = 4;
 /** Marks closer than this on the screen stand in one stack. */
 const BIN = 6;
 
 /**
- * Draws what became of each request: a dot that stands on the line passed, a cross below it was rejected. A stack of dots is a
- * burst. Of a leaky bucket a ring is a request that waits, and a line leads it to its slot.
+ * Draws what became of each request: a dot that stands on the line passed, a square below it was rejected. A stack of dots is a
+ * burst. Of a leaky bucket a ring is a request that waits, and a line leads it to its slot. The control room has the same shapes.
  *
  * @type {(pen: Pen, lane: Lane, top: number) => number} where the space below the dots begins
  */
@@ -32,7 +33,7 @@ export function drawMarks(pen, lane, top) {
   if (algorithm.delays) drawWaits(pen, passed, base);
   else if (algorithm.lease === undefined) drawDots(pen, passed, ({ at }) => at, base);
   else drawRuns(pen, lane, passed, base);
-  drawCrosses(
+  drawSquares(
     pen,
     shown.filter(({ allowed }) => !allowed),
     base,
@@ -109,17 +110,17 @@ export function write(context, text, x, y, color) {
 }
 
 /** @type {(pen: Pen, marks: readonly Mark[], base: number) => void} */
-function drawCrosses(pen, marks, base) {
-  const { refused, refusedText } = colors();
-  pen.context.lineWidth = 1.5;
-  const number = numbers(pen.context);
-  const half = SIZE / 2;
+function drawSquares(pen, marks, base) {
+  const { context } = pen;
+  const { refusedText } = colors();
+  const number = numbers(context);
+  const side = SIZE - SQUARE_LINE;
   for (const { x, stack } of stacks(pen, marks, ({ at }) => at)) {
     const drawn = Math.min(stack.length, MOST_DOWN);
-    for (let y = base + 5; y < base + 5 + drawn * PITCH - half; y += PITCH) {
-      line(pen, refused, [x - half, y - half, x + half, y + half]);
-      line(pen, refused, [x + half, y - half, x - half, y + half]);
-    }
+    // As thin as text, so in its colour.
+    context.strokeStyle = refusedText;
+    context.lineWidth = SQUARE_LINE;
+    for (let i = 0; i < drawn; i++) context.strokeRect(x - side / 2, base + 5 + i * PITCH - side / 2, side, side);
     number(stack.length, x, base + 13 + drawn * PITCH, refusedText);
   }
 }
