@@ -245,7 +245,7 @@ describe('the picture', () => {
       expect(canvas.width).toBeGreaterThan(230);
     }
     expect(canvases[0]!.left === canvases[1]!.left).toBe(width < 700);
-    // Each part of the picture: crosses, discs, and rings.
+    // Each part of the picture: crosses, discs, and squares.
     expect(await hero.painted('without', 'failed')).toBeGreaterThan(500);
     expect(await hero.painted('within', 'served')).toBeGreaterThan(300);
     expect(hero.troubles).toEqual([]);

@@ -194,6 +194,47 @@ describe('the page', () => {
     expect(viewer.troubles).toEqual([]);
   });
 
+  it.each([390, 641, 820, 1100, 1440])('moves nothing with its words at %i px', async (width) => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: { width, height: 900 } });
+    const { page } = viewer;
+    await viewer.calm();
+    const words = {
+      '#state': [
+        'In the rush riders want 94 requests/s of a service that can handle 38, twice: left and right.',
+        'A concert ends: 132 requests/s hit the left service and 150 the right one, retries included. Each can handle 38.',
+        'A concert ends. Redis is stopped: limits go on in each process.',
+        'Stopped after 12 s. In the rush 71 in 100 requests failed on the left, and none failed on the right.',
+        'Stopped after 12 s. This machine was too busy: other processes used 1.6 of 2 cores. Do not trust these figures.',
+      ],
+      '.about': [
+        'Bypassed: every request reaches the service',
+        'Redis is stopped: this process admits 100/s',
+        'The rush.',
+        'The rush. Since then the limits are on.',
+      ],
+      '.caption': [
+        'Nobody asks for a ride yet.',
+        '6 in 10 are turned away. The others are served, 99\u00A0% within 180\u00A0ms. Nobody gets an error.',
+        'Nearly all requests got an error: nearly all of those within 210\u00A0ms, as the queue was full, the others after up to 3.0\u00A0s.',
+      ],
+    };
+    const moves = await page.evaluate((all) => {
+      const look = (): number[] =>
+        Array.from(document.querySelectorAll('#run, .world > *, .plot'), (element) => {
+          const { top, height } = element.getBoundingClientRect();
+          return [top, height];
+        }).flat();
+      return Object.entries(all).flatMap(([selector, texts]) => {
+        const seen = texts.map((text) => {
+          for (const element of document.querySelectorAll(selector)) element.textContent = text;
+          return look();
+        });
+        return texts.filter((_, i) => seen[i]!.some((value, at) => Math.abs(value - seen[0]![at]!) > 1));
+      });
+    }, words);
+    expect(moves).toEqual([]);
+  });
+
   it('fits a window that shrinks', async () => {
     await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
     const { page } = viewer;

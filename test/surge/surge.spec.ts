@@ -27,6 +27,11 @@ interface Run {
   readonly errors: string;
 }
 
+interface Figures {
+  readonly after: Record<'ridesServedRate' | 'estimatesServedRate', number>;
+  readonly busy: readonly object[];
+}
+
 function start(args: readonly string[], variables: Record<string, string> = {}): ChildProcess {
   return spawn(process.execPath, ['--import', TYPESCRIPT, MAIN, ...args], {
     env: { ...process.env, ...variables },
@@ -121,6 +126,25 @@ describe('npm run surge', () => {
       expect(html.indexOf('class="charts"')).toBeLessThan(html.indexOf('<table>'));
       const refused = Array.from(html.matchAll(/data-outcome="rejected" d="([^"]*)"/g), ([, path]) => path);
       expect(refused).toEqual(['', '', expect.stringMatching(/^M/)]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    'serves a smaller part of the estimates than of the rides with limits, on a machine that carries the surge',
+    async () => {
+      // A burst of two: one of them is free for rides.
+      const city = ['--pods', '2', '--riders', '800', '--seconds', '5', '--scale', '3'];
+      const quiet: Figures['after'][] = [];
+      for (let run = 0; run < 2 && quiet.length === 0; run++) {
+        const { output } = await surge([...city, '--json']);
+        const { after, busy } = JSON.parse(output.trimEnd().split('\n').at(-1)!) as Figures;
+        if (busy.length === 0) quiet.push(after);
+      }
+      for (const { ridesServedRate, estimatesServedRate } of quiet) {
+        expect(ridesServedRate).toBeGreaterThan(0);
+        expect(estimatesServedRate).toBeLessThan(ridesServedRate);
+      }
     },
     TIMEOUT_MS,
   );
