@@ -83,7 +83,7 @@ describe('ThrottlerGuard', () => {
     const Free = Reflector.createDecorator<boolean>();
     class Decorated extends ThrottlerGuard {
       protected override async shouldSkip(context: ExecutionContext): Promise<boolean> {
-        return this.reflector.getAllAndOverride(Free, [context.getHandler(), context.getClass()]) === true;
+        return this.reflector.getAllAndOverride(Free, [context.getHandler(), context.getClass()]) ?? false;
       }
     }
     @Controller()

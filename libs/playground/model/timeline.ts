@@ -53,7 +53,7 @@ export class Timeline {
   /** The first edge of the fixed window after a time. */
   edgeAfter(time: number): number {
     const { lane } = this.rows.find(({ policy }) => policy.algorithm === 'fixed-window')!;
-    return (lane.edgesAfter(this.at(time)).next().value! - this.origin) / MICROSECONDS;
+    return (lane.edgesAfter(this.at(time)).next().value - this.origin) / MICROSECONDS;
   }
 
   /** Whether nothing more happens without further traffic: all has been met, and no limit is in use. */
