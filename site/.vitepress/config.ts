@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { transformerTwoslash } from '@shikijs/vitepress-twoslash';
 import { defineConfig } from 'vitepress';
 import { GENERATED, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
 import { samplesOf, slugify, useRepositoryMarkdown } from '../build/markdown.js';
@@ -12,11 +11,10 @@ import { MINI_SEARCH, searchedText } from '../build/search.js';
 const site = join(ROOT, 'site');
 const pages = sitePages();
 const base = process.env['SITE_BASE'] ?? '/';
-const samples = samplesOf(pages.keys());
 
 /** Everything that is no page. */
 const notPages = readdirSync(ROOT, { withFileTypes: true })
-  .filter(({ name }) => name !== 'docs' && name !== 'site')
+  .filter(({ name }) => !['docs', 'examples', 'site'].includes(name))
   .map((entry) => (entry.isDirectory() ? `${entry.name}/**` : entry.name));
 
 export default defineConfig({
@@ -26,7 +24,7 @@ export default defineConfig({
   base,
   // The pages stay where GitHub and the tests read them.
   srcDir: ROOT,
-  srcExclude: [...notPages, 'docs/*/**', 'site/*.md', 'site/!(pages|generated)/**'],
+  srcExclude: [...notPages, 'docs/*/**', 'examples/*/**', 'site/*.md', 'site/!(pages|generated)/**'],
   rewrites: Object.fromEntries([...pages].map(([path, address]) => [path, `${address}.md`])),
   outDir: process.env['SITE_OUT'] ?? join(site, 'dist'),
   cacheDir: join(site, '.vitepress/cache'),
@@ -46,8 +44,8 @@ export default defineConfig({
     theme: { light: 'github-light-default', dark: 'github-dark-default' },
     anchor: { slugify },
     languages: ['ts', 'js', 'sh', 'json', 'http', 'text', 'yaml'].filter((name) => name !== 'text') as never,
-    config: (md) => useRepositoryMarkdown(md, samples, base),
-    codeTransformers: [transformerTwoslash({ explicitTrigger: true, twoslasher: hoversOf(samples) }) as never],
+    config: (md) => useRepositoryMarkdown(md, base),
+    codeTransformers: [hoversOf(samplesOf(pages.keys())) as never],
   },
   themeConfig: {
     logo: '/icon.svg',

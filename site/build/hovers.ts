@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { NodeHover, TwoslashGenericFunction } from 'twoslash-protocol';
 import ts from 'typescript';
 import { cached } from './cache.js';
 import { ROOT } from './pages.js';
@@ -10,24 +9,54 @@ export interface Sample {
   readonly module: string;
 }
 
+/** What an editor says of a name in a block. */
+interface Hover {
+  /** Where the name stands in the block. */
+  readonly start: number;
+  readonly end: number;
+  readonly type: string;
+  readonly docs: string;
+}
+
+/** Of the highlighter's transformer, what is used here. */
+interface Highlighting {
+  decorations?: { start: number; end: number; properties: Readonly<Record<string, string>> }[];
+}
+
 /** Samples stand here, in no file: they import what the repository's own code can import. */
 const FOLDER = join(ROOT, 'site/.samples');
 /** Of types that say more than a reader reads. */
 const LONGEST_TYPE = 240;
 
 /**
- * What an editor says of the library's names in the samples, where each stands first. One language service reads all of them at once, so that TypeScript checks the
- * library and Nest a single time: twoslash's own checks them again for each block.
+ * Notes what an editor says of the library's names in the samples, where each stands first, as attributes of the highlighted code: the theme
+ * shows them. One language service reads all samples at once, so that TypeScript checks the library and Nest a single time.
+ *
+ * They are attributes, and no components, so that a page's script need not hold its code again.
  */
-export function hoversOf(samples: readonly Sample[]): TwoslashGenericFunction {
-  let known: Readonly<Record<string, NodeHover[]>> | undefined;
-  return (code) => {
-    known ??= cached('hovers', samples, () => allHovers(samples));
-    return { code, nodes: known[code] ?? [], meta: { extension: 'ts' } };
+export function hoversOf(samples: readonly Sample[]): {
+  name: string;
+  preprocess(code: string, to: Highlighting): void;
+} {
+  let known: Readonly<Record<string, readonly Hover[]>> | undefined;
+  return {
+    name: 'floodgate:hovers',
+    preprocess(code, to) {
+      known ??= cached('hovers', samples, () => allHovers(samples));
+      const hovers = known[code] ?? [];
+      to.decorations ??= [];
+      to.decorations.push(
+        ...hovers.map(({ start, end, type, docs }) => ({
+          start,
+          end,
+          properties: { class: 'has-type', 'data-type': type, 'data-docs': docs },
+        })),
+      );
+    },
   };
 }
 
-function allHovers(samples: readonly Sample[]): Record<string, NodeHover[]> {
+function allHovers(samples: readonly Sample[]): Record<string, Hover[]> {
   const files = samples.map((sample, i) => ({ ...sample, file: join(FOLDER, `${i}.ts`) }));
   const modules = new Map(files.map(({ file, module }) => [file, module]));
   const options = compilerOptions();
@@ -49,15 +78,12 @@ function allHovers(samples: readonly Sample[]): Record<string, NodeHover[]> {
   return Object.fromEntries(files.map((one) => [one.shown, hoversIn(one, service)]));
 }
 
-function hoversIn(
-  { shown, module, file }: Sample & { readonly file: string },
-  service: ts.LanguageService,
-): NodeHover[] {
+function hoversIn({ shown, module, file }: Sample & { readonly file: string }, service: ts.LanguageService): Hover[] {
   const begin = module.indexOf(shown);
   const program = service.getProgram()!;
   const source = program.getSourceFile(file)!;
   const checker = program.getTypeChecker();
-  const found = new Map<string, NodeHover>();
+  const found = new Map<string, Hover>();
   const visit = (node: ts.Node): void => {
     const at = node.getStart(source) - begin;
     if (ts.isIdentifier(node) && at >= 0 && at + node.text.length <= shown.length && !isForeign(node, checker)) {
@@ -70,7 +96,7 @@ function hoversIn(
       const key = `${node.text} ${type}`;
       // A page with every name of its code would weigh a megabyte.
       const isDocumented = info?.documentation !== undefined && info.documentation.length > 0;
-      if (isDocumented && !found.has(key)) found.set(key, hoverOf(node.text, at, shown, type, info));
+      if (isDocumented && !found.has(key)) found.set(key, hoverOf(node.text, at, type, info));
     }
     ts.forEachChild(node, visit);
   };
@@ -84,19 +110,13 @@ function isForeign(node: ts.Identifier, checker: ts.TypeChecker): boolean {
   return declaration !== undefined && /\/node_modules\//.test(declaration.getSourceFile().fileName);
 }
 
-function hoverOf(target: string, start: number, shown: string, type: string, info: ts.QuickInfo): NodeHover {
-  const lines = shown.slice(0, start).split('\n');
-  // The reference has the rest, and rxjs has pictures there.
-  const docs = ts.displayPartsToString(info.documentation).split('\n\n')[0]!;
+function hoverOf(name: string, start: number, type: string, info: ts.QuickInfo): Hover {
   return {
-    type: 'hover',
-    target,
-    text: type.length > LONGEST_TYPE ? `${type.slice(0, LONGEST_TYPE)} ...` : type,
-    ...(docs !== '' && { docs }),
     start,
-    length: target.length,
-    line: lines.length - 1,
-    character: lines.at(-1)!.length,
+    end: start + name.length,
+    type: type.length > LONGEST_TYPE ? `${type.slice(0, LONGEST_TYPE)} ...` : type,
+    // The reference has the rest, and rxjs has pictures there.
+    docs: ts.displayPartsToString(info.documentation).split('\n\n')[0]!,
   };
 }
 

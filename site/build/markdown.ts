@@ -20,14 +20,13 @@ interface Env extends Partial<MarkdownEnv> {
 }
 
 /** Renders the pages of docs/ as they are: their fenced blocks, links and pictures are written for GitHub and for the tests. */
-export function useRepositoryMarkdown(md: MarkdownRenderer, samples: readonly Sample[], base: string): void {
+export function useRepositoryMarkdown(md: MarkdownRenderer, base: string): void {
   const pages = sitePages();
-  const shown = new Set(samples.map((sample) => sample.shown));
   md.core.ruler.push('repository', (state) => {
     const { realPath, path: given = '', isSearched = false } = state.env as Env;
     const path = relative(ROOT, realPath ?? given);
     for (const token of state.tokens as Token[]) {
-      if (token.type === 'fence') token.info = isSearched ? '' : infoOf(token, shown);
+      if (token.type === 'fence') token.info = isSearched ? '' : infoOf(token);
       if (token.type === 'html_block') token.content = withPictures(token.content);
       for (const child of token.children ?? []) {
         if (child.type !== 'link_open') continue;
@@ -52,10 +51,10 @@ interface Token {
   attrSet(name: string, value: string): void;
 }
 
-/** What stands behind a block's language is for the tests. A TypeScript block that is a module, or becomes one, has types on hover. */
-function infoOf({ info, content }: Token, shown: ReadonlySet<string>): string {
+/** What stands behind a block's language is for the tests. */
+function infoOf({ info }: Token): string {
   const lang = info.trim().split(/\s+/)[0]!;
-  return lang === 'ts' && shown.has(content.replace(/\n$/, '')) ? 'ts twoslash' : (PLAIN[lang] ?? lang);
+  return PLAIN[lang] ?? lang;
 }
 
 /** The TypeScript blocks of the pages that are modules, or that the tests complete to modules. */

@@ -14,8 +14,10 @@ export const PLAYGROUND = '/playground/';
 const MOVED: Readonly<Record<string, string>> = {
   'docs/README.md': 'docs',
   'docs/playground.md': 'playground-guide', // /playground/ is the playground itself
+  'examples/README.md': 'examples',
 };
 const FOLDERS = ['docs', 'site/pages'] as const;
+const EXAMPLES = 'examples/README.md';
 /** What `writeReference` writes. */
 export const GENERATED = 'site/generated';
 
@@ -25,7 +27,7 @@ export function sitePages(): ReadonlyMap<string, string> {
   const generated = markdownIn(GENERATED).map(
     (path) => [path, path.slice(GENERATED.length + 1, -'.md'.length)] as const,
   );
-  return new Map([...written, ...generated]);
+  return new Map([...written, [EXAMPLES, addressOf(EXAMPLES)], ...generated]);
 }
 
 function addressOf(path: string): string {
@@ -83,6 +85,7 @@ export const SIDEBAR: readonly Group[] = [
       item('Who is counted', '/identity'),
       item('Choose an algorithm', '/policies#choose-an-algorithm'),
       item('Recipes', '/recipes'),
+      item('Examples', '/examples'),
       item('What do you want to do?', '/docs'),
     ],
   },
@@ -129,6 +132,7 @@ export const SIDEBAR: readonly Group[] = [
       item('Client', '/client'),
       item('Testing', '/testing'),
       item('API', '/reference/api'),
+      item('Types', '/reference/api-types'),
     ],
   },
   { text: 'Migrate', items: [item('From @nestjs/throttler', '/migration')] },

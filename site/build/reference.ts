@@ -13,6 +13,8 @@ interface Entry {
   readonly source: string;
   readonly page: string;
   readonly about: string;
+  /** Of an entry point whose types are too many for one page: the page of the types. */
+  readonly typesPage?: string;
 }
 
 const LIBRARY = 'libs/rate-limit/src';
@@ -20,7 +22,8 @@ const MAIN: Entry = {
   name: 'nestjs-floodgate',
   source: `${LIBRARY}/index.ts`,
   page: 'api',
-  about: 'The module, the decorators, the limiter, stores, identities and types.',
+  about: 'The module, the decorators, the limiter, stores and identities.',
+  typesPage: 'api-types',
 };
 const ENTRIES: readonly Entry[] = [
   MAIN,
@@ -63,7 +66,7 @@ export function writeReference(): void {
 function allPages(): Record<string, string> {
   const program = declarations();
   const checker = program.getTypeChecker();
-  const api = ENTRIES.map((entry) => [entry.page, apiPage(entry, program, checker)] as const);
+  const api = ENTRIES.flatMap((entry) => apiPages(entry, program, checker));
   return { ...Object.fromEntries(api), 'module-options': optionsPage(program, checker) };
 }
 
@@ -105,7 +108,7 @@ function exportsOf(entry: Entry, program: ts.Program, checker: ts.TypeChecker): 
 const resolved = (symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol =>
   symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 
-function apiPage(entry: Entry, program: ts.Program, checker: ts.TypeChecker): string {
+function apiPages(entry: Entry, program: ts.Program, checker: ts.TypeChecker): [page: string, text: string][] {
   const byKind = new Map<Kind, string[]>(KINDS.map((kind) => [kind, []]));
   const symbols = exportsOf(entry, program, checker).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   for (const symbol of symbols) {
@@ -113,14 +116,27 @@ function apiPage(entry: Entry, program: ts.Program, checker: ts.TypeChecker): st
     byKind.get(kindOf(own))!.push(section(symbol.name, own, checker));
   }
   const others = ENTRIES.filter((one) => one !== entry).map(({ name, page }) => `[${name}](./${page}.md)`);
-  const parts = [...byKind].filter(([, sections]) => sections.length > 0);
+  const { name, page, typesPage, about } = entry;
+  const partsOf = (kinds: readonly Kind[]): string[] =>
+    kinds.flatMap((kind) => (byKind.get(kind)!.length > 0 ? [`## ${kind}`, ...byKind.get(kind)!] : []));
+  const pageOf = (title: string, words: string, parts: readonly string[]): string =>
+    [GENERATED_HERE, `# ${title}`, words, ...parts, ''].join('\n\n');
+  const every = 'Every export, from the types of the package.';
+  const rest = `Other entry points: ${others.join(', ')}.`;
+  if (typesPage === undefined) return [[page, pageOf(name, `${about} ${every} ${rest}`, partsOf(KINDS))]];
+  const words = `${about} ${every} [Its types](./${typesPage}.md) have a page of their own. ${rest}`;
+  const values = partsOf(KINDS.filter((kind) => kind !== 'Types'));
   return [
-    GENERATED_HERE,
-    `# ${entry.name}`,
-    `${entry.about} Every export, from the types of the package. Other entry points: ${others.join(', ')}.`,
-    ...parts.flatMap(([kind, sections]) => [`## ${kind}`, ...sections]),
-    '',
-  ].join('\n\n');
+    [page, pageOf(name, words, values)],
+    [
+      typesPage,
+      pageOf(
+        `Types of ${name}`,
+        `What [${name}](./${page}.md) exports beside its values. ${every}`,
+        partsOf(['Types']),
+      ),
+    ],
+  ];
 }
 
 function kindOf(symbol: ts.Symbol): Kind {

@@ -1,20 +1,22 @@
-import TwoslashFloatingVue from '@shikijs/vitepress-twoslash/client';
 import DefaultTheme from 'vitepress/theme-without-fonts';
 import type { Theme } from 'vitepress';
-import '@shikijs/vitepress-twoslash/style.css';
+import { h } from 'vue';
 import '../../../libs/palette/palette.css';
 import './theme.css';
 import BenchBars from './BenchBars.vue';
 import BenchMachine from './BenchMachine.vue';
+import NotFound from './NotFound.vue';
 import SimulatedRush from './SimulatedRush.vue';
 import ThreePods from './ThreePods.vue';
+import { showTypesOnHover } from './types-on-hover';
 
 const COMPONENTS = { BenchBars, BenchMachine, SimulatedRush, ThreePods };
 
 export default {
   extends: DefaultTheme,
+  Layout: () => h(DefaultTheme.Layout, null, { 'not-found': () => h(NotFound) }),
   enhanceApp({ app }) {
-    app.use(TwoslashFloatingVue as never);
+    if (typeof document !== 'undefined') showTypesOnHover();
     for (const [name, component] of Object.entries(COMPONENTS)) app.component(name, component);
   },
 } satisfies Theme;
