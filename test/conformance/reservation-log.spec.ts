@@ -6,12 +6,16 @@ import { ALGORITHM_NAMES, algorithmOfRate } from '../../libs/rate-limit/src/algo
 import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window.js';
 import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
 import { RedisReservationLog, type ReservationBounds } from '../../libs/rate-limit/src/stores/redis/reservation-log.js';
+import type { LoggedReservation, ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
 import type { Clock, ChargeSettlement } from '../../libs/rate-limit/src/stores/store.js';
+import { VirtualClock } from '../../libs/rate-limit/src/testing/virtual-clock.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
+import { expectHolds } from '../support/expect-same.js';
 import { histories } from '../support/property-runs.js';
 import { until } from '../support/faults/until.js';
 import { expiryOf, timeOf, useRedis } from '../support/redis-fixture.js';
+import { EVERY_LOG } from './reservation-logs.js';
 
 const redis = useRedis();
 const DAY = 86_400_000_000;
@@ -32,10 +36,10 @@ function openLog(
   return new RedisReservationLog({ client: givenIoredis(redis.client) }, keyOf, clock, bounds);
 }
 
-let made = 0;
+let settlements = 0;
 function settlement(at: number, lasts = DAY): ChargeSettlement {
   const algorithm = new FixedWindow(100, DAY);
-  const key = `${prefix}:{user:${made++}}:app:day:fw:${DAY}`;
+  const key = `${prefix}:{user:${settlements++}}:app:day:fw:${DAY}`;
   return {
     receipt: { key, algorithm, at, resetAt: at + lasts, cost: 5, refundMarker: undefined },
     finalCost: 1,
@@ -63,8 +67,153 @@ describe.each(ALGORITHM_NAMES.filter((name) => name !== 'concurrency'))('%s', (n
   });
 });
 
-describe('the reservation log in Redis', () => {
-  it('gives what is due to one of many processes, and nothing before it is due', async () => {
+/** What happens to a log: a process adds a reservation, takes one out or takes what is due, or time passes. */
+type Step =
+  | { readonly add: number; readonly process: number }
+  | { readonly claim: number }
+  | { readonly take: number }
+  | { readonly passMs: number };
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ add: fc.nat({ max: 20 }), process: fc.nat({ max: 4 }) }) },
+    { weight: 3, arbitrary: fc.record({ claim: fc.nat({ max: 9 }) }) },
+    { weight: 2, arbitrary: fc.record({ take: fc.nat({ max: 4 }) }) },
+    { weight: 3, arbitrary: fc.record({ passMs: fc.nat({ max: 12 }) }) },
+  ),
+  { minLength: 5, maxLength: 40, size: '+1' },
+);
+
+describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
+  const open = use();
+  const MINUTE = 60_000_000;
+  const clock = new VirtualClock();
+
+  /** Adds a reservation, which is due so many milliseconds from now. */
+  function adding(
+    log: ReservationLog,
+    ms: number,
+  ): { readonly made: ChargeSettlement; readonly logged: LoggedReservation } {
+    const now = clock.nowMicroseconds;
+    const made = settlement(now);
+    return { made, logged: log.add([made], now + ms * 1_000) };
+  }
+
+  /** Takes what is due as the process does that sweeps, or whose timer runs. */
+  async function takenBy(log: ReservationLog): Promise<readonly ChargeSettlement[]> {
+    const { taken, malformed } = await log.takeDue();
+    expect([malformed, taken.filter(({ length }) => length !== 1)]).toEqual([0, []]);
+    return taken.flat();
+  }
+
+  it('gives a reservation at the instant at which it is due, once, and not a microsecond before', async () => {
+    const [log, other = log] = open(clock, prefix);
+    const { made, logged } = adding(log!, 60_000);
+    await logged.written;
+    for (const [passes, given] of [
+      [0, []],
+      [MINUTE - 1, []],
+      [1, [made]],
+      [0, []],
+      [MINUTE, []],
+    ] as const) {
+      clock.advanceMicroseconds(passes);
+      expect(await takenBy(other!)).toEqual(given);
+    }
+    expect(await logged.claim()).toBe('taken');
+  });
+
+  it('gives none that its process has taken out, and lets it be taken out once', async () => {
+    const [log, other = log] = open(clock, prefix);
+    const { logged } = adding(log!, 10);
+    await logged.written;
+    expect([await logged.claim(), await logged.claim()]).toEqual(['own', 'taken']);
+    clock.advance('1m');
+    expect(await takenBy(other!)).toEqual([]);
+  });
+
+  it('gives each of a hundred to one of those that ask at once, and none that is not due', async () => {
+    const logs = open(clock, prefix);
+    const [log, ...others] = logs;
+    const due = Array.from({ length: 100 }, () => adding(log!, 0));
+    const later = Array.from({ length: 20 }, () => adding(log!, 60_000));
+    await Promise.all([...due, ...later].map(({ logged }) => logged.written));
+    const claims = due.slice(0, 30).map(async ({ logged }) => logged.claim());
+    const sweeps = Array.from({ length: 12 }, (_, i) => takenBy(others[i % others.length] ?? log!));
+    const owned = (await Promise.all(claims)).filter((claim) => claim === 'own').length;
+    const taken = (await Promise.all(sweeps)).flat();
+    taken.push(...(await takenBy(log!)));
+    expect(owned + taken.length).toBe(100);
+    expect(new Set(taken.map(({ receipt }) => receipt.key)).size).toBe(taken.length);
+    const added = new Map(due.map(({ made }) => [made.receipt.key, made]));
+    for (const one of taken) expect(one).toEqual(added.get(one.receipt.key));
+    expect(await later[0]!.logged.claim()).toBe('own');
+    clock.advance('1m');
+    expect(await takenBy(log!)).toHaveLength(19);
+  });
+
+  it('has room for so many, and a reservation beyond them belongs to its process', async () => {
+    const [log] = open(clock, prefix, 2);
+    const all = Array.from({ length: 60 }, () => adding(log!, 60_000));
+    const written = await Promise.allSettled(all.map(({ logged }) => logged.written));
+    const refused = all.filter((_, i) => written[i]!.status === 'rejected');
+    expect(refused.length).toBeGreaterThanOrEqual(60 - 2 * KEYS);
+    expect(refused.length).toBeLessThanOrEqual(60 - 2);
+    expect(await Promise.all(refused.map(async ({ logged }) => logged.claim()))).toEqual(refused.map(() => 'own'));
+    clock.advance('1m');
+    expect(await takenBy(log!)).toHaveLength(60 - refused.length);
+  });
+
+  it('gives each reservation or lets its process take it out, exactly once, whatever happens in whatever order', async () => {
+    const property = fc.asyncProperty(steps, async (history) => {
+      prefix = `t${randomUUID().slice(0, 8)}`;
+      const logs = open(clock, prefix);
+      const list: {
+        readonly key: string;
+        readonly dueAt: number;
+        readonly logged: LoggedReservation;
+        ended: string;
+      }[] = [];
+      const take = async (log: ReservationLog): Promise<void> => {
+        for (const { receipt } of await takenBy(log)) {
+          const one = list.find(({ key }) => key === receipt.key)!;
+          expectHolds(one.ended === '' && one.dueAt <= clock.nowMicroseconds, () => ({ one, history }));
+          one.ended = 'given';
+        }
+      };
+      for (const step of history) {
+        if ('passMs' in step) clock.advance(step.passMs);
+        else if ('take' in step) await take(logs[step.take % logs.length]!);
+        else if ('add' in step) {
+          const { made, logged } = adding(logs[step.process % logs.length]!, step.add);
+          await logged.written;
+          list.push({ key: made.receipt.key, dueAt: clock.nowMicroseconds + step.add * 1_000, logged, ended: '' });
+        } else {
+          const one = list.at(-1 - step.claim);
+          if (one === undefined) continue;
+          const claim = await one.logged.claim();
+          // A process may let a reservation expire that it claims too late: then it is given.
+          const isOpen = one.ended === '' && one.dueAt > clock.nowMicroseconds;
+          expectHolds(claim === (isOpen ? 'own' : 'taken') || (claim === 'own' && one.ended === ''), () => ({
+            one,
+            claim,
+          }));
+          if (claim === 'own') one.ended = 'own';
+        }
+      }
+      clock.advance('1m');
+      await take(logs[0]!);
+      expectHolds(
+        list.every(({ ended }) => ended !== ''),
+        () => ({ list, history }),
+      );
+    });
+    await fc.assert(property, histories());
+  });
+});
+
+describe('the log in Redis', () => {
+  it('gives what is due by the clock of Redis to one of many processes, and nothing before', async () => {
     const now = await timeOf(redis.client);
     const [log, ...others] = Array.from({ length: 5 }, () => openLog());
     const due = Array.from({ length: 100 }, () => settlement(now - 10_000_000));
@@ -114,7 +263,7 @@ describe('the reservation log in Redis', () => {
     expect([taken, await entries()]).toEqual([40, []]);
   });
 
-  it('has room for so many, and a reservation beyond them belongs to its process', async () => {
+  it('says which key has no room', async () => {
     const log = openLog(undefined, { entries: 2, taken: 3 });
     const now = await timeOf(redis.client);
     const logged = Array.from({ length: 60 }, () => log.add([settlement(now)], now + 60_000_000));
@@ -123,7 +272,6 @@ describe('the reservation log in Redis', () => {
     expect(await entries()).toHaveLength(2 * KEYS);
     const refused = written.findIndex(({ status }) => status === 'rejected');
     await expect(logged[refused]!.written).rejects.toThrow(/^2 reservations are open in /);
-    expect(await logged[refused]!.claim()).toBe('own');
   });
 
   it('lives as long as one of its reservations means something', async () => {

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
+import { type LogOutcome, SharedLog } from '../../../../../../test/support/shared-log.js';
 import { Monitor } from '../../../metrics/monitor.js';
 import { type BoundPolicy, bindPolicy } from '../../../policy/bound-policy.js';
 import { parsePolicy } from '../../../policy/parse-policy.js';
 import { Deadlines } from '../../../stores/deadlines.js';
-import type { ReservationClaim, ReservationLog } from '../../../stores/reservation-log.js';
-import type { ChargeSettlement } from '../../../stores/store.js';
+import type { ReservationLog } from '../../../stores/reservation-log.js';
 import type { StoreTraits } from '../../../stores/traits.js';
 import { VirtualClock } from '../../../testing/virtual-clock.js';
 import { VirtualStore } from '../../../testing/virtual-store.js';
@@ -23,50 +23,6 @@ const MINUTE: BoundPolicy = bound({ name: 'minute', limit: 10_000, window: '60s'
 
 function bound(policy: object): BoundPolicy {
   return bindPolicy(parsePolicy({ algorithm: 'fixed-window', ...policy }, 'test'), 'rl', 'app', 'test');
-}
-
-/** A store that several pods share, and its log, in this process. */
-class SharedLog implements ReservationLog {
-  readonly entries = new Map<string, { readonly settlements: readonly ChargeSettlement[]; readonly dueAt: number }>();
-  added = 0;
-
-  /** @param step lets others go first; it may reject, and then the call does nothing, or only its answer is lost */
-  constructor(
-    private readonly now: () => number,
-    private readonly step: (what: string) => Promise<'well' | 'lost' | 'answer lost'> = async () => 'well',
-  ) {}
-
-  add(settlements: readonly ChargeSettlement[], dueAt: number): ReturnType<ReservationLog['add']> {
-    const id = String(this.added++);
-    const written = this.call('add', () => void this.entries.set(id, { settlements, dueAt }));
-    const failed = written.then(
-      () => false,
-      () => true,
-    );
-    const claim = async (): Promise<ReservationClaim> => {
-      const isUnknown = await failed;
-      if (await this.call('claim', () => this.entries.delete(id))) return 'own';
-      return isUnknown ? 'unknown' : 'taken';
-    };
-    return { written, claim };
-  }
-
-  async takeDue(): ReturnType<ReservationLog['takeDue']> {
-    const taken = await this.call('take', () => {
-      const due = [...this.entries].filter(([, { dueAt }]) => dueAt <= this.now());
-      for (const [id] of due) this.entries.delete(id);
-      return due.map(([, { settlements }]) => settlements);
-    });
-    return { taken, more: false, malformed: 0 };
-  }
-
-  private async call<T>(what: string, run: () => T): Promise<T> {
-    const outcome = await this.step(what);
-    if (outcome === 'lost') throw new Error('lost');
-    const answer = run();
-    if (outcome === 'answer lost') throw new Error('answer lost');
-    return answer;
-  }
 }
 
 const opened: ExpiringReservations[] = [];
@@ -359,7 +315,7 @@ describe('in a fleet', () => {
       final: fc.option(fc.integer({ min: 0, max: 14 }), { nil: undefined }),
       settleAt: fc.constantFrom('before', 'at once', 'after'),
     });
-    const outcomes = fc.constantFrom('well', 'well', 'well', 'well', 'lost', 'answer lost');
+    const outcomes = fc.constantFrom<LogOutcome>('well', 'well', 'well', 'well', 'lost', 'answer lost');
     await fc.assert(
       fc.asyncProperty(
         fc.array(reservation, { minLength: 1, maxLength: 6 }),
@@ -367,9 +323,9 @@ describe('in a fleet', () => {
         fc.boolean(),
         fc.scheduler(),
         async (reservations, faults, hasFaults, scheduler) => {
-          const step = async (what: string): Promise<'well' | 'lost' | 'answer lost'> => {
+          const step = async (what: string): Promise<LogOutcome> => {
             await scheduler.schedule(Promise.resolve(), what);
-            return hasFaults ? (faults.next().value as 'well') : 'well';
+            return hasFaults ? (faults.next().value as LogOutcome) : 'well';
           };
           const { clock, store, pods } = fleet(5, step);
           store.consume([{ key: `rl:{user:ada}${DAY.keyTail}`, algorithm: DAY.algorithm, cost: BASE }]);
