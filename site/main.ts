@@ -8,6 +8,7 @@ import { build, createServer } from 'vitepress';
 import { brokenLinks } from './build/check-site.js';
 import { writeMarkdown } from './build/markdown-pages.js';
 import { GENERATED, ROOT } from './build/pages.js';
+import { shrinkPictures } from './build/pictures.js';
 import { adoptPlayground } from './build/playground.js';
 import { writeReference } from './build/reference.js';
 
@@ -19,6 +20,7 @@ adoptPlayground();
 copyFileSync(join(ROOT, 'libs/palette/icon.svg'), join(ROOT, GENERATED, 'public/icon.svg'));
 if (process.argv[2] === 'build') {
   await build(site);
+  await shrinkPictures(out);
   writeMarkdown(out);
   const broken = brokenLinks(out, base);
   for (const line of broken) console.error(line);

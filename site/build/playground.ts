@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { GENERATED, PLAYGROUND, REPOSITORY, ROOT, sitePages, targetOf } from './pages.js';
+import { GENERATED, PLAYGROUND, ROOT, sitePages, targetOf } from './pages.js';
 
 const PAGE = `${ROOT}${GENERATED}/public${PLAYGROUND}index.html`;
 const BACK = 'href="../"';
@@ -9,7 +9,7 @@ export function adoptPlayground(): void {
   if (!existsSync(PAGE)) throw new Error(`there is no ${PAGE}: npm run site and npm run site:build write it`);
   const pages = sitePages();
   let html = readFileSync(PAGE, 'utf8').replaceAll(/href="(https:[^"]+)"/g, (whole, url: string) => {
-    const target = url === `${REPOSITORY}/tree/main/docs` ? '/docs' : targetOf('', url, pages);
+    const target = targetOf('', url, pages);
     return target?.startsWith('/') === true ? `href="..${target}"` : whole;
   });
   if (!html.includes(BACK)) {

@@ -40,7 +40,7 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     const links = Array.from(page.text.matchAll(/(?:href|src)="([^"#]+)"/g), ([, link]) => link!);
     expect(
       links.filter((link) => !link.startsWith('control-room/') && !link.startsWith('https://github.com/')),
-    ).toEqual(['.', 'playground/', 'playground/', 'docs']);
+    ).toEqual(['.', 'playground/', 'https://floodgate-nest.github.io/floodgate/docs', 'playground/', 'docs']);
     expect(links.length).toBeGreaterThan(4);
     const files = new Set(links.filter((link) => link.startsWith('control-room/')));
     for (const file of files) {

@@ -14,8 +14,10 @@ import { launch } from './support/viewer.js';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BUILD_LIMIT_MS = 400_000;
 const WIDTHS = [390, 768, 1024, 1440] as const;
-/** Compressed, with the font: the first page as a new visitor gets it. */
+/** Compressed, with the font: a page as a new visitor gets it, without the picture that a guide may begin with, which may be as large. */
 const FIRST_VIEW_BYTES = 200_000;
+/** Of pages beside each other. */
+const VISITS = 4;
 const { SITE_DIST } = process.env;
 /** Below a path every link of the site's own code has to follow the base. What is given is a build for the root of a host. */
 const BASE = SITE_DIST === undefined ? '/some/path/' : '/';
@@ -55,8 +57,8 @@ interface Visit extends AsyncDisposable {
   readonly page: Page;
   /** Messages of the console, errors, requests to other hosts and answers that are no success. */
   readonly troubles: string[];
-  /** The bytes of all answers so far, as they were sent. */
-  bytes(): Promise<number>;
+  /** The bytes of all answers so far, as they were sent: of pictures, or of all else. */
+  bytes(of?: 'pictures'): Promise<number>;
 }
 
 async function visit(url: string, look: { width?: number; colorScheme?: 'light' | 'dark' } = {}): Promise<Visit> {
@@ -65,7 +67,7 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   const troubles: string[] = [];
-  const sizes: Promise<number>[] = [];
+  const sizes: { readonly isPicture: boolean; readonly size: Promise<number> }[] = [];
   page.on('console', (message) => troubles.push(`${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
   page.on('request', (request) => {
@@ -74,19 +76,21 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
   page.on('response', (response) => {
     if (response.status() >= 400) troubles.push(`${response.status()}: ${response.url()}`);
   });
-  page.on('requestfinished', (request) =>
-    sizes.push(
-      request.sizes().then(
-        ({ responseBodySize, responseHeadersSize }) => responseBodySize + responseHeadersSize,
-        () => 0, // the page has closed
-      ),
-    ),
-  );
+  page.on('requestfinished', (request) => {
+    const size = request.sizes().then(
+      ({ responseBodySize, responseHeadersSize }) => responseBodySize + responseHeadersSize,
+      () => 0, // the page has closed
+    );
+    sizes.push({ isPicture: request.url().endsWith('.webp'), size });
+  });
   await page.goto(url, { waitUntil: 'networkidle' });
   return {
     page,
     troubles,
-    bytes: async () => (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0),
+    bytes: async (of) => {
+      const counted = sizes.filter(({ isPicture }) => isPicture === (of === 'pictures'));
+      return (await Promise.all(counted.map(({ size }) => size))).reduce((sum, size) => sum + size, 0);
+    },
     [Symbol.asyncDispose]: () => context.close(),
   };
 }
@@ -213,13 +217,15 @@ describe('the site', () => {
     const pages = names.filter((name) => name.endsWith('.html') && name !== '404.html');
     expect(pages.length).toBeGreaterThan(30);
     const large: [string, number][] = [];
-    for (const name of pages) {
+    const look = async (name: string): Promise<void> => {
       await using visited = await visit(`${site.url}${name.replace(/(?:index)?\.html$/, '')}`);
       const bytes = await visited.bytes();
       expect(bytes).toBeGreaterThan(60_000); // the font and the framework are among them
-      if (bytes >= FIRST_VIEW_BYTES) large.push([name, bytes]);
+      for (const size of [bytes, await visited.bytes('pictures')])
+        if (size >= FIRST_VIEW_BYTES) large.push([name, size]);
       expect([name, visited.troubles]).toEqual([name, []]);
-    }
+    };
+    while (pages.length > 0) await Promise.all(pages.splice(0, VISITS).map(look));
     expect(large).toEqual([]);
   });
 

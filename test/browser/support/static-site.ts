@@ -14,9 +14,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
   '.svg': 'image/svg+xml',
   '.txt': 'text/plain; charset=utf-8',
+  '.webp': 'image/webp',
   '.woff2': 'font/woff2',
 };
-const PACKED = new Set(['.png', '.woff2']);
+const PACKED = new Set(['.png', '.webp', '.woff2']);
 
 /** A folder of files as a static host serves it: compressed, pages without `.html`, and nothing outside of its path. */
 export class StaticSite implements AsyncDisposable {
