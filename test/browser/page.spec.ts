@@ -133,7 +133,7 @@ describe('the page', () => {
         ['right', 'With limits'],
       ] as const) {
         expect(await viewer.world(id).getByRole('heading').innerText()).toBe(title);
-        expect(await viewer.world(id).locator('.about').innerText()).toBe('The rush.');
+        expect(await viewer.world(id).locator('.about').innerText()).toMatch(/^The rush: .* the service$/);
       }
     }
     // The numbers stay those of the rush, whatever the switch says now.
@@ -210,6 +210,8 @@ describe('the page', () => {
         'Bypassed: every request reaches the service',
         'Redis is stopped: this process admits 100/s',
         'The rush.',
+        'The rush: every request reaches the service',
+        'The rush: 100 requests/s reach the service',
         'The rush. Since then the limits are on.',
       ],
       '.caption': [

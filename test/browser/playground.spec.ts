@@ -444,7 +444,9 @@ describe('for everybody', () => {
     expect(response.headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; script-src 'self'; style-src 'self'/,
     );
-    expect(await response.text()).not.toMatch(/<style|style=|<script>|onclick|https?:\/\/(?!github\.com|floodgate-nest\.github\.io)/);
+    expect(await response.text()).not.toMatch(
+      /<style|style=|<script>|onclick|https?:\/\/(?!github\.com|floodgate-nest\.github\.io)/,
+    );
     const statuses = ['../main.js', 'src/main.js', 'libs/rate-limit/src/index.js', 'nothing.js'].map(
       async (path) => (await fetch(`${url}${path}`)).status,
     );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PhaseFigures, Sample, SurgeDescription, SurgeTick } from '../stage/surge-tick.js';
 import { judge, recall } from './figures.js';
-import { aboutOf, busyText, captionOf, codeOf, inTen, kindsOf, recoveryOf, stateOf, storyOf } from './words.js';
+import { aboutOf, busyText, captionOf, codeOf, inTen, kindsOf, recoveryOf, rushOf, stateOf, storyOf } from './words.js';
 
 const SURGE: SurgeDescription = {
   seconds: 60,
@@ -128,6 +128,16 @@ describe('what a world says of its limits', () => {
   ])('on: %s, Redis stopped: %s, a limit of %d/s', (enforced, redisAway, limit, words) => {
     expect(plain(aboutOf({ enforced, redisAway }, { ...SURGE, limit }))).toBe(words);
   });
+});
+
+it.each([
+  [false, false, 'The rush: every request reaches the service'],
+  [true, true, 'The rush: 75 requests/s reach the service'],
+  [false, true, 'The rush. Since then the limits are on.'],
+  [true, false, 'The rush. Since then the limits are off.'],
+  [undefined, true, 'The rush.'],
+])('says of a rush with limits: %s, which are now on: %s, "%s"', (had, enforced, words) => {
+  expect(rushOf(had, enforced, SURGE)).toBe(words);
 });
 
 describe('the story of the rush', () => {

@@ -2,7 +2,7 @@ import { byId, make, say } from './dom.js';
 import { judge, NOTHING, recall, Tiles } from './figures.js';
 import { turn } from './send.js';
 import { TimeChart } from './time-chart.js';
-import { aboutOf, captionOf, isRunning, kindsOf } from './words.js';
+import { aboutOf, captionOf, isRunning, kindsOf, rushOf } from './words.js';
 
 /** @typedef {import('../live.js').WorldHistory} WorldHistory */
 /** @typedef {import('../stage/surge-tick.js').Kinds} Kinds */
@@ -105,9 +105,7 @@ export class World {
       const rush = samples.filter(({ atMs }) => atMs <= 1000 * end.seconds);
       this.tiles.show(recall(end, Math.max(0, ...rush.map(({ waiting }) => waiting)), surge.capacity));
       const had = rush.length === 0 ? now.enforced : limitsOf(rush);
-      const since =
-        had === undefined || had === now.enforced ? '' : ` Since then the limits are ${now.enforced ? 'on' : 'off'}.`;
-      this.name(had, `The rush.${since}`);
+      this.name(had, rushOf(had, now.enforced, surge));
       say(this.caption, story);
       say(this.kinds, kindsOf(end.kinds));
     } else {
