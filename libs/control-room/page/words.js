@@ -81,11 +81,28 @@ export function kindsOf(kinds) {
  * @param {Pick<Sample, 'enforced' | 'redisAway'>} sample
  * @param {SurgeDescription} surge
  */
-export function aboutOf({ enforced, redisAway }, { limit, capacity }) {
+export function aboutOf({ enforced, redisAway }, surge) {
   if (!enforced) return 'Bypassed: every request reaches the service';
-  if (redisAway) return `Redis is stopped: this process admits ${shown(limit)}/s`;
+  return redisAway ? `Redis is stopped: this process admits ${shown(surge.limit)}/s` : reachOf(surge);
+}
+
+/** @param {SurgeDescription} surge */
+function reachOf({ limit, capacity }) {
   const reach = `${shown(limit)} requests/s reach the service`;
   return limit > capacity ? `${reach}, which can handle ${shown(capacity)}: too many` : reach;
+}
+
+/**
+ * That the numbers of a world are those of the rush, and whether its limits have been switched since.
+ *
+ * @param {boolean | undefined} had whether the rush met limits; undefined: a part of it
+ * @param {boolean} enforced now
+ * @param {SurgeDescription} surge
+ */
+export function rushOf(had, enforced, surge) {
+  if (had === undefined) return 'The rush.';
+  if (had !== enforced) return `The rush. Since then the limits are ${enforced ? 'on' : 'off'}.`;
+  return `The rush: ${had ? reachOf(surge) : 'every request reaches the service'}`;
 }
 
 /**
