@@ -156,7 +156,19 @@ const NODE_REDIS = {
       'tls',
       'troubles',
       ...(process.env.EVERY_CLIENT === '1'
-        ? ['cluster-by-node', 'cluster-down', 'cluster-nodes', 'first-answers', 'full-redis', 'network', 'replies']
+        ? [
+            ...['cluster-by-node', 'cluster-down', 'cluster-nodes', 'first-answers', 'full-redis', 'linearizable'],
+            ...[
+              'network',
+              'never-twice',
+              'overrides',
+              'overrides-cluster',
+              'replies',
+              'schedule',
+              'shutdown',
+              'stalls',
+            ],
+          ]
         : []),
     ].map((name) => `test/faults/${name}.spec.ts`),
     setup: 'faults',
