@@ -24,7 +24,7 @@ export function shedWarnings(
     warnings.push(`RateLimitModule, shed: no request can ever be shed, because ${how}`);
   }
   // A priority of shed itself is among the classes, or a function that may return any.
-  const unknown = priority === undefined && canShed && known.size > 0 ? classes.filter((name) => !known.has(name)) : [];
+  const unknown = priority === undefined && known.size > 0 ? classes.filter((name) => !known.has(name)) : [];
   for (const name of unknown) {
     warnings.push(
       `RateLimitModule, shed: no policy has the class ${shown(name)}, so no request of it can be shed.${didYouMean(name, known)}`,
