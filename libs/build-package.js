@@ -199,7 +199,9 @@ function readableTypes() {
     renderChunk: (declarations) =>
       declarations
         .replaceAll(/^import ([^;']+ from '[^.'][^']*');$/gm, "import type $1 with { 'resolution-mode': 'import' };")
-        .replaceAll(/\b(\w+)\$1\b/g, '$1Of'),
+        .replaceAll(/\b(\w+)\$1\b/g, '$1Of')
+        // One column for each level: blanks are a tenth of the types.
+        .replaceAll(/^(?: {4})+/gm, (indent) => '\t'.repeat(indent.length / 4)),
   };
 }
 
