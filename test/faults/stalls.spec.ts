@@ -5,8 +5,14 @@ import { promisify } from 'node:util';
 import { Controller, Get } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { RateLimit, type RateLimitModuleOptions, type StoreStateChange } from 'nestjs-floodgate';
-import { Pod } from '../support/faults/pod.js';
+import {
+  type Decision,
+  type Policy,
+  RateLimit,
+  type RateLimitModuleOptions,
+  type StoreStateChange,
+} from 'nestjs-floodgate';
+import { ADA, Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { RedisCluster } from '../support/faults/redis-cluster.js';
 import { limited, PLATFORMS } from '../support/http-app.js';
@@ -64,6 +70,25 @@ describe('a stall of the event loop is no outage', () => {
     await using pod = await Pod.start(watched({ redis: server.url }));
     await expectDecidedByRedis(pod, ms);
     await pod.conclude(`event loop stalls for ${ms} ms`, { answers: [] });
+  });
+
+  it('of 500 ms, at any question of a request that runs over to the policy behind an else', async () => {
+    const credits: Policy = { algorithm: 'token-bucket', capacity: 1000, refill: '1/h' };
+    await using pod = await Pod.start(watched({ redis: server.url, policies: { credits } }));
+    const full: Policy = { name: 'full', algorithm: 'fixed-window', limit: 1, window: '300d', else: 'credits' };
+    const ask = (): Promise<Decision> => pod.limiter.consume(full, ADA);
+    expect(await ask()).toMatchObject({ decidedBy: 'store', policies: [{ policy: 'full' }] });
+    // Before a question is sent, while it is under way, and after its answer was read.
+    for (let turns = 0; turns < 8; turns++) {
+      const answers = [ask(), ask()];
+      for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
+      answers.push(ask());
+      stall(500);
+      for (const answer of await Promise.all(answers)) {
+        expect(answer).toMatchObject({ decidedBy: 'store', policies: [{ policy: 'credits' }] });
+      }
+    }
+    expect(changes).toEqual([]);
   });
 
   it('of 1,500 ms, again and again', async () => {

@@ -62,7 +62,7 @@ export class ElseLayer implements Decider {
   /**
    * Continues after the first question. Returns its verdict where nothing runs over.
    *
-   * @param askedAt when the request was asked, in milliseconds of the monotonic clock; undefined for a decider without a deadline
+   * @param askedAt when the store was first asked, in milliseconds of the monotonic clock; undefined for a decider without a deadline
    * @throws {UnmadeCharge} when a charge cannot be made, and what the inner decider throws
    */
   after(
@@ -99,22 +99,31 @@ export class ElseLayer implements Decider {
       for (const row of rows) row.uncount();
       for (const row of going) row.goOn(together, overrides);
       const asked = rows.flatMap((row) => row.asked);
-      const answer = this.withinRest(askedAt, () => inner.decide(asked, execution));
-      return andThen(answer, (said) => this.next(rows, said, execution, askedAt) ?? said);
+      const since = askedAt === undefined ? undefined : this.deadlineSince(askedAt);
+      const answer = this.withinRest(since, () => inner.decide(asked, execution));
+      return andThen(answer, (said) => this.next(rows, said, execution, since) ?? said);
     });
   }
 
+  /**
+   * When the deadline of the next question began. The store has answered the questions before it in time. So if the deadline has
+   * passed, a stall of the event loop has used it up, or the lookup of an identity, and the store gets a whole one.
+   */
+  private deadlineSince(askedAt: number): number {
+    const now = performance.now();
+    return now - askedAt < this.settings.deadlines.ms ? askedAt : now;
+  }
+
   /** Asks within what is left of the deadline: the questions of a request share one. */
-  private withinRest(askedAt: number | undefined, ask: () => Answer<LayerVerdict>): Answer<LayerVerdict> {
-    if (askedAt === undefined) return ask();
+  private withinRest(since: number | undefined, ask: () => Answer<LayerVerdict>): Answer<LayerVerdict> {
+    if (since === undefined) return ask();
     const { ms } = this.settings.deadlines;
-    const missed = (): StoreDeadlineError => new StoreDeadlineError(`the store gave no answer within ${ms} ms`);
-    const leftMs = ms - (performance.now() - askedAt);
-    if (leftMs <= 0) throw missed();
+    const leftMs = since + ms - performance.now();
     const answer = ask();
     if (!isPromise(answer)) return answer;
     return new Promise((resolve, reject) => {
-      const cancel = afterLoopTime(leftMs, () => reject(missed()));
+      const missed = (): void => reject(new StoreDeadlineError(`the store gave no answer within ${ms} ms`));
+      const cancel = afterLoopTime(leftMs, missed);
       void answer.finally(cancel).then(resolve, reject);
     });
   }
