@@ -36,6 +36,8 @@ const MEASUREMENTS = 10;
 const RELEASE_BELOW = 0.8;
 /** The ratio to a threshold from which the process is far over it: its queue grows, and steps come sooner. */
 const FAR_OVER = 3;
+/** The ratio at least of an event loop that does not rest although a step has been taken. */
+const STILL_SATURATED = 2;
 /** The part of a window that has to be over a threshold before the process sheds something, and before it sheds more. */
 const FIRST_STEP_AFTER = { near: 1, far: 0.4 };
 const NEXT_STEP_AFTER = { near: 0.5, far: 0.2 };
@@ -163,13 +165,15 @@ export class LoadShedder {
     this.utilization = window.mean(({ utilization }) => utilization);
     const { ratio, threshold, lasts } = window.pressure();
     if (ratio >= 1) {
+      // What is measured does not tell how far over it is, but the step before was too small.
+      const isSaturated = before && window.isSaturated;
       const after = before ? NEXT_STEP_AFTER : FIRST_STEP_AFTER;
-      const enough = settings.windowMs * (ratio >= FAR_OVER ? after.far : after.near);
+      const enough = settings.windowMs * (isSaturated || ratio >= FAR_OVER ? after.far : after.near);
       // One long turn of the event loop is one measurement, however long it takes.
       if (!lasts || window.count < 2 || window.measuredMs < enough) return;
       this.isActive = true;
       this.threshold = threshold;
-      level.shedMore(ratio);
+      level.shedMore(isSaturated ? Math.max(ratio, STILL_SATURATED) : ratio);
     } else {
       if (!before || ratio >= RELEASE_BELOW || window.measuredMs < settings.windowMs) return;
       level.shedLess(ratio);

@@ -50,6 +50,14 @@ export class PressureWindow {
     return this.measurements.length;
   }
 
+  /**
+   * Whether the event loop does not rest. Requests may wait in the kernel then, for a connection to be accepted, and no delay of the loop
+   * tells of them.
+   */
+  get isSaturated(): boolean {
+    return this.mean(({ utilization }) => utilization) >= SATURATED;
+  }
+
   add(measurement: Measurement): void {
     this.measurements.push(measurement);
     this.span += measurement.elapsedMs;
