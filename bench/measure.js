@@ -185,8 +185,23 @@ export function ratio(ours, theirs, figure) {
   return spread(ours.map((sample, round) => sample[figure] / theirs[round][figure]));
 }
 
+/** Its middle half lies from `low` to `high`: a single round that met another load on the machine moves neither. */
 export function spread(values) {
-  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+  return {
+    median: median(values),
+    low: quantile(values, 1 / 4),
+    high: quantile(values, 3 / 4),
+    min: Math.min(...values),
+    max: Math.max(...values),
+  };
+}
+
+/** Between the two values around it. */
+function quantile(values, part) {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (sorted.length - 1) * part;
+  const below = Math.floor(at);
+  return sorted[below] + (at - below) * ((sorted[below + 1] ?? sorted[below]) - sorted[below]);
 }
 
 export function median(values) {

@@ -96,15 +96,15 @@ export function floorsTables(floors, ratios) {
   });
 }
 
-/** For programs: of each ratio `median`, `min` and `max` of the rounds, and where it has a floor `floor` and `met`. */
+/** For programs: of each ratio what `spread` tells of the rounds, and where it has a floor `floor` and `met`. */
 export function standings(floors, ratios) {
   return Object.fromEntries(
     Object.entries(ratios).map(([name, ratioOf]) => {
       const { atLeast, atMost } = floors[name] ?? {};
       const floor = atLeast === undefined ? { atMost } : { atLeast };
       const { met } = standing(floor, ratioOf);
-      const [shown, min, max] = [ratioOf.median, ratioOf.min, ratioOf.max].map((value) => Number(value.toPrecision(4)));
-      return [name, { median: shown, min, max, ...(met !== undefined && { floor, met }) }];
+      const digits = Object.entries(ratioOf).map(([key, value]) => [key, Number(value.toPrecision(4))]);
+      return [name, { ...Object.fromEntries(digits), ...(met !== undefined && { floor, met }) }];
     }),
   );
 }

@@ -1,14 +1,12 @@
-/** A ratio of the bench: the lowest and the highest figure, and of a single run the median of its rounds. */
+/** A ratio of the bench: the median of its rounds, and their middle half from `low` to `high`. */
 export interface Ratio {
-  readonly median?: number;
-  readonly min: number;
-  readonly max: number;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
 }
 
-/** What the pages draw: a run of `npm run site:bench`, or the figures of docs/performance.md. */
+/** What the pages draw: a run of `npm run site:bench`. */
 export interface Benchmarks {
-  /** The page that the figures come from, or the command. */
-  readonly source: string;
   readonly date: string;
   readonly machine: string;
   readonly ratios: Readonly<Record<string, Ratio>>;
@@ -57,15 +55,9 @@ export const GROUPS = {
 } as const satisfies Readonly<Record<string, readonly BenchRow[]>>;
 export type GroupName = keyof typeof GROUPS;
 
-/** The figure that a bar shows. Where there is a range alone, it is the end that is worse for Floodgate. */
-export function figureOf({ better }: Pick<BenchRow, 'better'>, { median, min, max }: Ratio): number {
-  return median ?? (better === 'more' ? min : max);
-}
-
 /** How many times better Floodgate is; below 1 the other one is. */
-export function advantageOf(one: Pick<BenchRow, 'better'>, ratio: Ratio): number {
-  const figure = figureOf(one, ratio);
-  return one.better === 'more' ? figure : 1 / figure;
+export function advantageOf({ better }: Pick<BenchRow, 'better'>, { median }: Ratio): number {
+  return better === 'more' ? median : 1 / median;
 }
 
 /** Below these a difference is within what a machine varies by. */
@@ -83,8 +75,9 @@ export function shown(value: number): string {
 }
 
 /** The range as text; one figure where both ends are the same. */
-export function rangeOf({ min, max }: Ratio): string {
-  return min === max ? shown(min) : `${shown(min)} to ${shown(max)}`;
+export function rangeOf({ low, high }: Ratio): string {
+  const [from, to] = [shown(low), shown(high)];
+  return from === to ? from : `${from} to ${to}`;
 }
 
 /** The figures of a group as a table, for the page as Markdown. */
