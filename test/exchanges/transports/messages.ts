@@ -102,7 +102,8 @@ export const tcpMessages: Transport = {
   value: ANSWER,
   ways: ['FIN', 'RST', 'stays'],
   without: {},
-  noise: /The invalid received message from tcp server/, // Nest's words for a connection that was reset
+  // Nest's words for a connection that was reset; of Nest 11 those of the socket.
+  noise: /The invalid received message from tcp server|^Error: read ECONNRESET .*Server$/,
   ending: endingOfHandler(ANSWER),
   async open(options) {
     const served = await MessageApp.start({ imports: [RateLimitModule.forRoot(options)], controllers: [Messages] });
