@@ -71,7 +71,7 @@ export interface Transport {
   readonly endsWithHandler?: readonly Way[];
   /** The ways to leave of which a server hears nothing where the request was answered before; default none. */
   readonly leavesUnseen?: readonly Way[];
-  /** Errors that the framework logs of each client that leaves. */
+  /** Errors that the framework logs of each client that leaves, and warnings of Node that it causes. */
   readonly noise?: RegExp;
   /** How each request ends. */
   ending(moment: Moment, way: Way): Ending;

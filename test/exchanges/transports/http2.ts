@@ -66,6 +66,8 @@ export async function startHttp2(metadata: object): Promise<HttpApp> {
 
 export const http2OnFastify: Transport = {
   name: 'HTTP/2 on Fastify',
+  // A stream of events of Nest 11 sets a header that HTTP/2 does not know.
+  noise: /^UnsupportedWarning: The provided connection header/,
   value: ANSWER,
   ways: ['FIN', 'RST', 'RST_STREAM', 'stays'],
   without: {},
