@@ -8,17 +8,23 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../support/faults/until.js';
 
-const MAIN = fileURLToPath(new URL('../../surge/main.ts', import.meta.url));
-const TYPESCRIPT = new URL('../support/typescript-loader.js', import.meta.url).href;
 /** A surge of a few seconds. The tests do not judge its figures. */
 const SMALL = ['--pods', '2', '--riders', '300', '--seconds', '2', '--scale', '10', '--patience-ms', '500'];
 /** The same with a burst of two requests for matching: one of them is free for rides. */
 const CITY = ['--pods', '2', '--riders', '400', '--seconds', '2', '--scale', '4', '--patience-ms', '500'];
 const TIMEOUT_MS = 240_000; // it is real time, and the machine may be busy
 
-let folder: string;
+/** It is JavaScript. */
+const COMPILE = new URL('../../tools/compile.js', import.meta.url).href;
 
-beforeAll(() => {
+let folder: string;
+/** The program, compiled as `npm run surge` does it. */
+let main: string;
+
+beforeAll(async () => {
+  const { compile } = (await import(COMPILE)) as { readonly compile: () => Promise<(module: string) => string> };
+  const urlOf = await compile();
+  main = fileURLToPath(urlOf('surge/main'));
   folder = mkdtempSync(join(tmpdir(), 'floodgate-surge-'));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,7 +38,7 @@ interface Run {
 type Rates = Readonly<Record<'ridesServedRate' | 'estimatesServedRate', number>>;
 
 function start(args: readonly string[], variables: Record<string, string> = {}): ChildProcess {
-  return spawn(process.execPath, ['--import', TYPESCRIPT, MAIN, ...args], {
+  return spawn(process.execPath, [main, ...args], {
     env: { ...process.env, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
