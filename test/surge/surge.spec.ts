@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { compiled } from '../support/compiled.js';
 import { until } from '../support/faults/until.js';
 
 /** A surge of a few seconds. The tests do not judge its figures. */
@@ -14,17 +14,11 @@ const SMALL = ['--pods', '2', '--riders', '300', '--seconds', '2', '--scale', '1
 const CITY = ['--pods', '2', '--riders', '400', '--seconds', '2', '--scale', '4', '--patience-ms', '500'];
 const TIMEOUT_MS = 240_000; // it is real time, and the machine may be busy
 
-/** It is JavaScript. */
-const COMPILE = new URL('../../tools/compile.js', import.meta.url).href;
-
 let folder: string;
-/** The program, compiled as `npm run surge` does it. */
 let main: string;
 
 beforeAll(async () => {
-  const { compile } = (await import(COMPILE)) as { readonly compile: () => Promise<(module: string) => string> };
-  const urlOf = await compile();
-  main = fileURLToPath(urlOf('surge/main'));
+  main = await compiled('surge/main');
   folder = mkdtempSync(join(tmpdir(), 'floodgate-surge-'));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

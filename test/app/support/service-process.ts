@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { compiled } from '../../support/compiled.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const BOOT_LIMIT_MS = 30_000;
@@ -24,7 +25,7 @@ export class ServiceProcess implements AsyncDisposable {
 
   static async start(entry: 'main' | 'matching.main', variables: Record<string, string>): Promise<ServiceProcess> {
     const { PATH } = process.env;
-    const child = spawn(process.execPath, ['--import', './test/support/typescript-loader.js', `./src/${entry}.ts`], {
+    const child = spawn(process.execPath, [await compiled(`src/${entry}`)], {
       cwd: ROOT,
       env: { PATH, NO_COLOR: '1', PORT: '0', ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
