@@ -151,13 +151,24 @@ it('ends with stop, and measures nothing any more', () => {
 /**
  * A process that gets so many times what it can do of each class. Its requests wait in the order in which they come, and the guard
  * sees each one when its turn comes. A rejected one costs a fiftieth.
+ *
+ * @param costly how many times as much as the others a request of a class takes: there are fewer of them
  */
-function overloaded(setup: Setup, load: Readonly<Record<string, number>>): () => void {
+function overloaded(
+  setup: Setup,
+  load: Readonly<Record<string, number>>,
+  costly: Readonly<Record<string, number>> = {},
+): () => void {
   const waiting: { readonly name: string; readonly cost: number }[] = [];
   const [requests, everyMs, rejected] = [20, 50, 0.02];
+  let owed = 0;
   return () => {
     for (let i = 0; i < requests; i++) {
-      for (const [name, part] of Object.entries(load)) waiting.push({ name, cost: (part * everyMs) / requests });
+      owed++;
+      for (const [name, part] of Object.entries(load)) {
+        const times = costly[name] ?? 1;
+        if (owed % times === 0) waiting.push({ name, cost: (part * everyMs * times) / requests });
+      }
     }
     let leftMs = everyMs;
     while (leftMs > 0 && waiting.length > 0) {
@@ -194,6 +205,22 @@ describe.each([1.2, 2, 4, 16])('a process that gets %p times what it can do', (t
     setup.pass(20_000);
     expect(setup.shedder.active).toBe(false);
   });
+});
+
+it.each([
+  [1.05, 'background'],
+  [1.5, 'background'],
+  [4, 'background'],
+  [1.05, 'normal'],
+  [4, 'normal'],
+])('does not flap at %p times where a request of the class %s takes ten times as much', (times, name) => {
+  const load = { critical: 0.1 * times, normal: 0.3 * times, background: 0.6 * times };
+  const setup = new Setup({ eventLoopUtilization: 0.97, eventLoopDelayMs: 100 });
+  const turn = overloaded(setup, load, { [name]: 10 });
+  setup.pass(10_000, turn);
+  const { length } = setup.changes;
+  setup.pass(60_000, turn);
+  expect(setup.changes.length - length).toBeLessThan(3);
 });
 
 /**

@@ -70,23 +70,6 @@ describe('a level', () => {
     expect(steps(0.1)).toBeLessThan(steps(0.7) / 2);
   });
 
-  it.each([
-    [0, 0.08], // the most growth: four times a fiftieth
-    [1, 0.08],
-    [8, 0.04], // twice a fifth of the load
-    [20, 0.028], // all of it
-  ])('gives a class more by what it takes of the load: %p of 40 requests', (own, part) => {
-    const level = new ShedLevel(['only']);
-    for (let i = 0; i < 40; i++) level.shedMore(1);
-    level.shedLess(0.95);
-    expect(level.value).toBeCloseTo(0.98, 9);
-    let passed = 0;
-    while (passed < own) if (!level.rejects('only')) passed++;
-    for (let i = own; i < 40; i++) level.rejects('critical');
-    level.shedLess(0.95 / 1.4);
-    expect(1 - level.value).toBeCloseTo(part, 9);
-  });
-
   it('spreads rejections evenly: in any run of requests, their number is that of the part, to less than one', () => {
     fc.assert(
       fc.property(

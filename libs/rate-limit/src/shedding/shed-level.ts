@@ -6,8 +6,6 @@ const [LEAST_LEFT, MOST_LEFT] = [0.25, 0.7];
 const AIM = 0.95;
 /** The most that a step lets the part that passes grow. */
 const MOST_GROWTH = 4;
-/** How many times the mean a request of the class that gets more may take. */
-const COSTLY = 2;
 
 /** The rejected requests of one class. */
 export interface ShedRequestsStats {
@@ -20,8 +18,6 @@ interface ShedClass {
   readonly name: string;
   /** Requests of the class since the last step. */
   seen: number;
-  /** Those that passed. */
-  passed: number;
   /** The rejections that are owed: a request is rejected when there is a whole one. */
   owed: number;
   rejected: number;
@@ -37,8 +33,6 @@ interface ShedClass {
 export class ShedLevel {
   private readonly classes: readonly ShedClass[];
   private readonly ranks: ReadonlyMap<string, number>;
-  /** All requests that passed since the last step, of which some may have no class that gives way. */
-  private passed = 0;
   /** The class that passes in part. Those before it do not pass. */
   private current = 0;
   /** The part of the current class that passes: 0 to 1. */
@@ -46,7 +40,7 @@ export class ShedLevel {
 
   /** @param classes the names of the classes that give way, lowest first: at least one */
   constructor(classes: readonly string[]) {
-    this.classes = classes.map((name) => ({ name, seen: 0, passed: 0, owed: 0, rejected: 0 }));
+    this.classes = classes.map((name) => ({ name, seen: 0, owed: 0, rejected: 0 }));
     this.ranks = new Map(classes.map((name, i) => [name, i]));
   }
 
@@ -73,24 +67,16 @@ export class ShedLevel {
    */
   rejects(name: string): boolean {
     const rank = this.ranks.get(name);
-    const one = rank === undefined ? undefined : this.classes[rank]!;
-    if (one !== undefined) {
-      one.seen++;
-      if (this.isOwed(one, rank!)) {
-        one.rejected++;
-        return true;
-      }
-      one.passed++;
+    if (rank === undefined) return false;
+    const one = this.classes[rank]!;
+    one.seen++;
+    if (rank > this.current) return false;
+    if (rank === this.current) {
+      one.owed += 1 - this.part;
+      if (one.owed < 1) return false;
+      one.owed--;
     }
-    this.passed++;
-    return false;
-  }
-
-  private isOwed(one: ShedClass, rank: number): boolean {
-    if (rank !== this.current) return rank < this.current;
-    one.owed += 1 - this.part;
-    if (one.owed < 1) return false;
-    one.owed--;
+    one.rejected++;
     return true;
   }
 
@@ -107,18 +93,16 @@ export class ShedLevel {
     if (this.part < LEAST_PART) {
       const isLast = this.current === this.classes.length - 1;
       if (!isLast) this.current++;
-      this.part = isLast ? 0 : left;
+      // The step before may have been enough: what has been waiting since then keeps the process busy for a while.
+      this.part = isLast ? 0 : MOST_LEFT;
     }
     this.forgetSeen();
   }
 
   /** @param ratio of what was measured to its threshold: well below 1 */
   shedLess(ratio: number): void {
-    // The load of the other classes does not grow with the step. It would not bring the process over its threshold even if a request
-    // of this class took twice as long as others, or if all the load came from this class.
-    const part = this.passed === 0 ? 1 : Math.min(1, (COSTLY * this.classes[this.current]!.passed) / this.passed);
-    const growth = part === 0 ? MOST_GROWTH : 1 + (AIM / ratio - 1) / part;
-    this.part = Math.max(LEAST_PART, this.part * Math.min(MOST_GROWTH, growth));
+    // Even if all the load came from this class, the step would not bring the process over its threshold.
+    this.part = Math.max(LEAST_PART, this.part * Math.min(MOST_GROWTH, AIM / ratio));
     if (this.part >= 1) {
       this.classes[this.current]!.owed = 0;
       this.part = this.current === 0 ? 1 : LEAST_PART;
@@ -128,7 +112,6 @@ export class ShedLevel {
   }
 
   private forgetSeen(): void {
-    for (const one of this.classes) one.seen = one.passed = 0;
-    this.passed = 0;
+    for (const one of this.classes) one.seen = 0;
   }
 }

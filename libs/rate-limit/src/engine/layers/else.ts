@@ -38,7 +38,7 @@ export interface ElseSettings {
   readonly overrides: Pick<ActiveOverrides, 'exemptsOrBlocks'>;
   /** Whether `inner` decides a request with alternatives in one step. */
   readonly decidesAlternatives: (charges: readonly PolicyCharge[]) => boolean;
-  /** How long all questions of a request may take together. */
+  /** How long the store may take for all questions of a request together. */
   readonly deadlines: Pick<Deadlines, 'ms'>;
 }
 
