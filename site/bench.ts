@@ -16,7 +16,7 @@ const NAMES: readonly string[] = Object.values(GROUPS)
 const SCENARIOS = new Set(NAMES.map((name) => name.replace(/\.[^.]+$/, '')));
 
 /** Where the middle half of the rounds of a ratio differs by more than this, they say something of the machine, whichever side they are on. */
-const SPREAD = 2;
+const SPREAD = 1.5;
 
 /** A quick run says enough while the machine is quiet. The last attempt has longer rounds, and more of them. */
 const ATTEMPTS = [['--quick'], ['--quick'], []];

@@ -10,6 +10,7 @@ import { createConnection, type Socket } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimitModule } from 'nestjs-floodgate';
+import { isNest11 } from '../../support/nest-version.js';
 import { until } from '../../support/faults/until.js';
 import { CapturedLogs, HttpApp } from '../../support/http-app.js';
 import type { Work } from '../support/stage.js';
@@ -67,7 +68,7 @@ export async function startHttp2(metadata: object): Promise<HttpApp> {
 export const http2OnFastify: Transport = {
   name: 'HTTP/2 on Fastify',
   // A stream of events of Nest 11 sets a header that HTTP/2 does not know.
-  noise: /^UnsupportedWarning: The provided connection header/,
+  ...(isNest11 && { noise: /^UnsupportedWarning: The provided connection header/ }),
   value: ANSWER,
   ways: ['FIN', 'RST', 'RST_STREAM', 'stays'],
   without: {},

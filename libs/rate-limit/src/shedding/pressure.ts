@@ -101,7 +101,7 @@ export class PressureWindow {
 
   private of(threshold: ThresholdName, at: number, pick: (measurement: Measurement) => number | undefined): Pressure {
     const mean = this.mean(pick);
-    const isSaturated = threshold === 'eventLoopUtilization' && mean >= SATURATED;
+    const isSaturated = threshold === 'eventLoopUtilization' && this.isSaturated;
     const newest = this.measurements.at(-1);
     return {
       threshold,

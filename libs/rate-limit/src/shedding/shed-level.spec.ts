@@ -31,6 +31,15 @@ describe('a level', () => {
     expect(level.value).toBe(1);
   });
 
+  it('begins with a small part of the next class, however far the process is over', () => {
+    const level = new ShedLevel(CLASSES);
+    for (let i = 0; i < 3; i++) {
+      rejectedOf(level, 'background', 100);
+      level.shedMore(100);
+    }
+    expect([rejectedOf(level, 'background', 1000), rejectedOf(level, 'normal', 1000)]).toEqual([1000, 300]);
+  });
+
   it('never rejects another class', () => {
     const level = new ShedLevel(CLASSES);
     for (let i = 0; i < 100; i++) level.shedMore(100);
