@@ -232,6 +232,77 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     expect(await statuses(app, 3, '/ride')).toEqual([200, 200, 429]);
   });
 
+  describe('classes in each policy of the row:', () => {
+    const classes = { priorities: { rides: 1, estimates: 0.5 } } as const;
+    const first = { ...MONTHLY, ...classes, else: 'plain' } as const satisfies Policy;
+    const policies = {
+      monthly: first,
+      // A policy without classes hands the request's class on.
+      plain: { ...CREDITS, limit: 1, else: 'credits' },
+      credits: { ...CREDITS, ...classes, limit: 2 },
+    } satisfies Record<string, Policy>;
+
+    @Controller()
+    class Routes {
+      @Get('named')
+      @RateLimit({ ...first, priority: 'estimates' })
+      named(): void {}
+
+      @Get('used')
+      @RateLimit({ policy: 'monthly', priority: 'estimates' })
+      used(): void {}
+
+      @Get('asked')
+      @RateLimit({ ...first, priority: () => Promise.resolve('estimates') })
+      asked(): void {}
+
+      @Get('failing')
+      @RateLimit({ ...first, priority: () => Promise.reject(new Error('no')) })
+      failing(): void {}
+
+      @Get('ride')
+      @RateLimit('monthly')
+      ride(): void {}
+    }
+
+    it.each(['named', 'used', 'asked', 'failing'])('a request keeps its class in all of them (%s)', async (path) => {
+      await using app = await served(Routes, {}, policies);
+      expect(await statuses(app, 4, `/${path}`)).toEqual([200, 200, 200, 429]);
+      const { policies: told } = await app.app.get(RateLimiter).explain(`GET /${path}`, ADA, { priority: 'estimates' });
+      expect(told.map(({ policy, priority, isRejected }) => [policy, priority, isRejected])).toEqual([
+        ['monthly', 'estimates', true],
+        ['plain', null, true],
+        ['credits', 'estimates', true],
+      ]);
+      // The reserves of both are left for rides.
+      expect(await statuses(app, 3, '/ride')).toEqual([200, 200, 429]);
+    });
+
+    it('a call of RateLimiter keeps that of its first policy', async () => {
+      const own = { ...policies, monthly: { ...first, priority: 'estimates' } } satisfies Record<string, Policy>;
+      await using app = await served(Routes, {}, own);
+      const limiter = app.app.get(RateLimiter);
+      const taken = async (): Promise<unknown[]> => {
+        const { allowed, policies: told } = await limiter.consume('monthly', ADA);
+        return [allowed, told[0]!.policy, told[0]!.priority];
+      };
+      expect([await taken(), await taken(), await taken()]).toEqual([
+        [true, 'monthly', 'estimates'],
+        [true, 'plain', undefined],
+        [true, 'credits', 'estimates'],
+      ]);
+      expect((await taken())[0]).toBe(false);
+      const { policies: told } = await limiter.explain('monthly', ADA);
+      expect(told.map(({ priority }) => priority)).toEqual(['estimates', null, 'estimates']);
+    });
+
+    it('a policy with a priority of its own has that one', async () => {
+      const own = { ...policies, credits: { ...policies.credits, priority: 'rides' } } satisfies Record<string, Policy>;
+      await using app = await served(Routes, {}, own);
+      expect(await statuses(app, 5, '/named')).toEqual([200, 200, 200, 200, 429]);
+    });
+  });
+
   it('a time zone of its own for each policy of the row', async () => {
     const window = { calendar: 'month', timeZone: () => 'Europe/Paris' } as const;
     await using app = await served(routesWith({ ...MONTHLY, window }), {}, { credits: { ...CREDITS, window } });

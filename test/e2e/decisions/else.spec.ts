@@ -150,6 +150,12 @@ describe('boot refuses an else', () => {
     ['with blockFor', { ...MONTHLY, blockFor: '1m' }, { credits: CREDITS }, 'else does not go with blockFor'],
     ['in shadow', { ...MONTHLY, mode: 'shadow' }, { credits: CREDITS }, "else has no effect with mode: 'shadow'"],
     ['of itself', { ...MONTHLY, else: 'monthly' }, { credits: CREDITS }, "else: 'monthly' is the policy itself"],
+    [
+      'whose policy lacks a class of the first one',
+      { ...MONTHLY, priorities: { rides: 1, estimates: 0.5 } },
+      { credits: { ...CREDITS, priorities: { rides: 1, batch: 0.5 } } },
+      "else: 'credits' takes requests in their class, and has no class 'estimates', as policy 'monthly' does",
+    ],
     ['of a shadow', MONTHLY, { credits: { ...CREDITS, mode: 'shadow' } }, "else: 'credits' is in shadow"],
     ['of a queue', MONTHLY, { credits: { algorithm: 'leaky-bucket', capacity: 2, drain: 1 } }, 'is a leaky-bucket'],
     [

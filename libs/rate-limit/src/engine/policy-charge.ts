@@ -1,6 +1,7 @@
 import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
+import { inClassOfRow } from '../policy/priorities/under-priority.js';
 import { keyOf } from '../policy/key.js';
 import { andThen, type Answer } from '../util/answer.js';
 import { type BlockCharge, type Charge, type ChargeMode, peekOf, UNKNOWN_ENTRY } from '../stores/charge.js';
@@ -31,6 +32,8 @@ export interface PolicyCharge extends Charge {
   instead?: ((head: PolicyCharge) => Answer<PolicyCharge>) | undefined;
   /** The policy that the request did not fit, for which this charge was made. */
   insteadOf?: string | undefined;
+  /** The request's class under the policies before this one in the row; undefined where none has classes. */
+  rowPriority?: string | undefined;
 }
 
 /**
@@ -82,13 +85,17 @@ export function sparedOf(headroom: number, { spared = 0 }: Pick<PolicyCharge, 's
 }
 
 /**
- * A charge in place of `head`, which the request does not fit: settled as that one is.
+ * A charge in place of `head`, which the request does not fit: settled as that one is, and in the request's class where its policy
+ * says no class of its own.
  *
  * @param charge of the policy that the `else` of the head's policy names
  */
 export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharge {
   const insteadOf = head.policy.name;
-  return head.mode === 'peek' ? { ...peekOf(charge), insteadOf } : { ...charge, mode: head.mode, insteadOf };
+  const rowPriority = head.policy.priority ?? head.rowPriority;
+  const policy = inClassOfRow(charge.policy, rowPriority);
+  const placed = { ...charge, policy, headroom: policy.headroom, insteadOf, rowPriority };
+  return head.mode === 'peek' ? peekOf(placed) : { ...placed, mode: head.mode };
 }
 
 /**
@@ -97,13 +104,22 @@ export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharg
  * @param own the charge that is kept for all requests of the override
  */
 export function inItsPlace(own: PolicyCharge, given: PolicyCharge): PolicyCharge {
-  const { insteadOf, alternative, shortfall, spared } = given;
+  const { insteadOf, rowPriority, alternative, shortfall, spared } = given;
   // A further question of the same request has no block, so that it counts no second rejection.
   const counts = given.block?.cost === own.block?.cost;
   const block = given.block && own.block && (counts ? own.block : { ...own.block, cost: given.block.cost });
   const isPlain = insteadOf === undefined && !alternative && shortfall === undefined && spared === undefined;
   if (isPlain && block === own.block) return own;
-  return { ...own, insteadOf, alternative, shortfall, block, spared, headroom: sparedOf(own.headroom, given) };
+  return {
+    ...own,
+    insteadOf,
+    rowPriority,
+    alternative,
+    shortfall,
+    block,
+    spared,
+    headroom: sparedOf(own.headroom, given),
+  };
 }
 
 /** The charge of a call that waits where it is rejected: a block rejects it, and its rejections lead to none. */

@@ -46,10 +46,11 @@ export class NamedPolicies<Context = never> {
   }
 
   /** Checks what the `else` of a policy leads to: the policies of the module may stand in any order. */
-  private checkRow({ name, elseName }: ParsedPolicy<Context>, before: readonly string[], where: string): void {
+  private checkRow(last: ParsedPolicy<Context>, before: readonly ParsedPolicy<Context>[], where: string): void {
+    const { elseName } = last;
     if (elseName === undefined) return;
     const next = this.parse(elseName, `${where}, else`);
-    const row = [...before, name];
+    const row = [...before, last];
     checkElse(next, row, where);
     this.checkRow(next, row, where);
   }

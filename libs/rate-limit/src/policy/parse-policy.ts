@@ -57,6 +57,8 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   readonly quotaUnit: QuotaUnit;
   /** Whether the cost was given; else it is the default. */
   readonly hasCost: boolean;
+  /** Whether a class was given, or a function that says it; else it is the default. */
+  readonly hasPriority: boolean;
   /** The name of the policy that is charged where a request does not fit this one. */
   readonly elseName: string | undefined;
   /** Whether the policy is in shadow: it is decided and counted, but rejects no request. */
@@ -153,6 +155,7 @@ export function parsePolicy<Context>(
     prefetch,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     hasCost: given.cost !== undefined,
+    hasPriority: given.priority !== undefined,
     elseName: read('else') as string | undefined,
     shadow,
     block: blockOf(given, read('blockFor') as readonly number[] | undefined, read('blockAfter') as number, fail),

@@ -158,19 +158,19 @@ export class CallPolicies {
       : [this.bindParsed(parsed, where), this.bindParsed(parsed.candidate, where)];
   }
 
-  private bindElse({ elseName }: ParsedPolicy, where: string, row: readonly string[]): BoundPolicy | undefined {
+  private bindElse({ elseName }: ParsedPolicy, where: string, row: readonly ParsedPolicy[]): BoundPolicy | undefined {
     if (elseName === undefined) return undefined;
     const parsed = this.named.parse(elseName, `${where}, else`);
     checkElse(parsed, row, where);
     return this.bindParsed(parsed, where, row);
   }
 
-  /** @param row the names of the policies whose `else` led to it */
-  private bindParsed(parsed: ParsedPolicy, where: string, row: readonly string[] = []): BoundPolicy {
+  /** @param row the policies whose `else` led to it */
+  private bindParsed(parsed: ParsedPolicy, where: string, row: readonly ParsedPolicy[] = []): BoundPolicy {
     if (!parsed.named) throw new RateLimitConfigError(where, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {
-      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where, this.bindElse(parsed, where, [...row, parsed.name]));
+      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where, this.bindElse(parsed, where, [...row, parsed]));
       const conflict = this.named.claims.meet(SCOPE, parsed, WHERE);
       if (conflict !== undefined) this.warnOnce(conflict);
       this.bound.set(parsed, bound);

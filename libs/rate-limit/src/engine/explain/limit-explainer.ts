@@ -150,10 +150,13 @@ export class LimitExplainer {
   ): Promise<readonly Explained[]> {
     const row: Explained[] = [];
     let before: Explained | undefined;
+    let rowPriority: string | undefined;
     for (let policy: BoundPolicy | undefined = first; policy !== undefined; policy = policy.else) {
       // A policy without a cost of its own takes that of the request.
       const { cost } = before !== undefined && !policy.hasCost ? before.explained : { cost: constantCostOf(policy) };
-      before = behind(before, await this.explainOne(policy, tag, cost, plan, zone, priority));
+      const own = priority ?? (before === undefined || policy.hasPriority ? undefined : rowPriority);
+      before = behind(before, await this.explainOne(policy, tag, cost, plan, zone, own));
+      rowPriority = before.explained.priority ?? rowPriority;
       row.push(before);
       if (!runsOver(before)) break;
     }

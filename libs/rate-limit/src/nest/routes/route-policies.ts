@@ -309,13 +309,13 @@ export class RoutePolicies implements RoutePolicySource {
 
   /**
    * @param chosen whether a function has chosen it for a request
-   * @param row the names of the policies whose `else` led to it
+   * @param row the policies whose `else` led to it
    */
   private bind(
     parsed: ParsedPolicy<ExecutionContext>,
     site: Site,
     chosen: boolean,
-    row: readonly string[] = [],
+    row: readonly ParsedPolicy<ExecutionContext>[] = [],
   ): BoundPolicy {
     for (const warning of parsed.warnings) this.warnOnce(withHelp(`${site.text}: ${warning}`, 'FG_POLICY_NUMBERS'));
     this.warnOfLack(parsed, site);
@@ -336,7 +336,7 @@ export class RoutePolicies implements RoutePolicySource {
       );
     }
     this.notePlans(parsed, site);
-    const instead = this.bindElse(parsed, site, chosen, [...row, parsed.name]);
+    const instead = this.bindElse(parsed, site, chosen, [...row, parsed]);
     const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text, instead);
     const { claims } = this.named;
     if (chosen) {
@@ -353,7 +353,7 @@ export class RoutePolicies implements RoutePolicySource {
     { elseName }: ParsedPolicy<ExecutionContext>,
     site: Site,
     chosen: boolean,
-    row: readonly string[],
+    row: readonly ParsedPolicy<ExecutionContext>[],
   ): BoundPolicy | undefined {
     if (elseName === undefined) return undefined;
     const parsed = this.named.parse(elseName, `${site.text}, else`);
