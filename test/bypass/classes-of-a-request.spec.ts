@@ -1,6 +1,14 @@
 import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import {
+  chargedBy,
+  type Decision,
+  type Policy,
+  RateLimit,
+  RateLimitDecision,
+  RateLimiter,
+  type RateLimitModuleOptions,
+} from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 
@@ -63,3 +71,113 @@ describe.each(KINDS)(
     });
   },
 );
+
+const WINDOW = { algorithm: 'fixed-window', window: '300d', by: 'global' } as const;
+const CREDITS: Policy = { ...WINDOW, limit: 6 };
+const CLASSES = { priorities: { rides: 1, estimates: 0.5 }, else: 'credits', scope: 'app' } as const;
+/** Each has room for four requests, and for two of the lower class. The last ones are settled. */
+const ROWS: Readonly<Record<string, Policy>> = {
+  'a window': { ...WINDOW, ...CLASSES, limit: 4 },
+  'a bucket': { ...CLASSES, algorithm: 'token-bucket', capacity: 4, refill: '1/300d', by: 'global' },
+  'a window with countIf': { ...WINDOW, ...CLASSES, limit: 4, countIf: ({ status }) => status === 200 },
+  'a window with settle': { ...WINDOW, ...CLASSES, limit: 4, settle: () => 1 },
+};
+const RUNS = PLATFORMS.flatMap((platform) =>
+  Object.keys(STORES).flatMap((store) => Object.keys(ROWS).map((kind) => ({ platform, store, kind }))),
+);
+
+@Controller()
+class Charged {
+  @Get('estimate')
+  @RateLimit({ policy: 'api', priority: 'estimates' })
+  estimate(@RateLimitDecision() decision: Decision): unknown {
+    return chargedBy(decision);
+  }
+
+  @Get('ride')
+  @RateLimit('api')
+  ride(@RateLimitDecision() decision: Decision): unknown {
+    return chargedBy(decision);
+  }
+}
+
+async function left(app: HttpApp): Promise<readonly number[]> {
+  const limiter = app.app.get(RateLimiter);
+  const levels = ['api', 'credits'].map(async (policy) => {
+    const { policies } = await limiter.explain(policy, null);
+    return policies[0]!.level!.remaining;
+  });
+  return Promise.all(levels);
+}
+
+describe.each(RUNS)(
+  'a policy of the middleware, $kind whose estimates run over into credits ($platform, $store)',
+  ({ platform, store, kind }) => {
+    it('gives back what it was charged for a request that the credits pay', async () => {
+      await using app = await limited(platform, Charged, {
+        ...STORES[store]!(),
+        policies: { api: ROWS[kind]!, credits: CREDITS },
+        middleware: ['api'],
+      });
+      const seen: unknown[] = [];
+      for (let i = 0; i < 5; i++) {
+        const { status, body, headers } = await app.send('/estimate');
+        seen.push([status, body, headers['x-ratelimit-limit']]);
+      }
+      const own = [200, [expect.objectContaining({ policy: 'api', cost: 1 })], '2'];
+      const paid = [200, [expect.objectContaining({ policy: 'credits', cost: 1 })], '6'];
+      expect(seen).toEqual([own, own, paid, paid, paid]);
+      expect(await left(app)).toEqual([2, 3]);
+      expect(await passing(app, '/ride', 6)).toBe(5);
+      expect(await left(app)).toEqual([0, 0]);
+      expect(await passing(app, '/estimate', 2)).toBe(0);
+    });
+  },
+);
+
+describe.each(PLATFORMS)('a request that costs more by its route than before routing, over %s', (platform) => {
+  it('runs over as a whole', async () => {
+    @Controller()
+    class Exports {
+      @Get('export')
+      @RateLimit('api')
+      export(@RateLimitDecision() decision: Decision): unknown {
+        return chargedBy(decision);
+      }
+    }
+    let asked = 0;
+    const cost = (): number => [1, 3][asked++ % 2]!;
+    const api: Policy = { ...WINDOW, scope: 'app', limit: 4, cost, else: 'credits' };
+    await using app = await limited(platform, Exports, { policies: { api, credits: CREDITS }, middleware: ['api'] });
+    expect((await app.send('/export')).body).toMatchObject([{ policy: 'api', cost: 3 }]);
+    expect((await app.send('/export')).body).toMatchObject([{ policy: 'credits', cost: 3 }]);
+    expect(await left(app)).toEqual([1, 3]);
+  });
+});
+
+describe.each(PLATFORMS)('a concurrency of the middleware over %s', (platform) => {
+  it('releases the place of a request that runs over before its handler runs', async () => {
+    const during: unknown[] = [];
+    @Controller()
+    class Jobs {
+      constructor(private readonly limiter: RateLimiter) {}
+
+      @Get('estimate')
+      @RateLimit({ policy: 'api', priority: 'estimates' })
+      async estimate(@RateLimitDecision() decision: Decision): Promise<void> {
+        const other = await this.limiter.acquire('api');
+        during.push([decision, other.decision].map((one) => chargedBy(one).map(({ policy }) => policy)));
+        other.release();
+      }
+    }
+    const leased = { algorithm: 'concurrency', lease: '30s', by: 'global', scope: 'app' } as const;
+    const api: Policy = { ...leased, ...CLASSES, limit: 2 };
+    await using app = await limited(platform, Jobs, { policies: { api, credits: CREDITS }, middleware: ['api'] });
+    const held = await app.app.get(RateLimiter).acquire('api');
+    expect(held.decision.allowed).toBe(true);
+    expect((await app.send('/estimate')).status).toBe(200);
+    expect(during).toEqual([[['credits'], ['api']]]);
+    expect(await left(app)).toEqual([1, 5]);
+    held.release();
+  });
+});

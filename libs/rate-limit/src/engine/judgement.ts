@@ -110,13 +110,18 @@ export class Judgement {
     return Judgement.of(charges, { ...verdict, asked: charges, charges: verdicts }, this.keeper);
   }
 
-  /** The judgement, with earlier decisions on other states counted down to now. */
-  after(earlier: Judgement): Judgement {
+  /**
+   * The judgement, with earlier decisions on other states counted down to now.
+   *
+   * @param returned the keys of earlier charges that the request got back: their decisions count no more
+   */
+  after(earlier: Judgement, returned?: ReadonlySet<string>): Judgement {
     const { charges, decision, verdict: own } = this;
     const elapsed = Math.max(0, own.at - earlier.verdict.at);
     const asked = new Set(charges.flatMap(({ key, shadow }, i) => (shadow || this.at(i) === undefined ? [] : key)));
     const before = earlier.charges.flatMap((charge, i): JudgedCharge[] => {
-      const judged = charge.shadow || asked.has(charge.key) ? undefined : earlier.at(i);
+      const judged =
+        charge.shadow || asked.has(charge.key) || returned?.has(charge.key) === true ? undefined : earlier.at(i);
       return judged === undefined ? [] : [{ charge, verdict: later(judged.verdict, elapsed) }];
     });
     const policies = [

@@ -10,7 +10,7 @@ import type { Engine } from '../engine.js';
 import type { CallCharges, PendingCharges } from '../settling/pending-charges.js';
 import { canDelay } from '../../policy/bound-policy.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import type { Remainder, RequestRecord } from './request-record.js';
+import type { Remainder, RequestRecord, Unclaimed } from './request-record.js';
 import type { RouteTraits } from './route-traits.js';
 import type { WaitingRoom } from './waiting-room.js';
 
@@ -158,17 +158,20 @@ export class Admission<Context extends HandlerContext> {
     const { decision } = judgement;
     const { allowed } = decision;
     if (allowed && route.isBeforeRouting) record.passedBeforeRouting(judgement);
+    if (remainder !== undefined) this.giveBack(record.unclaimed(whole, judgement));
     record.decided(whole, judgement);
-    if (!allowed) {
-      shared?.left();
-      if (remainder !== undefined) this.engine.refund(record.unclaimed(whole, judgement));
-    }
+    if (!allowed) shared?.left();
     const holds = route.settles || route.holdsLeases || shared !== undefined;
     const held = allowed && holds ? this.hold(context, charges, judgement, record, shared) : undefined;
     // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
     return decision.delayMs === 0 || this.wait(context, whole, judgement, record, held);
+  }
+
+  private giveBack({ receipts, pending }: Unclaimed): void {
+    if (receipts.length > 0) this.engine.refund(receipts);
+    if (pending.length > 0) this.pending.cancel(pending);
   }
 
   /** Keeps the request's leases, and the charges to settle, until the request has ended. */

@@ -4,7 +4,7 @@ import type { Answer } from '../../util/answer.js';
 import { LimiterUnavailableError } from '../errors.js';
 import { Execution } from '../execution.js';
 import type { Judgement, Receipt } from '../judgement.js';
-import { ChargeHistory } from './charge-history.js';
+import { ChargeHistory, type Passed } from './charge-history.js';
 import { RECORD, type RecordedRequest } from './recorded-request.js';
 import { PendingCharge } from '../settling/pending-charge.js';
 import type { PolicyCharge } from '../policy-charge.js';
@@ -17,6 +17,20 @@ export interface Remainder {
   readonly whole: readonly PolicyCharge[];
   /** Whether one of them is a difference. */
   readonly hasDifference: boolean;
+}
+
+/** What a request gets back of its charges. */
+export interface Unclaimed {
+  readonly receipts: readonly Receipt[];
+  /** Those that are not final. */
+  readonly pending: readonly PendingCharge[];
+}
+
+const NOTHING_UNCLAIMED: Unclaimed = { receipts: [], pending: [] };
+
+/** Whether a request gets back a charge where the step that follows is another policy's. */
+function isUnclaimed(passed: Passed, { shadow }: PolicyCharge): boolean {
+  return passed.isUnclaimed && !passed.ranOver && !shadow;
 }
 
 /**
@@ -34,6 +48,8 @@ export class RequestRecord extends Execution {
   /** The decisions under way, by key. Each promise settles once its outcome is noted, and never rejects. */
   private readonly deciding: Map<string, Promise<void>> | undefined;
   private shown: Judgement | undefined;
+  /** The keys of charges that the request got back since: `shown` still has them. */
+  private returned: Set<string> | undefined;
   /** By which the request has passed before its route was known. */
   private beforeRouting: Judgement | undefined;
   private pendingCharges: PendingCharge[] | undefined;
@@ -215,21 +231,33 @@ export class RequestRecord extends Execution {
   }
 
   /**
-   * The receipts of charges that were made before the route was known, by policies whose part for the route's own class is full: no
-   * algorithm counts rejected requests. A policy that has admitted another step of the request keeps its charge.
+   * The charges that were made before the route was known, and that its step does not stand on: the part of its class is full, or
+   * another policy takes the request whole, by `else`. The record forgets them. A policy that has admitted another step of the
+   * request keeps its charge.
    *
-   * @param charges those of the step that was rejected, with their whole cost
+   * @param charges those of the step, with their whole cost
+   * @param judgement on them, which is not noted yet
    */
-  unclaimed(charges: readonly PolicyCharge[], judgement: Judgement): readonly Receipt[] {
-    if (this.beforeRouting === undefined) return [];
-    return charges.flatMap((charge, i) => {
+  unclaimed(charges: readonly PolicyCharge[], judgement: Judgement): Unclaimed {
+    if (this.beforeRouting === undefined) return NOTHING_UNCLAIMED;
+    const pending: PendingCharge[] = [];
+    const receipts = charges.flatMap((charge, i) => {
       const passed = this.history.passed(charge);
-      if (passed?.isUnclaimed !== true || judgement.at(i)?.verdict.allowed !== false || charge.shadow) return [];
-      // A step of a higher cost has charged the difference, and pending charges are settled.
-      if (charge.cost > passed.charge.cost || passed.ranOver || this.pendingOf(charge) !== undefined) return [];
+      const judged = judgement.at(i);
+      if (passed === undefined || judged === undefined || !isUnclaimed(passed, charge)) return [];
+      const ranOver = judged.charge.insteadOf !== undefined;
+      if (judged.verdict.allowed && !ranOver) return [];
+      const its = this.pendingOf(charge);
+      // A rejected step of a higher cost has asked for the difference alone, and pending charges are settled with the request.
+      if (!judgement.decision.allowed && (charge.cost > passed.charge.cost || its !== undefined)) return [];
       this.history.forget(passed);
-      return passed.judgement.receipts.filter(({ index }) => index === passed.index);
+      (this.returned ??= new Set()).add(charge.key);
+      if (its === undefined) return passed.judgement.receipts.filter(({ index }) => index === passed.index);
+      this.pendingCharges = this.pendingCharges!.filter((one) => one !== its);
+      pending.push(its);
+      return [];
     });
+    return { receipts, pending };
   }
 
   /** Notes that the charges wait for their departure slot. */
@@ -247,7 +275,8 @@ export class RequestRecord extends Execution {
 
   /** The decision together with the earlier ones, counted down to now. */
   withEarlier(judgement: Judgement): Decision {
-    this.shown = this.shown === undefined ? judgement : judgement.after(this.shown);
+    this.shown = this.shown === undefined ? judgement : judgement.after(this.shown, this.returned);
+    this.returned = undefined;
     return this.shown.decision;
   }
 
@@ -272,15 +301,18 @@ export class RequestRecord extends Execution {
    */
   private further(charge: PolicyCharge, before: number): PolicyCharge | undefined {
     const { cost, headroom, instead } = charge;
-    if (cost > before) return { ...charge, cost: cost - before };
-    const asks = askedCost(charge);
     const passed = this.history.passed(charge);
+    const other = instead && ((): Answer<PolicyCharge> => instead(charge));
+    if (cost > before) {
+      const whole = passed !== undefined && isUnclaimed(passed, charge);
+      return { ...charge, cost: cost - before, ...(whole && { instead: other }) };
+    }
+    const asks = askedCost(charge);
     if (passed === undefined || passed.decidedBy === 'open' || asks <= Math.max(passed.asked, before)) return undefined;
     // It has run over to another policy, as a request of a lower class does.
     if (passed.ranOver) return undefined;
     // A charge of cost 0 asks whether cost 1 would fit.
     const left = asks - before - 1;
-    const other = instead && ((): Answer<PolicyCharge> => instead(charge));
     return { ...charge, cost: 0, mode: 'take', headroom: left, spared: headroom - left, instead: other };
   }
 

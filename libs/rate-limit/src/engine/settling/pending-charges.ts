@@ -118,6 +118,11 @@ export class PendingCharges {
     return held;
   }
 
+  /** Gives back charges that no step of their request stands on. */
+  cancel(all: readonly PendingCharge[]): void {
+    this.settleTogether(all.map((pending) => pending.cancel()));
+  }
+
   private of(call: object): CallCharges {
     return new CallCharges(call, this.finalCostOf, (idle) => this.settle(idle));
   }
