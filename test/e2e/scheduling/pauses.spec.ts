@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CallWaitError } from 'nestjs-floodgate';
-import { open, pass } from './support/scheduled-calls.js';
+import { open, pass, turns } from './support/scheduled-calls.js';
 
 describe('a policy that is paused', () => {
   it('lets no call pass until its end, and then goes on in the order', async () => {
@@ -26,7 +26,33 @@ describe('a policy that is paused', () => {
     ]);
   });
 
-  it('is not paused again by a shorter pause, and an end that is removed lets the calls on', async () => {
+  it('goes on once an operator has removed its override, here as in the other processes', async () => {
+    await using opened = await open();
+    const { clock, call, limiter, ran, overrides } = opened;
+    await limiter.pause('partner', null, { ms: 60_000 });
+    void call('partner', 'a', { maxWaitMs: 100_000 });
+    await pass(clock, 2_000);
+    await expect(call('partner', 'b', { maxWaitMs: 3_000 })).rejects.toMatchObject({ retryAfterMs: 58_000 });
+    expect(await overrides.remove({ policy: 'partner', scope: 'app' })).toBe(true);
+    await turns();
+    expect(ran).toEqual(['a@2']);
+    expect(await limiter.schedule('partner', () => 'c', { maxWaitMs: 3_000 })).toBe('c');
+  });
+
+  it('stands in all classes until its override is removed', async () => {
+    await using opened = await open();
+    const { clock, call, limiter, ran, overrides } = opened;
+    await limiter.pause('classed', null, { ms: 60_000 });
+    void call('classed', 'low', { priority: 'low', maxWaitMs: 100_000 });
+    void call('classed', 'high', { priority: 'high', maxWaitMs: 100_000 });
+    await pass(clock, 2_000);
+    expect(ran).toEqual([]);
+    await overrides.remove({ policy: 'classed', scope: 'app' });
+    await turns();
+    expect(ran.toSorted()).toEqual(['high@2', 'low@2']);
+  });
+
+  it('is not paused again by a shorter pause', async () => {
     await using opened = await open();
     const { clock, call, limiter, ran, overrides, runtime } = opened;
     await limiter.pause('partner', null, { ms: 60_000 });

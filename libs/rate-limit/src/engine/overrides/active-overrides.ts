@@ -9,6 +9,7 @@ import type { ChargeVerdict } from '../../stores/store.js';
 import { chargeOf, inItsPlace, type PolicyCharge } from '../policy-charge.js';
 import type { OverriddenCounts } from '../layer-verdict.js';
 import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
+import { type OverrideKey, readBody } from './override-text.js';
 
 /** A request with an override on at least one charge. */
 export interface OverriddenRequest {
@@ -38,6 +39,8 @@ export class ActiveOverrides {
   /** Changes with every change of an override. Until then a charge need not look its override up again. */
   private edition = 1;
   private offsetMs = 0;
+  /** Told of each change; undefined: all overrides may have changed. */
+  onChange: ((changed: OverrideKey | undefined) => void) | undefined;
   private readonly said = new Set<string>();
 
   /** @param processMs milliseconds of this process's clock, which `sync` relates to the store's */
@@ -69,17 +72,18 @@ export class ActiveOverrides {
 
   /** Takes over a change. */
   put(record: OverrideRecord): void {
-    this.edition++;
-    if (!this.table.put(record)) this.sayUnreadable(record);
+    this.take(record);
     this.size = this.table.size;
+    if (this.onChange !== undefined) this.onChange(readBody(record));
   }
 
   /** Takes over all overrides in place of those that were known. */
   replace(records: readonly OverrideRecord[]): void {
     this.table = new OverrideTable();
     this.edition++;
-    for (const record of records) this.put(record);
+    for (const record of records) this.take(record);
     this.size = this.table.size;
+    this.onChange?.(undefined);
   }
 
   /** Forgets the overrides that have ended. */
@@ -202,6 +206,11 @@ export class ActiveOverrides {
       override.variants.set(policy, variant);
     }
     return variant;
+  }
+
+  private take(record: OverrideRecord): void {
+    this.edition++;
+    if (!this.table.put(record)) this.sayUnreadable(record);
   }
 
   private sayUnreadable({ version }: OverrideRecord): void {

@@ -121,7 +121,8 @@ export class CallQueue {
     // What lets the first call wait lets all others wait as well.
     const opensAt = Math.max(gate.pausedUntil, gate.isCertain ? gate.opensAt : 0);
     if (opensAt >= call.waits.deadline || (maxWaitMs === 0 && gate.size + gate.asking > 0)) {
-      call.leave(this.late(call, Math.max(1, opensAt - this.settings.nowMs())));
+      const ms = opensAt === Infinity ? BLOCKED_RETRY_MS : Math.max(1, opensAt - this.settings.nowMs());
+      call.leave(this.late(call, ms));
     } else {
       this.waits(call, gate);
       this.pump(gate);
@@ -262,7 +263,8 @@ export class CallQueue {
     if ((isCertain && ms >= this.leftOf(call) && call.waits.maxWaitMs !== Infinity) || call.waits.maxWaitMs === 0) {
       return call.leave(this.late(call, ms === Infinity ? BLOCKED_RETRY_MS : ms));
     }
-    return this.waitAt(this.gates.of(charge), call, asked, napOf(blocker, rejection.decision.decidedBy), isCertain);
+    const napMs = napOf(blocker, rejection.decision.decidedBy);
+    return this.waitAt(this.gates.of(charge), call, asked, napMs, isCertain, ms);
   }
 
   /** Lets a call wait that the limiter could not decide on. */
@@ -273,12 +275,19 @@ export class CallQueue {
     return this.waitAt(asked ?? this.gates.of(call.charges[0]!), call, asked, retryAfterMs, false);
   }
 
-  private waitAt(gate: Gate, call: ScheduledCall, asked: Gate | undefined, ms: number, isCertain: boolean): void {
+  private waitAt(
+    gate: Gate,
+    call: ScheduledCall,
+    asked: Gate | undefined,
+    napMs: number,
+    isCertain: boolean,
+    ms = napMs,
+  ): void {
     // The first rejection of a round says when to ask again.
     const says = gate === asked ? !gate.wasRejected : gate.isIdle;
     if (gate === asked) gate.wasRejected = true;
     this.waits(call, gate);
-    if (says) this.gates.sleep(gate, isCertain ? ms : gate.estimate(ms), isCertain);
+    if (says) this.gates.sleep(gate, isCertain ? ms : gate.estimate(napMs), isCertain, napMs);
   }
 
   private endRound(gate: Gate | undefined): void {

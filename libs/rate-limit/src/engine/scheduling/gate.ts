@@ -52,6 +52,11 @@ export class Gate {
     return this.size === 0 && this.asking === 0 && this.cancelTimer === undefined;
   }
 
+  /** The call that asks next. */
+  get next(): ScheduledCall | undefined {
+    return this.waiting[this.head];
+  }
+
   /** Adds a call in its order: one that was rejected goes before those that came after it. */
   add(call: ScheduledCall): void {
     const { waiting } = this;
@@ -77,7 +82,7 @@ export class Gate {
       this.head = 0;
     }
     this.skipGone();
-    return wasFirst ? this.waiting[this.head] : undefined;
+    return wasFirst ? this.next : undefined;
   }
 
   private skipGone(): void {
@@ -136,6 +141,7 @@ export class Gate {
 export interface StateOfCalls {
   readonly key: string;
   readonly headroom?: number | undefined;
+  readonly instead?: unknown;
 }
 
 /**

@@ -1,4 +1,8 @@
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { withElse } from '../../policy/else/else-policies.js';
+import { keyOf } from '../../policy/key.js';
 import type { Timer } from '../../stores/timer.js';
+import type { OverrideKey } from '../overrides/override-text.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { Gate, gateKeyOf, type StateOfCalls } from './gate.js';
 
@@ -20,6 +24,8 @@ export class Gates {
   private readonly byKey = new Map<string, Gate>();
   /** The headrooms of the calls that have waited: one for each class of priority. */
   private readonly headrooms = new Set<number>();
+  /** Whether a call has waited that other policies may let pass, by `else`. */
+  private hasRows = false;
   private closed = false;
 
   /** @param pump lets the next calls of a gate ask */
@@ -33,7 +39,8 @@ export class Gates {
     const key = gateKeyOf(charge);
     let gate = this.byKey.get(key);
     if (gate === undefined) this.byKey.set(key, (gate = new Gate(key, charge.key)));
-    const { headroom = 0 } = charge;
+    const { headroom = 0, instead } = charge;
+    this.hasRows ||= instead !== undefined;
     if (headroom > 0 && this.headrooms.size < MAX_HEADROOMS) this.headrooms.add(headroom);
     return gate;
   }
@@ -67,6 +74,27 @@ export class Gates {
     if (gate.asking === 0 && until > gate.opensAt) this.sleep(gate, ms, true);
   }
 
+  /** Ends the pause of a key: what else rejects its calls decides. */
+  endPause(key: string): void {
+    const gate = this.byKey.get(key);
+    if (gate === undefined || gate.pausedUntil === 0) return;
+    gate.pausedUntil = 0;
+    this.freed(key);
+    this.dropIdle(gate);
+  }
+
+  /**
+   * Wakes the gates whose calls an override concerns.
+   *
+   * @param changed undefined: any may have changed
+   */
+  overridden(changed: OverrideKey | undefined): void {
+    for (const gate of this.byKey.values()) {
+      const charges = gate.next?.charges ?? [];
+      if (changed === undefined || charges.some((charge) => isConcerned(charge, changed))) this.wake(gate);
+    }
+  }
+
   /** Milliseconds for which a key is still paused in this process. */
   pausedFor(key: string): number {
     return Math.max(0, (this.byKey.get(key)?.pausedUntil ?? 0) - this.settings.nowMs());
@@ -87,13 +115,16 @@ export class Gates {
     this.open(gate);
   }
 
-  /** @param isCertain whether nothing opens the gate earlier, as far as is known */
-  sleep(gate: Gate, ms: number, isCertain: boolean): void {
+  /**
+   * @param isCertain whether nothing opens the gate earlier, as far as is known
+   * @param napMs until the next question, where that comes earlier
+   */
+  sleep(gate: Gate, ms: number, isCertain: boolean, napMs = ms): void {
     const { nowMs, timer } = this.settings;
     gate.cancelTimer?.();
     gate.opensAt = nowMs() + ms;
     gate.isCertain = isCertain;
-    gate.cancelTimer = timer(Math.min(ms, LONGEST_NAP_MS), () => this.open(gate));
+    gate.cancelTimer = timer(Math.min(ms, napMs, LONGEST_NAP_MS), () => this.open(gate));
   }
 
   /** Forgets a gate that nothing waits at. A pause stays. */
@@ -114,6 +145,10 @@ export class Gates {
   private freed(key: string): void {
     this.wake(this.byKey.get(key));
     for (const headroom of this.headrooms) this.wake(this.byKey.get(gateKeyOf({ key, headroom })));
+    if (!this.hasRows) return;
+    for (const gate of this.byKey.values()) {
+      if (gate.next?.charges.some((charge) => leadsTo(charge, key)) === true) this.wake(gate);
+    }
   }
 
   /** Ends the sleep of a gate. */
@@ -125,4 +160,18 @@ export class Gates {
     if (pauseMs > 0) this.sleep(gate, pauseMs, true);
     else this.pump(gate);
   }
+}
+
+/** Whether an override is about a charge, or about a policy that its `else` leads to. */
+function isConcerned({ policy, identity }: PolicyCharge, changed: OverrideKey): boolean {
+  if (changed.identity !== undefined && changed.identity !== identity) return false;
+  return withElse([policy]).some(({ name }) => name === changed.policy);
+}
+
+/** Whether a state is that of a policy to which the `else` of a charge leads. */
+function leadsTo({ policy, identity, instead }: PolicyCharge, key: string): boolean {
+  if (instead === undefined) return false;
+  const isIts = ({ globalKey, keyPrefix, keyTail }: BoundPolicy): boolean =>
+    key === (globalKey ?? keyOf(keyPrefix, identity, keyTail));
+  return withElse([policy]).some((one) => isIts(one) || [...(one.plans?.values() ?? [])].some(isIts));
 }

@@ -36,12 +36,14 @@ export interface PausedState {
  * policy's scope `'app'` alone, so that one of an operator without a scope is in force again behind it.
  */
 export class Pauses {
+  /** The pauses of this process that an override shares, and that is not in force here yet, by the key of the state. */
+  private readonly shared = new Map<string, { readonly state: PausedState; readonly until: number }>();
   /** The ends of the overrides that are being written, by the key of the state. */
   private readonly writing = new Map<string, number>();
   private readonly failures: RationedWarning;
 
   constructor(
-    private readonly gates: Pick<Gates, 'pause'>,
+    private readonly gates: Pick<Gates, 'pause' | 'endPause'>,
     private readonly engine: Pick<Engine, 'overrideOf'>,
     private readonly overrides: Pick<RateLimitOverrides, 'set' | 'get'>,
     private readonly active: OverridesInForce,
@@ -59,7 +61,24 @@ export class Pauses {
     const paused = states.filter(({ charge }) => !charge.shadow); // a shadow stops nothing
     for (const { keys } of paused) for (const key of keys) this.gates.pause(key, ms);
     const shared = await Promise.all(paused.map(({ charge }) => this.share(charge, ms, reason)));
+    const until = this.active.nowMs() + ms;
+    for (const [i, state] of paused.entries()) if (shared[i]) this.shared.set(state.charge.key, { state, until });
+    this.handOver();
     return shared.every(Boolean);
+  }
+
+  /**
+   * Ends the pauses that an override has taken over, which an operator may remove. It stops all other processes in the same way. The
+   * runtime calls this after each change of an override.
+   */
+  handOver(): void {
+    for (const [key, { state, until }] of this.shared) {
+      const { policy, identity } = state.charge;
+      const isInForce = this.engine.overrideOf(policy, identity)?.kind === 'blocked';
+      if (!isInForce && until > this.active.nowMs()) continue;
+      this.shared.delete(key);
+      for (const one of state.keys) this.gates.endPause(one);
+    }
   }
 
   private async share(charge: PolicyCharge, ms: number, reason: string): Promise<boolean> {

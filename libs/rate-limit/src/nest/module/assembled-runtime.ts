@@ -212,6 +212,11 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.overrides = new RateLimitOverrides(new OverrideCalls(opened.overrides, active, watch, known, logger));
     const turns = new Engine(keyPrefix, layered, fallback, new TurnMonitor(monitor), active);
     this.calls = this.part(new CallQueue(turns, { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing }));
+    const pauses = new Pauses(this.calls.gates, this.engine, this.overrides, active, logger);
+    active.onChange = (changed) => {
+      pauses.handOver();
+      this.calls.gates.overridden(changed);
+    };
     const charges = new CallCharges(this.engine, this.plans);
     const { timeZones } = this.policyFunctions;
     this.limiter = new RateLimiter(
@@ -220,7 +225,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       new ScheduledCalls(
         named,
         new Scheduler(turns, new CallCharges(turns, this.plans), this.calls, this.leases, this.functions, expiring),
-        new Pauses(this.calls.gates, this.engine, this.overrides, active, logger),
+        pauses,
       ),
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
       () => this.stats(),
