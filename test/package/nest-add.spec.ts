@@ -149,6 +149,24 @@ describe('nest add nestjs-floodgate', () => {
     },
   );
 
+  it.each(['--project=worker', '-p worker'])('edits the project of a monorepo that is named: %s', async (flag) => {
+    const application = project('module', PLATFORMS.Express);
+    for (const name of ['app.controller.ts', 'app.module.ts', 'main.ts']) {
+      const text = readFileSync(join(application.folder, 'src', name), 'utf8');
+      for (const folder of ['apps/api', 'apps/worker']) application.write(`${folder}/src/${name}`, text);
+    }
+    const projectOf = (name: string): object => ({ type: 'application', sourceRoot: `apps/${name}/src` });
+    const projects = { api: projectOf('api'), worker: projectOf('worker') };
+    application.write('nest-cli.json', JSON.stringify({ monorepo: true, sourceRoot: 'apps/api/src', projects }));
+    const add = ['add', 'nestjs-floodgate', '--skip-install', '--client=none', ...flag.split(' ')];
+    const { status, printed } = await run('@nestjs/cli/bin/nest.js', add, application.folder);
+    expect(printed.match(/UPDATE.*\.ts/g)).toEqual([
+      'UPDATE apps/worker/src/app.module.ts',
+      'UPDATE apps/worker/src/main.ts',
+    ]);
+    expect(status).toBe(0);
+  });
+
   it('names a flag that it does not know, and changes nothing', async () => {
     const { folder } = project('module', PLATFORMS.Express);
     const module = join(folder, 'src/app.module.ts');

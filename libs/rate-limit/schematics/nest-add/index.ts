@@ -6,7 +6,7 @@ import { type Client, CLIENTS, type Metrics, METRICS, PackageFile } from './pack
 import { signOfContainer, signOfProxy } from './proxy-signs.js';
 import { ABOUT_IDENTITY, DOCS, nextSteps } from './report.js';
 import { type Creation, creationsIn, type RootModule, rootModuleOf, Unreadable } from './root-module.js';
-import { type Context, type Rule, textOf, type Tree } from './schematic.js';
+import { type Context, dryRunOf, type Rule, textOf, type Tree } from './schematic.js';
 import { nodesIn, Sources } from './sources.js';
 import { compilerOf } from './typescript.js';
 
@@ -24,6 +24,10 @@ export interface NestAddOptions {
   readonly sourceRoot?: string;
   /** Whether the client is written into package.json without being installed. */
   readonly skipInstall?: boolean;
+  /** The same as `skipInstall`: the command line of Nest passes `-s` on as it is. */
+  readonly s?: boolean;
+  /** Whether nothing is changed: the command line passes `-d` on, and reads `--dry-run` itself. */
+  readonly d?: boolean;
 }
 
 /**
@@ -33,6 +37,11 @@ export interface NestAddOptions {
  * @param folder the application's; default the working folder
  */
 export default function nestAdd(options: NestAddOptions, folder: string = process.cwd()): Rule {
+  const rule = ruleFor(options, folder);
+  return options.d === true ? dryRunOf(rule) : rule;
+}
+
+function ruleFor(options: NestAddOptions, folder: string): Rule {
   return (tree, context) => {
     const manifest = PackageFile.of(tree);
     if (manifest === undefined)
@@ -68,7 +77,7 @@ export default function nestAdd(options: NestAddOptions, folder: string = proces
     for (const one of needed.filter(({ name }) => !manifest.has(name))) {
       manifest.add(one.name, one.version);
       const { manager } = manifest;
-      const isLeft = options.skipInstall === true;
+      const isLeft = options.skipInstall === true || options.s === true;
       if (!isLeft) context.addTask(installation(one, manager));
       const install = isLeft ? `: run ${manager ?? 'npm'} install` : '';
       say(`package.json: ${one.name} ${one.version} is a dependency${install}.`);

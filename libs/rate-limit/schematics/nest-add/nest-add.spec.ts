@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { Ajv } from 'ajv';
 import ts from 'typescript';
 import { added, type Files } from '../test-support/memory-tree.js';
 import { COMMONJS, ESM, FASTIFY, moduleOf } from '../test-support/projects.js';
@@ -44,6 +45,37 @@ describe.each(PROJECTS)('nest add in a fresh project of %s', (_name, files) => {
     const second = added(first.files, choices);
     expect([second.changed, second.installed, second.warnings]).toEqual([[], [], '']);
     expect(second.info).toBe('src/app.module.ts has RateLimitModule already, and stays as it is.');
+  });
+});
+
+describe('the command line of Nest', () => {
+  const schema = JSON.parse(readFileSync('libs/rate-limit/schematics/nest-add/schema.json', 'utf8')) as object;
+  const isTaken = new Ajv({ strict: false }).compile(schema);
+
+  // What it passes on in a monorepo, beside the folder of the project.
+  it.each([
+    ['--skip-install --project=worker', { skipInstall: true, project: 'worker' }],
+    ['--skip-install -p worker', { skipInstall: true, p: 'worker' }],
+    ['-s -d --project=2', { s: true, d: true, project: 2 }],
+    ['--client=none --project', { client: 'none', project: true }],
+  ])('passes on what it reads itself: %s', (_flags, options) => {
+    expect([isTaken({ sourceRoot: 'apps/worker/src', ...options }), isTaken.errors]).toEqual([true, null]);
+  });
+
+  it('passes on a flag that is not known, which is refused', () => {
+    expect(isTaken({ sourceRoot: 'src', clinet: 'redis' })).toBe(false);
+  });
+
+  it('leaves -s and -d to the command', () => {
+    const { installed, info } = added(ESM, { client: 'ioredis', s: true });
+    expect(installed).toEqual([]);
+    expect(info).toContain('package.json: ioredis ^6.0.0 is a dependency: run npm install.');
+
+    const dry = added({ ...ESM, Procfile: 'web: node dist/main' }, { client: 'ioredis', d: true });
+    expect([dry.changed, dry.installed, dry.refused]).toEqual([[], [], undefined]);
+    expect(dry.info).toContain('src/app.module.ts: AppModule imports RateLimitModule.');
+    expect(dry.info).toContain('src/main.ts: trust proxy is set');
+    expect(dry.info).toMatch(/Dry run: no file was written\.$/);
   });
 });
 

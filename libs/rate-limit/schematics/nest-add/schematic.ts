@@ -19,6 +19,20 @@ export interface Context {
 
 export type Rule = (tree: Tree, context: Context) => void;
 
+/** The rule without its changes: it says what they would be. */
+export function dryRunOf(rule: Rule): Rule {
+  return (tree, { logger }) => {
+    const unchanged: Tree = {
+      exists: (path) => tree.exists(path),
+      read: (path) => tree.read(path),
+      getDir: (path) => tree.getDir(path),
+      overwrite: () => undefined,
+    };
+    rule(unchanged, { logger, addTask: () => undefined });
+    logger.info('Dry run: no file was written.');
+  };
+}
+
 /** The text of a file; undefined when there is none. */
 export function textOf(tree: Tree, path: string): string | undefined {
   return tree.read(path)?.toString('utf8');
