@@ -41,7 +41,7 @@ export class FileRewrite {
   finish(): void {
     if (this.edits.isEmpty) return;
     this.forgetUnused();
-    for (const [from, names] of this.needed) if (from !== LIBRARY) this.join(from, names);
+    const others = [...this.needed].flatMap(([from, names]) => (from === LIBRARY ? [] : this.join(from, names)));
     const known = new Set(
       this.edits.file
         .getImportDeclarations()
@@ -55,6 +55,8 @@ export class FileRewrite {
       const stays = kept.length + source.others.length > 0;
       const isUnchanged = kept.length === source.names.size;
       const statements = stays ? [isUnchanged ? source.statement.getText() : this.keep(source, kept)] : [];
+      // As text of the same change: one that replaces the statement drops what is inserted where it begins.
+      if (i === 0) statements.unshift(...others);
       if (i === 0 && own.length > 0) statements.push(bringIn(own, LIBRARY, source));
       if (statements.length > 0) this.edits.replace(source.statement, statements.join('\n'));
       else this.edits.remove(source.statement);
@@ -104,22 +106,24 @@ export class FileRewrite {
     else this.edits.insert(last.getEnd(), `\n${text}`);
   }
 
-  /** Adds names to an import of another package, or imports them. */
-  private join(from: string, names: ReadonlyMap<string, boolean>): void {
-    const { file } = this.edits;
-    const declaration = file
+  /** Adds names to an import of another package. Returns the statements that stand before the first source instead. */
+  private join(from: string, names: ReadonlyMap<string, boolean>): string[] {
+    const declarations = this.edits.file
       .getImportDeclarations()
-      .find((one) => one.getModuleSpecifierValue() === from && one.getNamedImports().length > 0 && !one.isTypeOnly());
-    const known = new Set(declaration?.getNamedImports().map((one) => one.getName()));
-    const missing = [...names].filter(([name]) => !known.has(name)).map(written);
-    if (missing.length === 0) return;
+      .filter((one) => one.getModuleSpecifierValue() === from && one.getNamedImports().length > 0);
+    const has = (name: string, isType: boolean): boolean =>
+      declarations.some(
+        (one) => (isType || !one.isTypeOnly()) && one.getNamedImports().some((named) => named.getName() === name),
+      );
+    const missing = [...names].filter(([name, isType]) => !has(name, isType)).map(written);
+    if (missing.length === 0) return [];
+    const declaration = declarations.find((one) => !one.isTypeOnly());
+    const [source] = this.sources;
     if (declaration !== undefined) {
       this.edits.insert(declaration.getNamedImports()[0]!.getStart(), `${missing.join(', ')}, `);
-      return;
-    }
-    const [source] = this.sources;
-    if (source === undefined) this.importFirst(missing, from);
-    else this.edits.insert(source.statement.getStart(), `${bringIn(missing, from, source)}\n`);
+    } else if (source === undefined) this.importFirst(missing, from);
+    else return [bringIn(missing, from, source)];
+    return [];
   }
 }
 

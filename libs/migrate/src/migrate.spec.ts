@@ -101,6 +101,25 @@ export class OwnGuard extends ThrottlerGuard {
     expect(files['app.module.ts']).toContain('{ provide: APP_GUARD, useClass: OwnGuard }');
     expect(files['app.module.ts']).toContain('guard: false');
   });
+
+  it.each([
+    ['', `import { type ExecutionContext } from '@nestjs/common';\n`],
+    [`import type { ExecutionContext } from '@nestjs/common';\n`, ''],
+    [`import * as common from '@nestjs/common';\n`, `import { type ExecutionContext } from '@nestjs/common';\n`],
+  ])('import the context, which their file need not know before: %j', (before, added) => {
+    const guard = `export class OwnGuard extends ThrottlerGuard {
+  protected override async getTracker(req: Record<string, any>): Promise<string> {
+    return req.ip;
+  }
+}
+`;
+    const { files } = migrated({
+      'app.module.ts': moduleOf(TEN, 'OwnGuard', `import { OwnGuard } from './own.guard';`),
+      'own.guard.ts': `${before}import { ThrottlerGuard } from '@nestjs/throttler';\n${guard}`,
+    });
+    const imports = `${before}${added}import { type BoundPolicy, identityTag, RateLimitGuard } from 'nestjs-floodgate';\n`;
+    expect(files['own.guard.ts']!.slice(0, imports.length)).toBe(imports);
+  });
 });
 
 it('rewrites CommonJS, and leaves a namespace to a person', () => {
