@@ -11,7 +11,7 @@ const LOADERS = ['typescript-loader', 'absent-package'].flatMap((loader) => [
 ]);
 
 /** The link behind the message. */
-const HELP = / \(see https:.*#fg_missing_package\)$/;
+const HELP = / \(see https:.*#fg_(?:missing_package|unknown_option)\)$/;
 
 /** Boots an application with these imports and without this package, and returns its output. */
 async function boot(imports: string, absent: string): Promise<string> {
@@ -50,9 +50,21 @@ it.each([
     'RateLimitConfigError: RateLimitModule, redis: a URL needs the package ioredis or redis, and neither is installed: npm install ' +
       '"ioredis@^5.4.2 || ^6.0.0" or npm install "redis@^5.0.0 || ^6.0.0"',
   ],
+  ...['redisOptions', 'nodeRedisOptions'].map((imports) => [
+    imports,
+    'ioredis',
+    'RateLimitConfigError: RateLimitModule, redis: options in the place of a URL or a client are for ioredis, which is not installed. The ' +
+      'package redis is: give redis: createClient(options), whose options are those of node-redis, such as { url }; or npm install ' +
+      '"ioredis@^5.4.2 || ^6.0.0"',
+  ]),
+  [
+    'nodeRedisOptions',
+    'ioredis,redis',
+    "RateLimitConfigError: RateLimitModule, redis: 'url' is not an option of ioredis: give the URL itself, redis: 'redis://host:6379'",
+  ],
   [
     'redisOptions',
-    'ioredis',
+    'ioredis,redis',
     'RateLimitConfigError: RateLimitModule, redis: needs the package ioredis, which is not installed: npm install "ioredis@^5.4.2 || ^6.0.0"',
   ],
 ])('an application that imports %s, without %s, prints: %s', async (imports, absent, printed) => {

@@ -131,6 +131,16 @@ function optionsOf(client: NodeRedisClient): object {
   return kept;
 }
 
+/** Whether the package `redis` can be loaded. */
+export async function isNodeRedisInstalled(): Promise<boolean> {
+  try {
+    await createClient();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function createClient(): Promise<MakeNodeRedis> {
   try {
     return (await import('redis')).createClient;

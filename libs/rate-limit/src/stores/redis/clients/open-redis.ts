@@ -1,8 +1,15 @@
 import { RateLimitConfigError } from '../../../util/config-error.js';
 import { isPackageAbsent } from '../../../util/optional-package.js';
 import type { OwnedClient } from './client.js';
+import { checkIoredisOptions, LATER_OPTIONS } from './ioredis-options.js';
 import { changedIoredisOptions, duplicateIoredis, IOREDIS_VERSIONS, openIoredis } from './open-ioredis.js';
-import { changedNodeRedisOptions, duplicateNodeRedis, NODE_REDIS_VERSIONS, openNodeRedis } from './open-node-redis.js';
+import {
+  changedNodeRedisOptions,
+  duplicateNodeRedis,
+  isNodeRedisInstalled,
+  NODE_REDIS_VERSIONS,
+  openNodeRedis,
+} from './open-node-redis.js';
 import { isNodeRedisClient, isRedisCommands, type RedisClient } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
 
@@ -25,7 +32,13 @@ export async function openRedis(redis: string | RedisConnectionOptions): Promise
   try {
     return { ...(await openIoredis(redis)), library: 'ioredis' };
   } catch (error) {
-    if (typeof redis !== 'string' || !wasAbsent(error, 'ioredis')) throw error;
+    if (!wasAbsent(error, 'ioredis')) throw error;
+    if (typeof redis !== 'string') {
+      if (await isNodeRedisInstalled()) throw optionsWithoutIoredis();
+      // An option of another client tells which package is meant.
+      checkIoredisOptions(redis, LATER_OPTIONS);
+      throw error;
+    }
   }
   try {
     return { client: await openNodeRedis(redis), library: 'redis', ignored: [] };
@@ -48,6 +61,16 @@ export async function duplicateRedis(client: RedisClient): Promise<OwnedClient |
 /** The options in which the duplicate differs from the client, such as `maxRetriesPerRequest: 0`; functions by their names. */
 export function changedOptions(client: RedisClient): string[] {
   return isNodeRedisClient(client) ? changedNodeRedisOptions(client) : changedIoredisOptions(client);
+}
+
+/** The error of options where only `redis` is installed: its client has options of its own. */
+function optionsWithoutIoredis(): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RateLimitModule, redis',
+    'options in the place of a URL or a client are for ioredis, which is not installed. The package redis is: give redis: createClient(options), ' +
+      `whose options are those of node-redis, such as { url }; or npm install "ioredis@${IOREDIS_VERSIONS}"`,
+    'FG_MISSING_PACKAGE',
+  );
 }
 
 function wasAbsent(error: unknown, name: string): boolean {
