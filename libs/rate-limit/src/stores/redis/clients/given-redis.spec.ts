@@ -3,6 +3,13 @@ import { gotRedis, isGivenRedis } from './given-redis.js';
 
 const method = (): undefined => undefined;
 
+/** What the class of a client of node-redis 4 has. */
+const VERSION_4 = {
+  get v4(): never {
+    throw new Error('the client is not in "legacy mode"');
+  },
+};
+
 describe('what is given as redis', () => {
   it.each([
     ['', true],
@@ -15,6 +22,7 @@ describe('what is given as redis', () => {
     [{ evalsha: method, eval: method }, false],
     [{ evalsha: method, eval: method, del: method, internal_send_command: method }, false],
     [{ evalsha: method, eval: method, del: method, createScript: method }, false],
+    [{ evalsha: method, eval: method, del: method, evalSha: method, v4: {} }, false],
     [new Map(), false],
     [[], false],
     [undefined, false],
@@ -36,11 +44,21 @@ describe('what is given as redis', () => {
     [Promise.resolve(), 'a promise: await it before, or use forRootAsync'],
     [new Map(), 'an object of the class Map'],
     [
-      { evalSha: method, sendCommand: method, disconnect: method, duplicate: method },
+      Object.assign(Object.create(VERSION_4) as object, {
+        evalSha: method,
+        sendCommand: method,
+        disconnect: method,
+        duplicate: method,
+      }),
       'a client of node-redis before version 5: npm install redis@latest',
     ],
     [
       { evalsha: method, eval: method, del: method, internal_send_command: method },
+      'a client of node-redis before version 5: npm install redis@latest',
+    ],
+    [
+      // In `legacyMode`: its commands take callbacks, and those of `v4` do not.
+      { evalsha: method, eval: method, del: method, evalSha: method, sendCommand: method, disconnect: method, v4: {} },
       'a client of node-redis before version 5: npm install redis@latest',
     ],
     [

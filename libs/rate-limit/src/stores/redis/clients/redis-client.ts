@@ -30,9 +30,11 @@ export function isRedisCommands(value: unknown): value is RedisCommands {
   return hasMethods(value, ['evalsha', 'eval', 'del']) && !isCallbackClient(value) && !isUpstash(value);
 }
 
-/** Whether `value` is a client of node-redis 3 or older, which answers by callbacks. */
+/** Whether `value` is a client of node-redis that answers by callbacks: of version 3 or older, or of version 4 in `legacyMode`. */
 function isCallbackClient(value: unknown): boolean {
-  return hasMethods(value, ['internal_send_command']);
+  if (hasMethods(value, ['internal_send_command'])) return true;
+  // Version 4 without `legacyMode` has no `evalsha`, and throws where `v4` is read.
+  return hasMethods(value, ['evalsha', 'evalSha']) && typeof (value as { readonly v4?: unknown }).v4 === 'object';
 }
 
 /** Whether `value` is a client of @upstash/redis, which takes keys and arguments as arrays, and sends them over HTTP. */
