@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createClientPool } from 'redis';
+import { RedisStore } from '../redis.store.js';
 import { gotRedis, isGivenRedis } from './given-redis.js';
+import type { RedisClient } from './redis-client.js';
 
 const method = (): undefined => undefined;
 
@@ -69,5 +73,30 @@ describe('what is given as redis', () => {
   ])('%j is named, and not shown', (redis, named) => {
     expect(gotRedis(redis)).toBe(named);
     expect(gotRedis(redis)).not.toContain('secret');
+  });
+});
+
+describe('what comes of a client and decides nothing', () => {
+  const ioredis = new Redis({ lazyConnect: true });
+  const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+  const nodeRedis = createClient();
+
+  it.each<[string, unknown, string]>([
+    ['pipeline()', ioredis.pipeline(), 'a pipeline() or multi() of ioredis: give the client itself'],
+    ['multi()', ioredis.multi(), 'a pipeline() or multi() of ioredis: give the client itself'],
+    ['pipeline() of a Cluster', cluster.pipeline(), 'a pipeline() or multi() of ioredis: give the client itself'],
+    ['multi() of node-redis', nodeRedis.multi(), 'a multi() of node-redis: give the client itself'],
+    ['multi() of a pool', createClientPool().multi(), 'a multi() of node-redis: give the client itself'],
+    ['legacy()', nodeRedis.legacy(), 'a legacy() of node-redis, which takes callbacks: give the client itself'],
+    ['multi() of legacy()', nodeRedis.legacy().multi(), 'a multi() of node-redis: give the client itself'],
+    ['Redis', Redis, 'the class Redis: give a client, as in redis: new Redis()'],
+    ['Cluster', Cluster, 'the class Cluster: give a client, as in redis: new Cluster(nodes)'],
+  ])('is refused by its name: %s', (_name, given, named) => {
+    expect([isGivenRedis(given), gotRedis(given)]).toEqual([false, named]);
+    expect(() => new RedisStore(given as RedisClient)).toThrow(named);
+  });
+
+  it('leaves the clients as they are', () => {
+    expect([ioredis, cluster, nodeRedis, createClientPool()].map(isGivenRedis)).toEqual([true, true, true, true]);
   });
 });

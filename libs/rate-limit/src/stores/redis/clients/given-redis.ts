@@ -1,4 +1,4 @@
-import { hasMethods, isOldNodeRedisClient, isRedisClient, isUpstash } from './redis-client.js';
+import { hasMethods, isOldNodeRedisClient, isPipeline, isRedisClient, isUpstash } from './redis-client.js';
 
 /** What would be right as `redis`. */
 export const WANTED_REDIS =
@@ -15,9 +15,11 @@ export function isGivenRedis(redis: unknown): boolean {
 /** Names what was given instead, and never shows it: a URL or options may hold a password. */
 export function gotRedis(redis: unknown): string {
   if (typeof redis === 'string') return gotText(redis);
-  if (typeof redis === 'function') return 'a function: give what it returns';
+  if (typeof redis === 'function') return gotFunction(redis);
   if (Array.isArray(redis)) return 'an array: for a Cluster, give a client, as in redis: new Cluster(nodes)';
   if (typeof redis !== 'object' || redis === null) return redis === null ? 'null' : `a ${typeof redis}`;
+  const made = ofClient(redis);
+  if (made !== undefined) return made;
   if (isOldNodeRedisClient(redis)) return 'a client of node-redis before version 5: npm install redis@latest';
   if (isUpstash(redis)) return 'a client of @upstash/redis, which speaks HTTP: give the rediss:// URL of the database';
   if (hasMethods(redis, ['then'])) return 'a promise: await it before, or use forRootAsync';
@@ -25,6 +27,22 @@ export function gotRedis(redis: unknown): string {
   if (hasCommands(redis)) return `an object with ${listed(redis, true)}, and without ${listed(redis, false)}`;
   const name = className(redis);
   return name === '' ? 'an object of a class without a name' : `an object of the class ${name}`;
+}
+
+/** What a method of a client returns, and is no client itself. */
+function ofClient(value: object): string | undefined {
+  if (isPipeline(value)) return 'a pipeline() or multi() of ioredis: give the client itself';
+  if (hasMethods(value, ['evalSha', 'exec'])) return 'a multi() of node-redis: give the client itself';
+  // Every client that connects has one of the two.
+  const connects = hasMethods(value, ['destroy']) || hasMethods(value, ['disconnect']);
+  if (connects || !hasMethods(value, ['evalSha', 'sendCommand', 'multi'])) return undefined;
+  return 'a legacy() of node-redis, which takes callbacks: give the client itself';
+}
+
+function gotFunction(given: { readonly name: string; readonly prototype?: unknown }): string {
+  if (!hasMethods(given.prototype, ['evalsha'])) return 'a function: give what it returns';
+  const name = /^\w{1,40}$/.test(given.name) ? given.name : 'Redis';
+  return `the class ${name}: give a client, as in redis: new ${name}(${name === 'Cluster' ? 'nodes' : ''})`;
 }
 
 /** The error of a `RedisStore` for what is no client. */

@@ -27,7 +27,13 @@ export function isRedisClient(value: unknown): value is RedisClient {
 
 /** Whether `value` has the commands as ioredis names them, and takes their arguments as ioredis does. */
 export function isRedisCommands(value: unknown): value is RedisCommands {
-  return hasMethods(value, ['evalsha', 'eval', 'del']) && !isCallbackClient(value) && !isUpstash(value);
+  if (!hasMethods(value, ['evalsha', 'eval', 'del'])) return false;
+  return !isCallbackClient(value) && !isUpstash(value) && !isPipeline(value);
+}
+
+/** Whether `value` is a `pipeline()` or a `multi()` of ioredis, which sends nothing until `exec()`. */
+export function isPipeline(value: unknown): boolean {
+  return (value as { readonly isPipeline?: unknown }).isPipeline === true;
 }
 
 /** Whether `value` is a client of node-redis that answers by callbacks: of version 3 or older, or of version 4 in `legacyMode`. */
