@@ -109,6 +109,16 @@ describe('a client of node-redis', () => {
     await pool.close();
   });
 
+  it('without duplicate has to be connected, and a boot that needs Redis says so', async () => {
+    const pool = client().createPool();
+    pool.on('error', () => undefined);
+    await expect(boot({ redis: pool })).rejects.toThrow(
+      'RateLimitModule, redis: Redis cannot decide: there is no connection to Redis. The client that was given is not connected, and has no ' +
+        'duplicate(): connect it in the application, before the boot, as in await client.connect(). The boot stops',
+    );
+    expect(pool.isOpen).toBe(false);
+  });
+
   it('leaves no connection open when the application closes', async () => {
     const connected = async (): Promise<number> => String(await redis.client.client('LIST')).split('\n').length;
     const before = await connected();

@@ -20,7 +20,7 @@ import type { Lane } from './batch/lane.js';
 import { Linger } from './batch/linger.js';
 import { storeClientOf } from './clients/adapters.js';
 import type { OwnedClient, StoreClient } from './clients/client.js';
-import type { RedisClient } from './clients/redis-client.js';
+import type { NodeRedisClient, RedisClient } from './clients/redis-client.js';
 import { Cluster } from './cluster/cluster.js';
 import { Probe } from './connection/probe.js';
 import { OneServer } from './one-server.js';
@@ -32,6 +32,9 @@ import { Script } from './batch/script.js';
 import { Unanswered } from './connection/unanswered.js';
 import { type RedisStoreSettings, supportsOf } from './store-options.js';
 import type { StoreQueue, Topology } from './topology.js';
+
+const NOT_CONNECTED =
+  'The client that was given is not connected, and has no duplicate(): connect it in the application, before the boot, as in await client.connect()';
 
 /** What the module gives a store that it opens. */
 export interface RedisStoreParts {
@@ -71,6 +74,8 @@ export class LoadedRedisStore implements RateLimitStore {
   private readonly unanswered: Unanswered | undefined;
   /** Undefined unless the boot needs Redis. Without a deadline: the first answer may take longer. */
   private readonly required: Probe | undefined;
+  /** What a client of node-redis tells of its connection. */
+  private readonly given: Partial<Pick<NodeRedisClient, 'isOpen'>>;
 
   constructor(
     client: RedisClient | OwnedClient,
@@ -78,6 +83,7 @@ export class LoadedRedisStore implements RateLimitStore {
     { deadlines, denials, observer, owned, required }: RedisStoreParts = {},
   ) {
     this.client = storeClientOf(client);
+    this.given = client as Partial<NodeRedisClient>;
     this.supports = supportsOf({ byPods });
     this.traits = {
       answersAtOnce: false,
@@ -204,7 +210,7 @@ export class LoadedRedisStore implements RateLimitStore {
     if (required === undefined) return;
     const answer = required.ask(required.keyOf(0), undefined);
     await withinLoopTime(REQUIRED_PATIENCE_MS, answer).catch((error: Error) => {
-      throw requiredError(error.message);
+      throw requiredError(this.given.isOpen === false ? `${error.message}. ${NOT_CONNECTED}` : error.message);
     });
   }
 
