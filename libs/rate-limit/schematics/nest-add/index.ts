@@ -82,6 +82,8 @@ function ruleFor(options: NestAddOptions, folder: string): Rule {
       const install = isLeft ? `: run ${manager ?? 'npm'} install` : '';
       say(`package.json: ${one.name} ${one.version} is a dependency${install}.`);
     }
+    if (manifest.unfit !== undefined)
+      context.logger.warn(`package.json has ${manifest.unfit}. Update it before you start the application.`);
     if (manifest.has('@nestjs/throttler')) {
       context.logger.warn(
         `The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate rewrites them (${DOCS}/migration.md).`,

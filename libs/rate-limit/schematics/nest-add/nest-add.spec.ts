@@ -298,6 +298,43 @@ describe('the client', () => {
     expect(peerDependencies['ioredis']).toBeDefined();
   });
 
+  describe('in a version that the package does not take', () => {
+    // With a client the command tells, too, that ioredis is installed here.
+    const warned = (name: string, version: string): string =>
+      added({ ...ESM, 'package.json': `{ "dependencies": { "${name}": "${version}" } }` }, { client: 'none' }).warnings;
+
+    it.each([
+      ['redis', '^4.7.0'],
+      ['redis', '4.x'],
+      ['redis', '^7.0.0'],
+      ['ioredis', '^4.28.5'],
+      ['ioredis', '5.4.1'],
+      ['ioredis', '~5.3.0'],
+      ['ioredis', '5.3'],
+    ])('is named in one warning: %s %s', (client, version) => {
+      const { peerDependencies } = JSON.parse(readFileSync('libs/rate-limit/package.json', 'utf8')) as {
+        peerDependencies: Record<string, string>;
+      };
+      expect(warned(client, version)).toBe(
+        `package.json has ${client} ${version}, and nestjs-floodgate needs ${client} ${peerDependencies[client]}. Update it before you start the application.`,
+      );
+    });
+
+    it.each([
+      ['redis', '^5.0.0'],
+      ['redis', '5'],
+      ['ioredis', '^5.0.0'],
+      ['ioredis', '5.4.2'],
+      ['ioredis', '~5.4.0'],
+      ['ioredis', '6.1.0'],
+      ['ioredis', '*'],
+      ['ioredis', 'latest'],
+      ['ioredis', '>=4 <7'],
+    ])('is not what the application has: %s %s', (client, version) => {
+      expect(warned(client, version)).toBe('');
+    });
+  });
+
   it('is written without being installed with --skip-install', () => {
     const { changed, installed, info } = added(
       { ...ESM, 'pnpm-lock.yaml': '' },

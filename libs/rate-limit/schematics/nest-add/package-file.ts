@@ -1,4 +1,5 @@
 import { textOf, type Tree } from './schematic.js';
+import { isOutside } from './versions.js';
 
 const FILE = '/package.json';
 const FIELDS = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'] as const;
@@ -7,6 +8,9 @@ const FIELDS = ['dependencies', 'devDependencies', 'optionalDependencies', 'peer
 export const CLIENTS = { ioredis: '^6.0.0', redis: '^6.0.0' } as const;
 
 export type Client = keyof typeof CLIENTS;
+
+/** Their peer ranges. */
+const PEERS: Readonly<Record<Client, string>> = { ioredis: '^5.4.2 || ^6.0.0', redis: '^5.0.0 || ^6.0.0' };
 
 /** The package that publishes metrics, and the version that an application gets that lacks it. */
 export const METRICS = {
@@ -40,7 +44,22 @@ export class PackageFile {
   }
 
   has(name: string): boolean {
-    return FIELDS.some((field) => this.manifest[field]?.[name] !== undefined);
+    return this.versionOf(name) !== undefined;
+  }
+
+  /** Names the clients of Redis of which the application has a version that the package does not take; undefined when it has none. */
+  get unfit(): string | undefined {
+    const found = Object.entries(PEERS).flatMap(([name, wanted]) => {
+      const version = this.versionOf(name);
+      return version !== undefined && isOutside(version, wanted)
+        ? [`${name} ${version}, and nestjs-floodgate needs ${name} ${wanted}`]
+        : [];
+    });
+    return found.length === 0 ? undefined : found.join('; ');
+  }
+
+  private versionOf(name: string): string | undefined {
+    return FIELDS.map((field) => this.manifest[field]?.[name]).find((version) => version !== undefined);
   }
 
   /** What the application measures with; OpenTelemetry where it has both. */
