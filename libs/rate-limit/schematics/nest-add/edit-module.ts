@@ -77,7 +77,10 @@ export function withRateLimitModule(sources: Sources, { path, metadata }: RootMo
   const file = sources.parse(path);
   const edits = new TextEdits(ts, file);
   const strict = sources.compilerOptions.noPropertyAccessFromIndexSignature === true;
-  const { names, modules } = modulesFor(choices, strict ? "process.env['REDIS_URL']" : undefined);
+  const { names, modules: written } = modulesFor(choices, strict ? "process.env['REDIS_URL']" : undefined);
+  const modules = written.map((one) =>
+    one.replaceAll(/^(?: {2})+/gm, (blanks) => edits.unit.repeat(blanks.length / 2)),
+  );
   const own = namesOf(ts, file);
   const taken = names.find((name) => own.has(name.replace(/^type /, '')));
   if (taken !== undefined) throw new Unreadable(`${path.slice(1)} has a ${taken.replace(/^type /, '')} of its own`);
@@ -117,7 +120,7 @@ function namesOf(ts: Compiler, file: TypeScript.SourceFile): Set<string> {
 /** A first property, on a line of its own where the object has a line for each. */
 function addImports(edits: TextEdits, metadata: TypeScript.ObjectLiteralExpression, text: string): void {
   const open = metadata.getStart(edits.file) + 1;
-  const property = `imports: [${indented(edits, metadata, text, '  ')}]`;
+  const property = `imports: [${indented(edits, metadata, text, edits.unit)}]`;
   const [next] = metadata.properties;
   if (next === undefined) edits.insert(open, ` ${property} `);
   else if (edits.file.text.slice(open, next.getStart(edits.file)).includes('\n')) {

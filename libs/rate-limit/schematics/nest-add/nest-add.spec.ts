@@ -135,9 +135,20 @@ export class AppModule {}
     expect(files['src/app.module.ts']).toContain(
       '\r\nimport { apiKeyIdentity, ipIdentity, RateLimitModule } from "nestjs-floodgate"\r\n',
     );
-    expect(files['src/app.module.ts']).toContain('\t\tA,\r\n\t\tRateLimitModule.forRoot({\r\n\t\t  redis');
+    expect(files['src/app.module.ts']).toContain(
+      '\t\tA,\r\n\t\tRateLimitModule.forRoot({\r\n\t\t\tredis: process.env.REDIS_URL,\r\n\t\t\tidentity: [\r\n\t\t\t\tapiKeyIdentity(),',
+    );
     expect(files['src/app.module.ts']!.replaceAll('\r\n', '')).not.toContain('\n');
   });
+
+  it.each(['{\n\tcontrollers: [A],\n}', '{\n\timports: [],\n}', '{\n\timports: [A],\n}', '{\n\timports: more,\n}'])(
+    'is indented by tabs where the file is: %j',
+    (metadata) => {
+      const text = moduleAfter(metadata, { identity: 'user', client: 'redis', metrics: 'prom-client' });
+      expect(text).toContain('RateLimitModule.forRoot({\n');
+      expect(text).not.toMatch(/^\t* /m);
+    },
+  );
 
   it('joins an import that is there', () => {
     const { files } = added({

@@ -69,13 +69,18 @@ export class TextEdits {
   /** Elements that stand alone in a list, each on lines of its own. */
   private onLines(elements: readonly string[], indent: string): string {
     const lines = elements.map((element) => `\n${element},`).join('');
-    return `${lines.replaceAll('\n', `${this.lineEnd}${indent}  `)}${this.lineEnd}${indent}`;
+    return `${lines.replaceAll('\n', `${this.lineEnd}${indent}${this.unit}`)}${this.lineEnd}${indent}`;
   }
 
   /** The blanks at the beginning of a position's line. */
   indentAt(position: number): string {
     const text = this.file.text;
     return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', position - 1) + 1))![0];
+  }
+
+  /** One step of the file's indent. */
+  get unit(): string {
+    return /^\t/m.test(this.file.text) ? '\t' : '  ';
   }
 
   get lineEnd(): string {
