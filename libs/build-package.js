@@ -181,7 +181,7 @@ function inLines(text, tree) {
   let lines = '';
   let from = 0;
   for (const { start } of starts.toSorted((one, other) => one.start - other.start)) {
-    if (start - from < 200) continue;
+    if (start - from < 400) continue;
     lines += `${text.slice(from, start)}\n`;
     from = start;
   }
@@ -200,6 +200,9 @@ function readableTypes() {
       declarations
         .replaceAll(/^import ([^;']+ from '[^.'][^']*');$/gm, "import type $1 with { 'resolution-mode': 'import' };")
         .replaceAll(/\b(\w+)\$1\b/g, '$1Of')
+        // A doc takes no line for its beginning and its end alone.
+        .replaceAll(/\/\*\*\n *\* /g, '/** ')
+        .replaceAll(/\n *\*\//g, ' */')
         // One column for each level: blanks are a tenth of the types.
         .replaceAll(/^(?: {4})+/gm, (indent) => '\t'.repeat(indent.length / 4)),
   };
