@@ -1,4 +1,4 @@
-import { Controller, Get, type Type } from '@nestjs/common';
+import { Controller, Get, Req, Res, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   chargedBy,
@@ -8,6 +8,8 @@ import {
   RateLimitDecision,
   RateLimiter,
   type RateLimitModuleOptions,
+  RateLimitOverrides,
+  SkipRateLimit,
 } from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
@@ -101,11 +103,12 @@ class Charged {
   }
 }
 
-async function left(app: HttpApp): Promise<readonly number[]> {
+/** What is left of both policies; undefined where an override exempts the client. */
+async function left(app: HttpApp): Promise<readonly (number | undefined)[]> {
   const limiter = app.app.get(RateLimiter);
   const levels = ['api', 'credits'].map(async (policy) => {
     const { policies } = await limiter.explain(policy, null);
-    return policies[0]!.level!.remaining;
+    return policies[0]!.level?.remaining;
   });
   return Promise.all(levels);
 }
@@ -181,3 +184,98 @@ describe.each(PLATFORMS)('a concurrency of the middleware over %s', (platform) =
     held.release();
   });
 });
+
+describe.each(PLATFORMS.flatMap((platform) => Object.keys(STORES).map((store) => ({ platform, store }))))(
+  'a policy of the middleware whose estimates run over, over $platform with $store,',
+  ({ platform, store }) => {
+    const api: Policy = { ...WINDOW, ...CLASSES, limit: 6 };
+    const open = (routes: Type, more: RateLimitModuleOptions = {}): Promise<HttpApp> =>
+      limited(platform, routes, {
+        ...STORES[store]!(),
+        policies: { api, credits: CREDITS },
+        middleware: ['api'],
+        ...more,
+      });
+
+    it('gets its charge back where an override exempts the client from the credits', async () => {
+      await using app = await open(Charged);
+      await app.app.get(RateLimitOverrides).set({ policy: 'credits' }, { exempt: true });
+      expect(await passing(app, '/estimate', 6)).toBe(6);
+      expect((await left(app))[0]).toBe(3);
+    });
+
+    it('keeps the reserve where another policy rejects the estimates, also by the denial cache', async () => {
+      @Controller()
+      class Strict {
+        @Get('estimate')
+        @RateLimit({ policy: 'api', priority: 'estimates' }, { ...WINDOW, name: 'strict', limit: 1 })
+        estimate(): void {}
+      }
+      await using app = await open(Strict);
+      expect(await passing(app, '/estimate', 10)).toBe(1);
+      const [own, credits] = await left(app);
+      expect(own).toBeGreaterThanOrEqual(3);
+      expect(credits).toBe(6);
+    });
+  },
+);
+
+describe('a request that a handler dispatches again', () => {
+  it('gets back what the middleware has charged it', async () => {
+    let again = (_request: unknown, _response: unknown): void => undefined;
+    @Controller()
+    class Old extends Charged {
+      @Get('old')
+      @SkipRateLimit()
+      old(@Req() request: { url: string }, @Res() response: unknown): void {
+        request.url = '/estimate';
+        again(request, response);
+      }
+    }
+    const api: Policy = { ...WINDOW, ...CLASSES, limit: 4 };
+    await using app = await limited('Express', Old, { policies: { api, credits: CREDITS }, middleware: ['api'] });
+    again = app.app.getHttpAdapter().getInstance() as typeof again;
+    expect(await passing(app, '/old', 5)).toBe(5);
+    expect(await left(app)).toEqual([2, 3]);
+  });
+});
+
+describe.each(PLATFORMS.flatMap((platform) => Object.keys(STORES).map((store) => ({ platform, store }))))(
+  'a leaky bucket of the middleware over $platform with $store',
+  ({ platform, store }) => {
+    it('lets a lower class of the route wait for its own slot, and not for the end of the queue', async () => {
+      @Controller()
+      class Queued {
+        @Get('estimate')
+        @RateLimit({ policy: 'queue', priority: 'estimates' })
+        estimate(@RateLimitDecision() { delayMs }: Decision): number {
+          return delayMs;
+        }
+      }
+      const queue: Policy = {
+        algorithm: 'leaky-bucket',
+        capacity: 20,
+        drain: 20,
+        by: 'global',
+        scope: 'app',
+        priorities: { rides: 1, estimates: 0.5 },
+      };
+      await using app = await limited(platform, Queued, {
+        ...STORES[store]!(),
+        policies: { queue },
+        middleware: ['queue'],
+      });
+      await app.send('/estimate');
+      const since = performance.now();
+      const ends = await Promise.all(
+        Array.from({ length: 8 }, async () => {
+          expect((await app.send('/estimate')).status).toBe(200);
+          return performance.now() - since;
+        }),
+      );
+      // The slots are 50 ms apart. Those that wait for the end of the queue go together, after 400 ms.
+      const [, second, , , , , , last] = ends.toSorted((one, other) => one - other);
+      expect(last! - second!).toBeGreaterThan(150);
+    });
+  },
+);

@@ -299,7 +299,30 @@ describe.each(KINDS)('an else over $platform with $store, beside', ({ platform, 
     it('a policy with a priority of its own has that one', async () => {
       const own = { ...policies, credits: { ...policies.credits, priority: 'rides' } } satisfies Record<string, Policy>;
       await using app = await served(Routes, {}, own);
-      expect(await statuses(app, 5, '/named')).toEqual([200, 200, 200, 200, 429]);
+      const limiter = app.app.get(RateLimiter);
+      expect(await statuses(app, 4, '/named')).toEqual([200, 200, 200, 200]);
+      const { policies: told } = await limiter.explain('GET /named', ADA, { priority: 'estimates' });
+      expect(told.map(({ policy, priority }) => [policy, priority])).toEqual([
+        ['monthly', 'estimates'],
+        ['plain', null],
+        ['credits', 'rides'],
+      ]);
+      await limiter.reset('credits', ADA);
+      for (let i = 0; i < 2; i++) {
+        const { allowed, policies: taken } = await limiter.consume('monthly', ADA, { priority: 'estimates' });
+        expect([allowed, taken[0]!.priority]).toEqual([true, 'rides']);
+      }
+      expect(await statuses(app, 1, '/named')).toEqual([429]);
+    });
+
+    it('a policy with a priority of its own may have other classes', async () => {
+      const credits: Policy = { ...CREDITS, priorities: { paid: 1, free: 0.5 }, priority: 'free', limit: 2 };
+      await using app = await served(Routes, {}, { ...policies, credits });
+      const limiter = app.app.get(RateLimiter);
+      const taken = async (): Promise<unknown> =>
+        (await limiter.consume('monthly', ADA, { priority: 'estimates' })).policies[0]!.priority;
+      expect([await taken(), await taken(), await taken()]).toEqual(['estimates', undefined, 'free']);
+      await expect(limiter.consume('monthly', ADA, { priority: 'free' })).rejects.toThrow("no class 'free'");
     });
   });
 

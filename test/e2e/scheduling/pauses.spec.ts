@@ -52,6 +52,58 @@ describe('a policy that is paused', () => {
     expect(ran.toSorted()).toEqual(['high@2', 'low@2']);
   });
 
+  it('keeps a longer pause that cannot be shared, beside a shorter one that is', async () => {
+    await using opened = await open();
+    const { clock, call, limiter, ran, overrides } = opened;
+    const calls = overrides as unknown as { calls: { set: (...given: unknown[]) => Promise<unknown> } };
+    const set = calls.calls.set.bind(calls.calls);
+    let written = 0;
+    calls.calls.set = (...given) => (written++ === 0 ? set(...given) : Promise.reject(new Error('gone')));
+    const pauses = [5_000, 60_000].map((ms) => limiter.pause('partner', null, { ms }));
+    expect(await Promise.all(pauses)).toEqual([true, false]);
+    void call('partner', 'a', { maxWaitMs: 100_000 });
+    await pass(clock, 30_000, 1_000);
+    expect(ran).toEqual([]);
+    await pass(clock, 31_000, 1_000);
+    expect(ran).toEqual(['a@60']);
+  });
+
+  it("outlasts an operator's block of all scopes, which is removed before", async () => {
+    await using opened = await open();
+    const { clock, call, limiter, ran, overrides } = opened;
+    await overrides.set({ policy: 'partner' }, { blocked: true });
+    expect(await limiter.pause('partner', null, { ms: 60_000 })).toBe(true);
+    void call('partner', 'a', { maxWaitMs: Infinity });
+    await pass(clock, 2_000);
+    await overrides.remove({ policy: 'partner' });
+    await pass(clock, 50_000, 1_000);
+    expect(ran).toEqual([]);
+    await pass(clock, 10_000, 1_000);
+    expect(ran).toEqual(['a@60']);
+  });
+
+  it('ends where its override is removed before the other policies of the call are paused', async () => {
+    await using opened = await open();
+    const { call, limiter, ran, overrides } = opened;
+    const calls = overrides as unknown as { calls: { set: (...given: unknown[]) => Promise<unknown> } };
+    const set = calls.calls.set.bind(calls.calls);
+    let answer = (): void => undefined;
+    calls.calls.set = async (...given) => {
+      const { policy } = given[0] as { policy: string };
+      if (policy === 'window') await new Promise<void>((resolve) => (answer = resolve));
+      return set(...given);
+    };
+    const paused = limiter.pause(['partner', 'window'], null, { ms: 60_000 });
+    await turns();
+    expect(await overrides.remove({ policy: 'partner', scope: 'app' })).toBe(true);
+    answer();
+    expect(await paused).toBe(true);
+    void call('partner', 'a');
+    void call('window', 'b');
+    await turns();
+    expect(ran).toEqual(['a@0']);
+  });
+
   it('is not paused again by a shorter pause', async () => {
     await using opened = await open();
     const { clock, call, limiter, ran, overrides, runtime } = opened;
@@ -84,11 +136,12 @@ describe('a policy that is paused', () => {
     const { clock, call, ran, overrides, store } = opened;
     await overrides.set({ policy: 'partner' }, { blocked: true });
     await expect(call('partner', 'a')).rejects.toThrow(CallWaitError);
-    void call('partner', 'b', { maxWaitMs: Infinity });
+    for (const name of ['b', 'c']) void call('partner', name, { maxWaitMs: Infinity });
+    await expect(call('partner', 'd', { maxWaitMs: 3_600_000 })).rejects.toMatchObject({ retryAfterMs: 60_000 });
     await pass(clock, 10_000, 500);
     expect([ran, store.questions]).toEqual([[], 0]); // overrides are kept in the process
     await overrides.remove({ policy: 'partner' });
-    await pass(clock, 1_000);
-    expect(ran).toHaveLength(1);
+    await turns();
+    expect(ran).toEqual(['b@10', 'c@10']);
   });
 });

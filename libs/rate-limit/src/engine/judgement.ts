@@ -97,13 +97,13 @@ export class Judgement {
     return new Judgement(decision, own, { ...verdict, charges: verdicts }, keeper);
   }
 
-  /** A rejection, refined by another one on the same charges: charges that both reject get the other's verdict. */
+  /** A rejection, refined by a later look at the same charges: what that rejects, or would charge to another policy, is as it says. */
   refinedBy(other: Judgement): Judgement {
     const { verdict } = this;
     const charges = [...this.charges];
     const verdicts = verdict.charges.map((own, i) => {
       const its = other.verdict.charges[i]!;
-      if (charges[i]!.shadow || its.allowed) return own;
+      if (charges[i]!.shadow || (its.allowed && other.charges[i]!.insteadOf === undefined)) return own;
       charges[i] = other.charges[i]!;
       return its;
     });
@@ -213,7 +213,10 @@ function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] 
  * The verdict as the client sees it. A request that holds a lease may end at any time. The store only knows when the lease
  * expires, which matters if its process has died: no client should wait that long.
  */
-function told({ algorithm }: PolicyCharge, verdict: ChargeVerdict, decidedBy: Decision['decidedBy']): ChargeVerdict {
+function told(charge: PolicyCharge, verdict: ChargeVerdict, decidedBy: Decision['decidedBy']): ChargeVerdict {
+  const { algorithm, cost, spared } = charge;
+  // A step that charges nothing waits for the departure of the step that has.
+  if (spared !== undefined && cost === 0 && verdict.delay > 0) return { ...verdict, delay: 0 };
   if (algorithm.lease === undefined) return verdict;
   const { retryAfter, blockedFor = 0 } = verdict;
   // A release does not shorten a block or an override.

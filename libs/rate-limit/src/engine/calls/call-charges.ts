@@ -2,7 +2,7 @@ import type { Identity } from '../../identity/identity.js';
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
 import { type BoundPolicy, canDelay, inTimeZone, isSettled as isSettledLater } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else/else-policies.js';
-import { underPriority } from '../../policy/priorities/under-priority.js';
+import { hasOwnClass, underPriority } from '../../policy/priorities/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import { shown } from '../../util/config-error.js';
 import {
@@ -183,13 +183,20 @@ export class CallCharges {
     const all = withElse(policies);
     if (plan !== undefined) checkPlan(plan, all, where);
     const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, all, where);
-    if (priority !== undefined) checkPriority(priority, all, where);
+    const isOwn = (policy: BoundPolicy): boolean => hasOwnClass(policy) && !policies.includes(policy);
+    if (priority !== undefined)
+      checkPriority(
+        priority,
+        all.filter((policy) => !isOwn(policy)),
+        where,
+      );
     const charge = (policy: BoundPolicy, own: number): PolicyCharge => {
       const tag = identity ?? globalTag(policy.name);
       const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan, where);
       const inZone = planned.timeZone === undefined ? planned : zoned(planned, zone, where);
       const how = typeof mode === 'function' ? mode(policy) : mode;
-      const asked = inZone.priorities === undefined ? inZone : classed(inZone, priority, how, where);
+      const className = isOwn(policy) ? undefined : priority;
+      const asked = inZone.priorities === undefined ? inZone : classed(inZone, className, how, where);
       return withInstead(policy, this.engine.charge(asked, tag, own, how));
     };
     const given = typeof cost === 'function' ? cost : (): number | undefined => cost;

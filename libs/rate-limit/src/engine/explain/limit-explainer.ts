@@ -1,7 +1,8 @@
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import { globalTag, kindOfTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
-import { underPriority } from '../../policy/priorities/under-priority.js';
+import { withElse } from '../../policy/else/else-policies.js';
+import { hasOwnClass, underPriority } from '../../policy/priorities/under-priority.js';
 import type { Decision } from '../../policy/decision.js';
 import type { OverrideLog } from '../../stores/override-log.js';
 import { LimiterUnavailableError } from '../errors.js';
@@ -117,17 +118,18 @@ export class LimitExplainer {
         ? { handler: undefined, policies: this.references.allPolicies() }
         : this.references.referred(what, where);
     const tag = isOfAll && countsAllTogether(policies) ? globalTag(policies[0]!.name) : tagOf(who, where);
-    checkExplainedPlan(plan, policies, where);
-    const zone = explainedZone(timeZone, policies, where);
-    checkExplainedPriority(priority, policies, where);
+    const all = withElse(policies);
+    checkExplainedPlan(plan, all, where);
+    const zone = explainedZone(timeZone, all, where);
+    checkExplainedPriority(priority, all, where);
     const found: Explained[] = [];
     for (let i = 0; i < policies.length; i += TOGETHER) {
       const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainRow(policy, tag, plan, zone, priority));
       found.push(...(await Promise.all(some)).flat());
     }
     const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
-    const all = (what === null ? eachOnce(found) : found).map(({ explained }) => explained);
-    const shownOnes = what === null ? all.filter(({ counts }) => counts !== false) : all;
+    const explained = (what === null ? eachOnce(found) : found).map((one) => one.explained);
+    const shownOnes = what === null ? explained.filter(({ counts }) => counts !== false) : explained;
     const rejecting = shownOnes.filter(({ isRejected }) => isRejected);
     const passes = rejecting.flatMap(({ passesAt }) => passesAt ?? []);
     return {
@@ -154,7 +156,7 @@ export class LimitExplainer {
     for (let policy: BoundPolicy | undefined = first; policy !== undefined; policy = policy.else) {
       // A policy without a cost of its own takes that of the request.
       const { cost } = before !== undefined && !policy.hasCost ? before.explained : { cost: constantCostOf(policy) };
-      const own = priority ?? (before === undefined || policy.hasPriority ? undefined : rowPriority);
+      const own = before !== undefined && hasOwnClass(policy) ? undefined : (priority ?? rowPriority);
       before = behind(before, await this.explainOne(policy, tag, cost, plan, zone, own));
       rowPriority = before.explained.priority ?? rowPriority;
       row.push(before);

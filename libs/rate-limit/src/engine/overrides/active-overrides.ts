@@ -9,7 +9,7 @@ import type { ChargeVerdict } from '../../stores/store.js';
 import { chargeOf, inItsPlace, type PolicyCharge } from '../policy-charge.js';
 import type { OverriddenCounts } from '../layer-verdict.js';
 import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
-import { type OverrideKey, readBody } from './override-text.js';
+import { type OverrideBody, readBody } from './override-text.js';
 
 /** A request with an override on at least one charge. */
 export interface OverriddenRequest {
@@ -40,7 +40,7 @@ export class ActiveOverrides {
   private edition = 1;
   private offsetMs = 0;
   /** Told of each change; undefined: all overrides may have changed. */
-  onChange: ((changed: OverrideKey | undefined) => void) | undefined;
+  onChange: ((changed: OverrideBody | undefined) => void) | undefined;
   private readonly said = new Set<string>();
 
   /** @param processMs milliseconds of this process's clock, which `sync` relates to the store's */

@@ -69,7 +69,7 @@ export class Admission<Context extends HandlerContext> {
     const failure = record.failure(charges);
     if (failure !== undefined) return this.transport.failed(context, failure);
     const shared = this.pending.join(() => this.transport.exchange(context).call, charges, record);
-    const remainder = record.remainder(charges);
+    const remainder = record.remainder(charges, route.isBeforeRouting);
     const departures = record.departures(charges);
     const answer =
       remainder.charges.length === 0 || this.queue(route, context, remainder.charges, record, remainder, shared);

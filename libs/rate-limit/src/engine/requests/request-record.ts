@@ -173,8 +173,10 @@ export class RequestRecord extends Execution {
   /**
    * The charges that a step still has to make: the difference in cost where the same policy has charged the request before, the
    * whole cost otherwise.
+   *
+   * @param isBeforeRouting whether the step is the middleware's, which comes again where a request is dispatched again
    */
-  remainder(charges: readonly PolicyCharge[]): Remainder {
+  remainder(charges: readonly PolicyCharge[], isBeforeRouting: boolean): Remainder {
     const left: PolicyCharge[] = [];
     const whole: PolicyCharge[] = [];
     let hasDifference = false;
@@ -183,7 +185,7 @@ export class RequestRecord extends Execution {
       const further = before === undefined ? charge : this.further(charge, before);
       if (further === undefined) {
         const passed = this.history.passed(charge);
-        if (passed !== undefined) passed.isUnclaimed = false;
+        if (passed !== undefined && !isBeforeRouting) passed.isUnclaimed = false;
         continue;
       }
       hasDifference ||= before !== undefined && before > 0;
@@ -243,10 +245,10 @@ export class RequestRecord extends Execution {
     const pending: PendingCharge[] = [];
     const receipts = charges.flatMap((charge, i) => {
       const passed = this.history.passed(charge);
-      const judged = judgement.at(i);
-      if (passed === undefined || judged === undefined || !isUnclaimed(passed, charge)) return [];
-      const ranOver = judged.charge.insteadOf !== undefined;
-      if (judged.verdict.allowed && !ranOver) return [];
+      if (passed === undefined || !isUnclaimed(passed, charge)) return [];
+      // The policy that took the request may have an override that exempts the client, and no verdict then.
+      const ranOver = judgement.charges[i]!.insteadOf !== undefined;
+      if (!ranOver && judgement.at(i)?.verdict.allowed !== false) return [];
       const its = this.pendingOf(charge);
       // A rejected step of a higher cost has asked for the difference alone, and pending charges are settled with the request.
       if (!judgement.decision.allowed && (charge.cost > passed.charge.cost || its !== undefined)) return [];

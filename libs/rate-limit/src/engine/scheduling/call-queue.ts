@@ -120,7 +120,8 @@ export class CallQueue {
     const call = this.begin(charges, signal, maxWaitMs);
     // What lets the first call wait lets all others wait as well.
     const opensAt = Math.max(gate.pausedUntil, gate.isCertain ? gate.opensAt : 0);
-    if (opensAt >= call.waits.deadline || (maxWaitMs === 0 && gate.size + gate.asking > 0)) {
+    const isLate = opensAt >= call.waits.deadline && maxWaitMs !== Infinity;
+    if (isLate || (maxWaitMs === 0 && gate.size + gate.asking > 0)) {
       const ms = opensAt === Infinity ? BLOCKED_RETRY_MS : Math.max(1, opensAt - this.settings.nowMs());
       call.leave(this.late(call, ms));
     } else {
@@ -294,6 +295,7 @@ export class CallQueue {
     if (gate === undefined || --gate.asking > 0) return;
     if (gate.wasRejected) gate.shrink();
     else gate.grow(gate.room);
+    if (gate.wasWoken) this.gates.rouse(gate);
     const pauseMs = this.gates.pausedFor(gate.stateKey);
     if (pauseMs > 0 && gate.cancelTimer === undefined) this.gates.sleep(gate, pauseMs, true);
     if (!gate.isPumping) this.pump(gate);

@@ -1,3 +1,4 @@
+import type { PolicyCharge } from '../policy-charge.js';
 import type { ScheduledCall } from './scheduled-call.js';
 
 /** The most calls that ask the store at once while others wait: one batch of the store. */
@@ -16,6 +17,10 @@ export class Gate {
   asking = 0;
   /** Whether a call of this round was rejected. */
   wasRejected = false;
+  /** Whether something was freed or changed while its calls asked. */
+  wasWoken = false;
+  /** The keys of the states of other policies that may let its calls pass, by `else`. */
+  rowKeys: readonly string[] = [];
   isPumping = false;
   /** What the policies had left after the last call of the round that got its turn. */
   room = Infinity;
@@ -27,6 +32,8 @@ export class Gate {
   pausedUntil = 0;
   cancelTimer: (() => void) | undefined;
   private waiting: ScheduledCall[] = [];
+  /** The first call of the last round. */
+  private asked: ScheduledCall | undefined;
   /** The index of the first call that has not left: an abort of thousands must not look at all before it, each time. */
   private head = 0;
   private gone = 0;
@@ -55,6 +62,11 @@ export class Gate {
   /** The call that asks next. */
   get next(): ScheduledCall | undefined {
     return this.waiting[this.head];
+  }
+
+  /** What the call asks that is the first one here, or whose question is under way. */
+  get charges(): readonly PolicyCharge[] {
+    return (this.next ?? this.asked)?.charges ?? [];
   }
 
   /** Adds a call in its order: one that was rejected goes before those that came after it. */
@@ -100,6 +112,7 @@ export class Gate {
       else if (taken.length > 0 && this.costOf(call) < this.costOf(taken.at(-1)!)) break;
       else taken.push(call);
     }
+    this.asked = taken[0];
     this.waiting.splice(0, i);
     this.head = 0;
     this.skipGone();
@@ -141,7 +154,6 @@ export class Gate {
 export interface StateOfCalls {
   readonly key: string;
   readonly headroom?: number | undefined;
-  readonly instead?: unknown;
 }
 
 /**

@@ -10,6 +10,8 @@ import { Gate, gateKeyOf, type StateOfCalls } from './gate.js';
 const LONGEST_NAP_MS = 30_000;
 /** The most headrooms to wake the calls of: a class of priority has one, and overrides may add others. */
 const MAX_HEADROOMS = 100;
+/** The most gates that one thing wakes which was freed behind an `else`: many identities may run over to one policy. */
+const MOST_WOKEN = 32;
 
 /** The settings of a queue's gates. */
 export interface GateSettings {
@@ -24,8 +26,8 @@ export class Gates {
   private readonly byKey = new Map<string, Gate>();
   /** The headrooms of the calls that have waited: one for each class of priority. */
   private readonly headrooms = new Set<number>();
-  /** Whether a call has waited that other policies may let pass, by `else`. */
-  private hasRows = false;
+  /** The gates of calls that another policy may let pass, by `else`: by the keys of that policy's states. */
+  private readonly byRow = new Map<string, Set<Gate>>();
   private closed = false;
 
   /** @param pump lets the next calls of a gate ask */
@@ -35,12 +37,12 @@ export class Gates {
   ) {}
 
   /** The gate of the calls that a state rejects. */
-  of(charge: StateOfCalls): Gate {
+  of(charge: PolicyCharge | StateOfCalls): Gate {
     const key = gateKeyOf(charge);
     let gate = this.byKey.get(key);
     if (gate === undefined) this.byKey.set(key, (gate = new Gate(key, charge.key)));
-    const { headroom = 0, instead } = charge;
-    this.hasRows ||= instead !== undefined;
+    if ('instead' in charge && charge.instead !== undefined && gate.rowKeys.length === 0) this.noteRow(gate, charge);
+    const { headroom = 0 } = charge;
     if (headroom > 0 && this.headrooms.size < MAX_HEADROOMS) this.headrooms.add(headroom);
     return gate;
   }
@@ -90,8 +92,7 @@ export class Gates {
    */
   overridden(changed: OverrideKey | undefined): void {
     for (const gate of this.byKey.values()) {
-      const charges = gate.next?.charges ?? [];
-      if (changed === undefined || charges.some((charge) => isConcerned(charge, changed))) this.wake(gate);
+      if (changed === undefined || gate.charges.some((charge) => isConcerned(charge, changed))) this.wake(gate);
     }
   }
 
@@ -110,9 +111,22 @@ export class Gates {
 
   /** Lets the calls of a gate ask again, as something was released, refunded or reset. */
   wake(gate: Gate | undefined): void {
-    if (gate === undefined || gate.asking > 0 || gate.size === 0 || this.pausedFor(gate.stateKey) > 0) return;
+    if (gate === undefined || this.pausedFor(gate.stateKey) > 0) return;
+    // The answers that are under way may be from before.
+    if (gate.asking > 0) gate.wasWoken = true;
+    else if (gate.size > 0) {
+      gate.hope();
+      this.open(gate);
+    }
+  }
+
+  /** Ends the sleep of a gate that was woken while its calls asked. Its next calls ask then. */
+  rouse(gate: Gate): void {
+    gate.wasWoken = false;
     gate.hope();
-    this.open(gate);
+    gate.cancelTimer?.();
+    gate.cancelTimer = undefined;
+    gate.isCertain = false;
   }
 
   /**
@@ -133,6 +147,7 @@ export class Gates {
     gate.cancelTimer?.();
     gate.cancelTimer = undefined;
     this.byKey.delete(gate.key);
+    this.forgetRow(gate);
   }
 
   /** Forgets all gates. Nothing is paused any more. */
@@ -140,14 +155,33 @@ export class Gates {
     this.closed = true;
     for (const gate of this.byKey.values()) gate.cancelTimer?.();
     this.byKey.clear();
+    this.byRow.clear();
   }
 
   private freed(key: string): void {
     this.wake(this.byKey.get(key));
     for (const headroom of this.headrooms) this.wake(this.byKey.get(gateKeyOf({ key, headroom })));
-    if (!this.hasRows) return;
-    for (const gate of this.byKey.values()) {
-      if (gate.next?.charges.some((charge) => leadsTo(charge, key)) === true) this.wake(gate);
+    let woken = 0;
+    for (const gate of this.byRow.get(key) ?? []) {
+      if (woken++ >= MOST_WOKEN) break;
+      this.wake(gate);
+    }
+  }
+
+  private noteRow(gate: Gate, charge: PolicyCharge): void {
+    gate.rowKeys = keysBehind(charge);
+    for (const key of gate.rowKeys) {
+      const known = this.byRow.get(key);
+      if (known === undefined) this.byRow.set(key, new Set([gate]));
+      else known.add(gate);
+    }
+  }
+
+  private forgetRow(gate: Gate): void {
+    for (const key of gate.rowKeys) {
+      const known = this.byRow.get(key)!;
+      known.delete(gate);
+      if (known.size === 0) this.byRow.delete(key);
     }
   }
 
@@ -168,10 +202,11 @@ function isConcerned({ policy, identity }: PolicyCharge, changed: OverrideKey): 
   return withElse([policy]).some(({ name }) => name === changed.policy);
 }
 
-/** Whether a state is that of a policy to which the `else` of a charge leads. */
-function leadsTo({ policy, identity, instead }: PolicyCharge, key: string): boolean {
-  if (instead === undefined) return false;
-  const isIts = ({ globalKey, keyPrefix, keyTail }: BoundPolicy): boolean =>
-    key === (globalKey ?? keyOf(keyPrefix, identity, keyTail));
-  return withElse([policy]).some((one) => isIts(one) || [...(one.plans?.values() ?? [])].some(isIts));
+/** The keys of the states of the policies to which the `else` of a charge leads, under each plan. */
+function keysBehind({ policy, identity }: PolicyCharge): readonly string[] {
+  const keyUnder = ({ globalKey, keyPrefix, keyTail }: BoundPolicy): string =>
+    globalKey ?? keyOf(keyPrefix, identity, keyTail);
+  return withElse([policy])
+    .slice(1)
+    .flatMap((one) => [one, ...(one.plans?.values() ?? [])].map(keyUnder));
 }

@@ -1,5 +1,6 @@
 import { OverrideConflictError } from '../overrides/errors.js';
 import type { OverrideTarget } from '../overrides/override.js';
+import type { OverrideBody, OverrideKey } from '../overrides/override-text.js';
 import type { RateLimitOverrides } from '../overrides/rate-limit-overrides.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
@@ -31,13 +32,19 @@ export interface PausedState {
   readonly keys: readonly string[];
 }
 
+/** A pause of this process. */
+interface OwnPause extends PausedState {
+  /** By the store's clock. */
+  readonly until: number;
+}
+
 /**
  * Pauses policies: in this process at once, and in all others by an override that blocks the identity. The override stands for the
  * policy's scope `'app'` alone, so that one of an operator without a scope is in force again behind it.
  */
 export class Pauses {
-  /** The pauses of this process that an override shares, and that is not in force here yet, by the key of the state. */
-  private readonly shared = new Map<string, { readonly state: PausedState; readonly until: number }>();
+  /** The pauses that this process keeps by itself, as no override has taken them over yet, by the key of the state. */
+  private readonly own = new Map<string, OwnPause>();
   /** The ends of the overrides that are being written, by the key of the state. */
   private readonly writing = new Map<string, number>();
   private readonly failures: RationedWarning;
@@ -59,33 +66,41 @@ export class Pauses {
    */
   async pause(states: readonly PausedState[], ms: number, reason: string): Promise<boolean> {
     const paused = states.filter(({ charge }) => !charge.shadow); // a shadow stops nothing
-    for (const { keys } of paused) for (const key of keys) this.gates.pause(key, ms);
-    const shared = await Promise.all(paused.map(({ charge }) => this.share(charge, ms, reason)));
     const until = this.active.nowMs() + ms;
-    for (const [i, state] of paused.entries()) if (shared[i]) this.shared.set(state.charge.key, { state, until });
-    this.handOver();
+    for (const { charge, keys } of paused) {
+      for (const key of keys) this.gates.pause(key, ms);
+      const known = this.own.get(charge.key);
+      this.own.set(charge.key, { charge, keys, until: Math.max(until, known?.until ?? 0) });
+    }
+    const shared = await Promise.all(paused.map(({ charge }) => this.share(charge, ms, reason)));
+    this.changed(undefined);
     return shared.every(Boolean);
   }
 
   /**
-   * Ends the pauses that an override has taken over, which an operator may remove. It stops all other processes in the same way. The
-   * runtime calls this after each change of an override.
+   * Ends the pauses of this process that an override has taken over: it stops this process as all others, until it ends or an operator
+   * removes it. The runtime calls this after each change of an override.
+   *
+   * @param change one that was made; undefined: any may have been
    */
-  handOver(): void {
-    for (const [key, { state, until }] of this.shared) {
-      const { policy, identity } = state.charge;
-      const isInForce = this.engine.overrideOf(policy, identity)?.kind === 'blocked';
-      if (!isInForce && until > this.active.nowMs()) continue;
-      this.shared.delete(key);
-      for (const one of state.keys) this.gates.endPause(one);
+  changed(change: OverrideBody | undefined): void {
+    for (const [key, { charge, keys, until }] of this.own) {
+      const isRemoved = change !== undefined && change.change === undefined && isSameTarget(change, charge);
+      if (!isRemoved && !this.isTakenOver(charge, until) && until > this.active.nowMs()) continue;
+      this.own.delete(key);
+      for (const one of keys) this.gates.endPause(one);
     }
+  }
+
+  private isTakenOver({ policy, identity }: PolicyCharge, until: number): boolean {
+    const override = this.engine.overrideOf(policy, identity);
+    return override?.kind === 'blocked' && override.scope === policy.boundTo && lastsUntil(override.endsAtMs, until);
   }
 
   private async share(charge: PolicyCharge, ms: number, reason: string): Promise<boolean> {
     const { policy, identity, key } = charge;
-    const known = this.engine.overrideOf(policy, identity);
     const until = this.active.nowMs() + ms;
-    if (known?.kind === 'blocked' && lastsUntil(known.endsAtMs, until)) return true;
+    if (this.isTakenOver(charge, until)) return true;
     if (until <= (this.writing.get(key) ?? 0) + SAME_MS) return true;
     this.writing.set(key, until);
     const target = { policy: policy.name, scope: policy.boundTo, ...(policy.globalKey === undefined && { identity }) };
@@ -123,6 +138,12 @@ export class Pauses {
       withHelp(`Policy '${policy}' is paused in this process alone: ${problem}`, 'FG_PAUSE_NOT_SHARED'),
     );
   }
+}
+
+/** Whether an override stands where that of a pause does. */
+function isSameTarget(target: OverrideKey, { policy, identity }: PolicyCharge): boolean {
+  const its = policy.globalKey === undefined ? identity : undefined;
+  return target.policy === policy.name && target.scope === policy.boundTo && target.identity === its;
 }
 
 /** @param endsAtMs 0: it does not end */

@@ -214,7 +214,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.calls = this.part(new CallQueue(turns, { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing }));
     const pauses = new Pauses(this.calls.gates, this.engine, this.overrides, active, logger);
     active.onChange = (changed) => {
-      pauses.handOver();
+      pauses.changed(changed);
       this.calls.gates.overridden(changed);
     };
     const charges = new CallCharges(this.engine, this.plans);

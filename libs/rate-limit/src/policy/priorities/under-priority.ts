@@ -16,6 +16,11 @@ export function inClassOfRow<Context>(next: BoundPolicy<Context>, priority: stri
     : underPriority(next, priority);
 }
 
+/** Whether the policy says the class of all requests itself, behind an `else`. */
+export function hasOwnClass({ hasPriority, priorityOf }: BoundPolicy): boolean {
+  return hasPriority && priorityOf === undefined;
+}
+
 /**
  * A policy with priorities, for requests of one class: a variant that counts under the policy's own keys, and leaves the rest of
  * the limit free. Equal classes give the same object.
