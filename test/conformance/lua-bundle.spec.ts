@@ -69,9 +69,14 @@ describe('a program without its comments', () => {
     [
       'comments and indentation',
       '  local a = 1 -- one\n\n  -- alone\n    return a -- [[ x ]]\n',
-      'local a = 1\nreturn a',
+      'local a=1\nreturn a',
     ],
-    ['a long comment', 'return 1 --[==[ two\n ]] lines ]==] + 1', 'return 1   + 1'],
+    ['a long comment', 'return 1 --[==[ two\n ]] lines ]==] + 1', 'return 1+1'],
+    [
+      'operators',
+      "local a, b = 3, { x = 2 }\nif (a >= 2) and a ~= 5 then return { a - - b.x, a .. 1 .. ' = ( ', #'a , b', a * 2 / 1 < 9 } end",
+      "local a,b=3,{x=2}\nif(a>=2)and a~=5 then return{a - - b.x,a .. 1 .. ' = ( ',#'a , b',a*2/1<9}end",
+    ],
     ['dashes in strings', `return '-- \\' --' .. "-- \\" 'x" -- end`, `return '-- \\' --' .. "-- \\" 'x"`],
     ['dashes and spaces in long strings', 'return [=[ a\n  -- b ]] ]=] -- c', 'return [=[ a\n  -- b ]] ]=]'],
   ])('keeps what it means: %s', async (_, program, expected) => {
