@@ -104,6 +104,29 @@ describe('a policy that is paused', () => {
     expect(ran).toEqual(['a@0']);
   });
 
+  it('ends for calls that wait for another policy as well, by else', async () => {
+    const hourly = { algorithm: 'fixed-window', limit: 1, window: '1h', by: 'global' } as const;
+    const policies = { own: { ...hourly, else: 'credits' }, credits: hourly };
+    await using opened = await open({ policies });
+    const { call, limiter, ran, overrides } = opened;
+    for (const name of ['own', 'credits']) await limiter.consume(name);
+    void call('own', 'a', { maxWaitMs: 7_200_000 });
+    await turns();
+    const calls = overrides as unknown as { calls: { set: (...given: unknown[]) => Promise<unknown> } };
+    const { set } = calls.calls;
+    calls.calls.set = () => Promise.reject(new Error('the answer is lost'));
+    expect(await limiter.pause('own', null, { ms: 60_000 })).toBe(false);
+    calls.calls.set = set.bind(calls.calls);
+    await limiter.reset('credits');
+    await turns();
+    expect(ran).toEqual([]);
+    await overrides.set({ policy: 'own', scope: 'app' }, { blocked: true }, { expiresIn: '10s' });
+    expect(await overrides.remove({ policy: 'own', scope: 'app' })).toBe(true);
+    await turns();
+    expect(ran).toEqual(['a@0']);
+    expect((await limiter.peek('credits')).policies[0]!.remaining).toBe(0);
+  });
+
   it('is not paused again by a shorter pause', async () => {
     await using opened = await open();
     const { clock, call, limiter, ran, overrides, runtime } = opened;

@@ -179,10 +179,11 @@ export class Gates {
 
   private forgetRow(gate: Gate): void {
     for (const key of gate.rowKeys) {
-      const known = this.byRow.get(key)!;
-      known.delete(gate);
-      if (known.size === 0) this.byRow.delete(key);
+      const known = this.byRow.get(key);
+      known?.delete(gate);
+      if (known?.size === 0) this.byRow.delete(key);
     }
+    gate.rowKeys = [];
   }
 
   /** Ends the sleep of a gate. */
