@@ -233,7 +233,7 @@ const procedures = {
 
   /** The bytes left by each of 10,000 clients whose plans are substrings of headers of 8,000 characters, or are as long. */
   plans: (length: 30 | 8_000) => {
-    const decider = { decide: () => Promise.reject(new Error('nobody asks it')) };
+    const decider = { isPlain: false, decide: () => Promise.reject(new Error('nobody asks it')) };
     const kept = new KeptClients(() => decider);
     const policy = bindPolicy(parsePolicy(LOG, 'test'), 'rl', 'app', 'test');
     const before = retained();

@@ -38,7 +38,7 @@ export class Engine {
   private readonly refunds: ChargeReceipt[] = [];
   private readonly chain: Decider;
   private readonly orElse: ElseLayer;
-  private readonly inLayers: KeptDecider = { decide: ({ charges }) => this.decision(charges) };
+  private readonly inLayers: KeptDecider = { isPlain: false, decide: ({ charges }) => this.decision(charges) };
   /** Undefined if the store has no fast path. */
   private readonly plain: PlainPath | undefined;
 
@@ -110,11 +110,6 @@ export class Engine {
   /** Decides a call whose charges are kept. */
   keptDecider(charges: readonly PolicyCharge[]): KeptDecider {
     return this.plain?.takes(charges) === true ? this.plain : this.inLayers;
-  }
-
-  /** Whether a call's charges are decided by the fast path, whose decisions have no receipts. */
-  isPlain(decider: KeptDecider): boolean {
-    return decider === this.plain;
   }
 
   /**

@@ -36,6 +36,8 @@ export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecid
  * costs one look-up of the state and one decision, half the time of the layers.
  */
 export class PlainPath implements KeptDecider {
+  readonly isPlain = true;
+
   /**
    * @param layers decide where an override or an open charge concerns the client
    * @param fallBack decides where the store has failed

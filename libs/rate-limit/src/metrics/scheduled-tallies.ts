@@ -22,26 +22,26 @@ export class ScheduledTallies {
 
   /** Counts a call that has ended, or that was not let in. */
   count(charges: readonly CountedCharge[], result: ScheduledResult): void {
-    for (const tally of this.each(charges)) tally[result]++;
+    this.add(charges, result, 1);
   }
 
   /** Notes that a call begins to wait. */
   waits(charges: readonly CountedCharge[]): void {
-    for (const tally of this.each(charges)) tally.waiting++;
+    this.add(charges, 'waiting', 1);
   }
 
   /** Notes that a call waits no longer. */
   waitsNoLonger(charges: readonly CountedCharge[]): void {
-    for (const tally of this.each(charges)) tally.waiting--;
+    this.add(charges, 'waiting', -1);
   }
 
   snapshot(): ScheduledStats[] {
     return Array.from(this.byName.values(), (tally) => ({ ...tally }));
   }
 
-  /** A policy in shadow lets no call wait. */
-  private each(charges: readonly CountedCharge[]): Tally[] {
-    return charges.flatMap(({ policy, shadow }) => (shadow === true ? [] : this.of(policy)));
+  /** Adds to the counts of all policies but those in shadow, which let no call wait. */
+  private add(charges: readonly CountedCharge[], field: ScheduledResult | 'waiting', count: number): void {
+    for (const { policy, shadow } of charges) if (shadow !== true) this.of(policy)[field] += count;
   }
 
   private of(policy: NamedPolicy): Tally {

@@ -42,20 +42,22 @@ interface ScheduledUse {
   /** Whether all of them are settled, or none. */
   readonly isSettled: boolean;
   readonly isFinal: boolean;
-  readonly canDelay: boolean;
   /** Whether one of them, or of their `else`, blocks who goes on. */
   readonly canBlock: boolean;
   /** One whose own cost is 0. */
   readonly free: BoundPolicy | undefined;
+  /** Whether a charge is all that a call needs: it is final, and neither delayed nor changed. */
+  readonly isBare: boolean;
 }
 
 /** Makes the charges of calls without a request, and keeps those of recent clients. */
 export class CallCharges {
   private readonly kept: KeptClients;
+  /** What the last scheduled call needed: most callers repeat their policies. */
   private lastUse: ScheduledUse | undefined;
 
   constructor(
-    private readonly engine: Pick<Engine, 'charge' | 'keptDecider' | 'isPlain'>,
+    private readonly engine: Pick<Engine, 'charge' | 'keptDecider'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
   ) {
     this.kept = new KeptClients((charges) => engine.keptDecider(charges));
@@ -105,18 +107,31 @@ export class CallCharges {
     isSettled: boolean,
     where: string,
   ): ScheduledCharges {
-    const use = this.useOf(policies);
+    const use = this.lastUse?.policies === policies ? this.lastUse : (this.lastUse = useOf(policies));
+    if (!use.isBare || isSettled) return this.settledLater(use, identity, options, isSettled, where);
+    const kept = this.keptOf('consume', policies, identity, options);
+    if (kept?.isPlain === true) return kept;
+    return { charges: kept?.charges ?? this.of('consume', policies, identity, options, where), isFinal: true };
+  }
+
+  /** The charges of a scheduled call that may need more than a charge. */
+  private settledLater(
+    use: ScheduledUse,
+    identity: MaybeNone,
+    options: CallOptions | undefined,
+    isSettled: boolean,
+    where: string,
+  ): ScheduledCharges {
+    const { policies } = use;
     if (use.free !== undefined && options?.cost === undefined) throw freeOf(use.free, where);
     if (!use.isLeased && (use.isFinal || isSettled || use.isSettled)) {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
       const kept = this.keptOf(method, policies, identity, options);
-      const isFinal = use.endsAtOnce && !isSettled;
-      if (use.canBlock) {
-        const charges = kept?.charges ?? this.of(method, policies, identity, options, where);
-        return { charges: charges.map(withoutCounting), isFinal };
-      }
-      if (kept === undefined) return { charges: this.of(method, policies, identity, options, where), isFinal };
-      return isFinal && !use.canDelay && this.engine.isPlain(kept.decider) ? kept : { charges: kept.charges, isFinal };
+      const charges = kept?.charges ?? this.of(method, policies, identity, options, where);
+      return {
+        charges: use.canBlock ? charges.map(withoutCounting) : charges,
+        isFinal: use.endsAtOnce && !isSettled,
+      };
     }
     const alone = policies.every(isConcurrency);
     if (isSettled && alone) {
@@ -131,22 +146,6 @@ export class CallCharges {
       isSettledLater(policy) || (isSettled && !isConcurrency(policy)) ? 'reserve' : 'take';
     const charges = this.make(policies, tag, cost, mode, where, options);
     return { charges: use.canBlock ? charges.map(withoutCounting) : charges, isFinal: false };
-  }
-
-  /** What the policies of a scheduled call need. The last answer is kept: most callers repeat theirs. */
-  private useOf(policies: readonly BoundPolicy[]): ScheduledUse {
-    if (this.lastUse?.policies === policies) return this.lastUse;
-    const all = withElse(policies);
-    return (this.lastUse = {
-      policies,
-      endsAtOnce: !all.some((policy) => isConcurrency(policy) || isSettledLater(policy)),
-      isLeased: policies.some(isConcurrency),
-      isSettled: policies.every(isSettledLater),
-      isFinal: !policies.some(isSettledLater),
-      canDelay: policies.some(canDelay),
-      canBlock: all.some(({ block }) => block !== undefined),
-      free: policies.find(({ cost }) => cost === 0),
-    });
   }
 
   /**
@@ -218,6 +217,23 @@ export class CallCharges {
         `none, or RateLimitModule a plan`,
     );
   }
+}
+
+function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
+  const all = withElse(policies);
+  const endsAtOnce = !all.some((policy) => isConcurrency(policy) || isSettledLater(policy));
+  const canBlock = all.some(({ block }) => block !== undefined);
+  const free = policies.find(({ cost }) => cost === 0);
+  return {
+    policies,
+    endsAtOnce,
+    isLeased: policies.some(isConcurrency),
+    isSettled: policies.every(isSettledLater),
+    isFinal: !policies.some(isSettledLater),
+    canBlock,
+    free,
+    isBare: endsAtOnce && !canBlock && free === undefined && !all.some(canDelay),
+  };
 }
 
 /**

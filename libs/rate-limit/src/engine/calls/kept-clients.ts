@@ -19,6 +19,8 @@ export type KeptMethod = 'consume' | 'reserve' | 'acquire';
 
 /** Decides on clients whose charges are kept. It is chosen once, when they are kept. */
 export interface KeptDecider {
+  /** Whether it is the fast path, whose decisions have no receipts. */
+  readonly isPlain: boolean;
   /** Throws as `Engine.decide` does. */
   decide(client: KeptClient): Answer<Decision>;
 }
@@ -33,6 +35,8 @@ export class KeptClient implements EntryHandle {
   readonly firstPolicy: BoundPolicy;
   /** The cost of the first charge. */
   readonly firstCost: number;
+  /** Whether the fast path decides. */
+  readonly isPlain: boolean;
 
   constructor(
     readonly method: KeptMethod,
@@ -48,6 +52,7 @@ export class KeptClient implements EntryHandle {
     this.first = charges[0]!;
     this.firstPolicy = this.first.policy;
     this.firstCost = this.first.cost;
+    this.isPlain = decider.isPlain;
   }
 }
 

@@ -193,8 +193,7 @@ export class RateLimiter {
   ): Promise<T> {
     // This is not an async function, which would add a promise to every call.
     try {
-      const result = this.scheduled.schedule(policies, first, second, third);
-      return result instanceof Promise ? result : Promise.resolve(result);
+      return Promise.resolve(this.scheduled.schedule(policies, first, second, third));
     } catch (error) {
       return Promise.reject(error);
     }

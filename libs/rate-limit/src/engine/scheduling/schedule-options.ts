@@ -50,7 +50,8 @@ export interface CheckedSchedule {
 }
 
 const WHERE = 'RateLimiter.schedule';
-const NO_OPTIONS: CheckedSchedule = {
+/** What a call without options gets. */
+export const NO_SCHEDULE_OPTIONS: CheckedSchedule = {
   options: undefined,
   costOf: undefined,
   signal: undefined,
@@ -58,8 +59,7 @@ const NO_OPTIONS: CheckedSchedule = {
 };
 
 /** @throws {TypeError} for an option that is unknown, wrong or without effect */
-export function readSchedule<T>(given: ScheduleOptions<T> | undefined): CheckedSchedule {
-  if (given === undefined) return NO_OPTIONS;
+export function readSchedule<T>(given: ScheduleOptions<T>): CheckedSchedule {
   checkOptions(given, 'schedule', SCHEDULE_OPTIONS);
   const { cost, estimate, signal, maxWaitMs = DEFAULT_MAX_WAIT_MS, ...charging } = given;
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {

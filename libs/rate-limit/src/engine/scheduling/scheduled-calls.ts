@@ -1,11 +1,10 @@
 import type { Identity } from '../../identity/identity.js';
-import type { Answer } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
 import { checkOptions } from '../calls/call-arguments.js';
 import { tagOfCall } from '../calls/call-charges.js';
 import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
 import type { Pauses } from './pauses.js';
-import { readSchedule, type ScheduleOptions } from './schedule-options.js';
+import { NO_SCHEDULE_OPTIONS, readSchedule, type ScheduleOptions } from './schedule-options.js';
 import type { Scheduler, Work } from './scheduler.js';
 
 const SCHEDULE = 'RateLimiter.schedule';
@@ -31,7 +30,7 @@ export class ScheduledCalls {
     first: Identity | null | Work<T>,
     second: Work<T> | ScheduleOptions<T> | undefined,
     third: ScheduleOptions<T> | undefined,
-  ): Answer<T> {
+  ): T | PromiseLike<T> {
     const isShort = typeof first === 'function';
     const fn = isShort ? first : second;
     if (typeof fn !== 'function') {
@@ -39,7 +38,8 @@ export class ScheduledCalls {
         `${SCHEDULE}: takes (policies, identity, fn, options), and fn must be a function, got ${shown(fn)}`,
       );
     }
-    const checked = readSchedule(isShort ? (second as ScheduleOptions<T> | undefined) : third);
+    const given = isShort ? (second as ScheduleOptions<T> | undefined) : third;
+    const checked = given === undefined ? NO_SCHEDULE_OPTIONS : readSchedule(given);
     const { options, costOf } = checked;
     const bound = this.policies.bind(policies, 'schedule');
     const identity = isShort ? null : first;

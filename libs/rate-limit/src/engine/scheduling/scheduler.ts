@@ -2,7 +2,6 @@ import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Decision } from '../../policy/decision.js';
 import type { Outcome } from '../../policy/outcome.js';
 import { allOf, andThen, type Answer, answerOf } from '../../util/answer.js';
-import { isPromise } from '../../util/is-promise.js';
 import type { CallCharges } from '../calls/call-charges.js';
 import { KeptClient } from '../calls/kept-clients.js';
 import type { Engine } from '../engine.js';
@@ -58,7 +57,7 @@ export class Scheduler {
   ) {}
 
   /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
-  run<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+  run<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
     const { queue } = this;
     const { charges } = scheduled;
     const { signal, maxWaitMs } = checked;
@@ -88,7 +87,7 @@ export class Scheduler {
   }
 
   /** Asks the fast path, whose charges are final and never delayed. */
-  private askKept<T>(kept: KeptClient, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+  private askKept<T>(kept: KeptClient, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
     const order = this.queue.next();
     let decision: Answer<Decision>;
     // `attempt` is not used here: every call with room would pay for its closures.
@@ -97,7 +96,7 @@ export class Scheduler {
     } catch (error) {
       return this.unavailable(kept, order, this.queue.nowMs(), error, work, checked);
     }
-    if (!isPromise(decision)) return this.decided(kept, order, decision, work, checked);
+    if (!(decision instanceof Promise)) return this.decided(kept, order, decision, work, checked);
     return decision.then(
       (later) => this.decided(kept, order, later, work, checked),
       (error: unknown) => this.unavailable(kept, order, this.queue.nowMs(), error, work, checked),
@@ -110,10 +109,10 @@ export class Scheduler {
     decision: Decision,
     work: Work<T>,
     checked: CheckedSchedule,
-  ): Answer<T> {
+  ): T | PromiseLike<T> {
     if (decision.allowed) {
       this.queue.tallies.ranAtOnce(kept.firstPolicy);
-      return answerOf(work());
+      return work();
     }
     const call = this.queue.begin(kept.charges, undefined, checked.maxWaitMs, order);
     this.queue.waitFor(call, undefined, { decision, judgement: undefined });
