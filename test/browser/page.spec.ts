@@ -25,18 +25,21 @@ afterAll(async () => {
 type Box = readonly [x: number, y: number, width: number, height: number];
 
 /** Where everything of the worlds is, by a name. */
-async function places(page: Page): Promise<Record<string, Box>> {
-  // A warning takes its own place, and goes again.
-  await page.locator('#busy').waitFor({ state: 'hidden' });
+function places(page: Page): Promise<Record<string, Box>> {
   return page.evaluate(() => {
+    // The warning of a busy machine takes its own place, and goes again: it is left out while the places are read.
+    const { style } = document.getElementById('busy')!;
+    style.display = 'none';
     const fixed = '#run, .world > *, .world .tile, .world .plot, .world .switch';
-    return Object.fromEntries(
+    const found = Object.fromEntries(
       Array.from(document.querySelectorAll(fixed), (element, i) => {
         const { x, y, width, height } = element.getBoundingClientRect();
         const name = `${i} ${element.id}.${element.classList[0] ?? element.tagName}`;
         return [name, [x, y + scrollY, width, height] as const];
       }),
     );
+    style.display = '';
+    return found;
   });
 }
 

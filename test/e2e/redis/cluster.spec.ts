@@ -10,6 +10,8 @@ import { RedisServer } from '../../support/redis-server.js';
 jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const STATE_LIMIT_MS = 10_000;
+/** The store decides, however busy the machine is. */
+const DEADLINE = '10s';
 /** A breaker sends its first probe within this time. */
 const PROBE_MS = 500;
 /** The shortest lease. */
@@ -43,7 +45,9 @@ it.each<[string, [Policy, ...Policy[]]]>([
   ['one policy', [ONE]],
   ['two policies', [ONE, DAILY]],
 ])('a Cluster decides concurrent requests of users in several slots: %s', async (_, policies) => {
-  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  await using app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })],
+  });
   const limiter = app.app.get(RateLimiter);
   const ask = (i: number): Promise<Decision> =>
     limiter.consume(policies, { kind: 'user', value: USERS[i % USERS.length]! });
@@ -55,7 +59,9 @@ it.each<[string, [Policy, ...Policy[]]]>([
 });
 
 it.each([undefined, 2])('reservations that are open in several slots make estimates; shards: %s', async (shards) => {
-  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  await using app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })],
+  });
   const limiter = app.app.get(RateLimiter);
   const window = { algorithm: 'fixed-window', window: '300d' } as const;
   const policies: Policy[] = [
@@ -85,7 +91,9 @@ it.each([undefined, 2])('reservations that are open in several slots make estima
 });
 
 it('leases in several slots are taken together, renewed, and released, each by the clock of its slot', async () => {
-  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  await using app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })],
+  });
   const limiter = app.app.get(RateLimiter);
   const lease = { algorithm: 'concurrency', lease: '1s' } as const;
   const queue: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: 1_000, by: 'global' };
@@ -122,8 +130,12 @@ it.each<[string, Policy]>([
 ])(
   "a reset of a policy by 'global' takes effect in its own process at once, in others within a second (%s)",
   async (_, all) => {
-    await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
-    await using other = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+    await using own = await start('Express', {
+      imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })],
+    });
+    await using other = await start('Express', {
+      imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })],
+    });
     const [resetting, observing] = [own, other].map(({ app }) => app.get(RateLimiter)) as [RateLimiter, RateLimiter];
     const ask = (limiter: RateLimiter): Promise<Decision> => limiter.consume([all, MINE], ADA);
     for (let i = 0; i < 2; i++) expect((await ask(resetting)).allowed).toBe(true);
@@ -136,13 +148,22 @@ it.each<[string, Policy]>([
     await resetting.reset(all, ADA);
     const resetAt = performance.now();
     expect((await ask(resetting)).allowed).toBe(true);
-    await until('the other process sees the reset', 1_200, async () => (await ask(observing)).allowed);
-    expect(performance.now() - resetAt).toBeLessThan(1_100);
+    // By the instant at which the last rejected request was sent: a stall of a busy machine delays only what comes after it.
+    let rejectedMs = 0;
+    await until('the other process sees the reset', STATE_LIMIT_MS, async () => {
+      const askedMs = performance.now() - resetAt;
+      const { allowed } = await ask(observing);
+      if (!allowed) rejectedMs = askedMs;
+      return allowed;
+    });
+    expect(rejectedMs).toBeLessThanOrEqual(1_000);
   },
 );
 
 it('the denial cache keeps no rejection that is under way while its policy is reset', async () => {
-  await using own = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  await using own = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })],
+  });
   const limiter = own.app.get(RateLimiter);
   for (let i = 0; i < 2; i++) await limiter.consume([ALL, MINE], ADA);
   const underWay = limiter.consume([MINE, ALL], ADA);
@@ -151,7 +172,7 @@ it('the denial cache keeps no rejection that is under way while its policy is re
 });
 
 it('a reset clears policies on a Cluster that was handed in, and close leaves the Cluster open', async () => {
-  const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })] });
   const limiter = app.app.get(RateLimiter);
   const ada = { kind: 'user', value: 'ada' };
   expect(await limiter.consume([ONE, DAILY], ada)).toMatchObject({ allowed: true, decidedBy: 'store' });
@@ -179,7 +200,7 @@ it('a request after close gets a local decision, and no probe looks for the Clus
 });
 
 it('a lease that is held at close is renewed no more, and nothing is logged of it', async () => {
-  const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster })] });
+  const app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster, deadline: DEADLINE })] });
   const places: Policy = { name: 'places', algorithm: 'concurrency', limit: 1, lease: `${LEASE_MS}ms` };
   const lease = await app.app.get(RateLimiter).acquire(places, ADA);
   expect(lease.decision).toMatchObject({ allowed: true, decidedBy: 'store' });
@@ -237,7 +258,9 @@ it('the library needs no more rights on a Cluster than docs/redis.md grants', as
     lazyConnect: true, // the module uses only a duplicate of it
     redisOptions: { username: 'floodgate', password: 'secret' },
   });
-  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: client })] });
+  await using app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: client, deadline: DEADLINE })],
+  });
   const limiter = app.app.get(RateLimiter);
   const all: Policy = { ...DAILY, name: 'all', by: 'global' };
   const ada = { kind: 'user', value: 'ada' };
