@@ -71,6 +71,8 @@ export default defineConfig({
     css: { postcss: { plugins: [byClass] } },
     plugins: [sources, playground],
     server: { fs: { allow: [ROOT] } },
+    // By default the development server reads every HTML file of the project for what the site imports.
+    optimizeDeps: { entries: [join(ROOT, 'site/.vitepress/theme/index.ts')] },
     build: { chunkSizeWarningLimit: 1_000 },
   },
 });
