@@ -108,14 +108,14 @@ export class CallCharges {
     where: string,
   ): ScheduledCharges {
     const use = this.lastUse?.policies === policies ? this.lastUse : (this.lastUse = useOf(policies));
-    if (!use.isBare || isSettled) return this.settledLater(use, identity, options, isSettled, where);
+    if (!use.isBare || isSettled) return this.scheduledInFull(use, identity, options, isSettled, where);
     const kept = this.keptOf('consume', policies, identity, options);
     if (kept?.isPlain === true) return kept;
     return { charges: kept?.charges ?? this.of('consume', policies, identity, options, where), isFinal: true };
   }
 
   /** The charges of a scheduled call that may need more than a charge. */
-  private settledLater(
+  private scheduledInFull(
     use: ScheduledUse,
     identity: MaybeNone,
     options: CallOptions | undefined,
