@@ -109,6 +109,32 @@ describe('the page', () => {
     },
   );
 
+  it.each([390, 1440])('keeps the place of the simulation until its code is there: %i px', async (width) => {
+    await using viewer = await Viewer.open(browser, app.url, { viewport: { width, height: 900 } });
+    const { page } = viewer;
+    await page.addInitScript(() => {
+      const shifts = ((window as unknown as { shifts: number[] }).shifts = []) as number[];
+      new PerformanceObserver((list) =>
+        shifts.push(...list.getEntries().map((entry) => (entry as unknown as { value: number }).value)),
+      ).observe({ type: 'layout-shift', buffered: true });
+    });
+    let load = (): void => {};
+    const seen = new Promise<void>((resolve) => (load = resolve));
+    await page.route(/hero~page~hero/, async (route) => {
+      await seen;
+      await route.continue();
+    });
+    await page.reload();
+    await page.locator('body[data-phase]').waitFor({ state: 'attached' });
+    await page.screenshot(); // the browser has drawn the page without it
+    load();
+    await viewer.live();
+    await page.screenshot();
+    const shifts = await page.evaluate(() => (window as unknown as { shifts: number[] }).shifts);
+    // What Google calls good: https://web.dev/articles/cls
+    expect(shifts.reduce((sum, one) => sum + one, 0)).toBeLessThan(0.1);
+  });
+
   it('keeps the result of a rush that a viewer has stopped, through a reload, until the next start', async () => {
     await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
     const { page } = viewer;

@@ -30,11 +30,11 @@ export class Viewer implements AsyncDisposable {
     return viewer;
   }
 
-  /** Waits for the first figures. */
+  /** Waits for the first figures, and for the simulation, which takes its place above them. */
   async live(): Promise<void> {
-    // The pill of the connection is hidden while all is well.
-    await this.page.locator('#connection[data-state=live]').waitFor({ state: 'attached' });
-    await this.page.locator('#state').waitFor({ state: 'attached' });
+    // The pill of the connection is hidden while all is well. The phase comes with the first figures.
+    await this.page.locator('body[data-phase] #connection[data-state=live]').waitFor({ state: 'attached' });
+    await this.page.locator('#hero:empty').waitFor({ state: 'detached' });
   }
 
   /** The one button. */
