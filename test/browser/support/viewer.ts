@@ -32,8 +32,10 @@ export class Viewer implements AsyncDisposable {
 
   /** Waits for the first figures, and for the simulation, which takes its place above them. */
   async live(): Promise<void> {
-    // The pill of the connection is hidden while all is well. The phase comes with the first figures.
-    await this.page.locator('body[data-phase] #connection[data-state=live]').waitFor({ state: 'attached' });
+    // The phase comes with the first figures, which a page that only watches may not get.
+    await this.page.locator('body:is([data-phase], :has(#watch:not([hidden])))').waitFor({ state: 'attached' });
+    // The pill of the connection is hidden while all is well.
+    await this.page.locator('#connection[data-state=live]').waitFor({ state: 'attached' });
     await this.page.locator('#hero:empty').waitFor({ state: 'detached' });
   }
 
