@@ -2,18 +2,11 @@ import { expect, it } from '@jest/globals';
 import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { VirtualClock } from 'nestjs-floodgate/testing';
 import { start } from '../../support/http-app.js';
+import { thenable } from '../../support/user-functions/behaviours.js';
 import { ADA, AskedStore } from './support/scheduled-calls.js';
 
 const POLICY = { name: 'partner', algorithm: 'token-bucket', capacity: 1_000, refill: 1 } as const;
 const BROKEN = 'broken';
-
-type Then = (taken: (value: unknown) => void) => unknown;
-
-/** Something of another library that has a `then`. */
-function withThen(then: Then): object {
-  // oxlint-disable-next-line unicorn/no-thenable -- some libraries return this in place of a promise
-  return { then };
-}
 
 class OtherPromise<T> extends Promise<T> {}
 
@@ -33,14 +26,14 @@ it.each<[what: string, fn: () => unknown, how: 'fulfilled' | 'rejected', answer:
   ['a promise', async () => 'done', 'fulfilled', 'done'],
   ['a promise that rejects', async () => fails(), 'rejected', BROKEN],
   ['a promise of another class', () => OtherPromise.resolve('done'), 'fulfilled', 'done'],
-  ['a then that calls back twice', () => withThen((taken) => [taken('done'), taken('more')]), 'fulfilled', 'done'],
+  ['a then that calls back twice', () => thenable((taken) => void [taken('done'), taken('more')]), 'fulfilled', 'done'],
   [
     'a then that calls back with a promise',
-    () => withThen((taken) => taken(Promise.resolve('done'))),
+    () => thenable((taken) => taken(Promise.resolve('done'))),
     'fulfilled',
     'done',
   ],
-  ['a then that throws', () => withThen(fails), 'rejected', BROKEN],
+  ['a then that throws', () => thenable(fails), 'rejected', BROKEN],
   ['a revoked proxy', revoked, 'rejected', 'revoked'],
   ['an error', fails, 'rejected', BROKEN],
 ])('passes on %s, whichever store decides, for a new client and for one that is known', async (_, fn, how, answer) => {

@@ -79,7 +79,7 @@ describe.each(PLATFORMS)('over %s, a leaky bucket', (platform) => {
       while (store.slots.length <= i) await turn(); // the next request is sent when this one has its slot
     }
     expect((await Promise.all(replies)).map(({ status }) => status)).toEqual(Array(9).fill(200));
-    // Where nobody passes early, all pass in the order of their slots, except those that a busy machine lets pass a gap too late.
+    // Slots are a gap apart, and nobody passes early. So only a request that is a gap late can be overtaken.
     expect(arrivals.map(({ id }) => Number(id)).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     expect(arrivals.filter(({ at, id }) => store.slots[Number(id)]!.departs - at > 0.001)).toEqual([]);
     // A slot is one gap after the previous slot, or at the decision.

@@ -58,7 +58,7 @@ const THROWN: readonly (readonly [string, () => unknown])[] = [
 export const LATE_MS = 150;
 
 /** The least that `await` takes. */
-function thenable(then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => void): unknown {
+export function thenable(then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => void): unknown {
   // oxlint-disable-next-line unicorn/no-thenable -- this is what some libraries return in place of a promise
   return { then: (resolve: never, reject: never) => then(resolve, reject) };
 }
