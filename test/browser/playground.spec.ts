@@ -295,7 +295,7 @@ describe('the playground', () => {
     const others = addresses.filter((one) => !one.startsWith(app.url));
     expect(others).toEqual([
       'https://floodgate-nest.github.io/floodgate/docs',
-      'https://github.com/floodgate-nest/floodgate/blob/main/docs/policies.md#choose-an-algorithm',
+      'https://floodgate-nest.github.io/floodgate/policies#choose-an-algorithm',
     ]);
   });
 

@@ -1,6 +1,7 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { ORIGIN, PLAYGROUND, sitePages } from '../../site/build/pages.js';
 import { type Page, readPage } from './support/markdown.js';
 import { OTHER_PAGES, PAGES, ROOT, textOf } from './support/pages.js';
 import { unknownCommands } from './support/shell.js';
@@ -22,6 +23,9 @@ const REPLACED: readonly [RegExp, string][] = [
   [/\bin turn\b.*\bslots?\b/i, 'cross-slot'],
 ];
 
+/** The files of the site's pages by their addresses. */
+const SITE = new Map([...sitePages()].map(([path, address]) => [address === 'index' ? '' : address, path]));
+
 const pages = new Map<string, Page>();
 
 function pageOf(path: string): Page {
@@ -32,6 +36,7 @@ function pageOf(path: string): Page {
 
 /** Why a link leads nowhere; undefined when it leads somewhere, or out of the repository. */
 function problemOf(from: string, url: string): string | undefined {
+  if (url.startsWith(ORIGIN)) return problemOnSite(url.slice(ORIGIN.length));
   const local = url.replace(REPOSITORY, '/');
   if (ELSEWHERE.test(local)) return undefined;
   const [target = '', anchor] = local.split('#');
@@ -40,6 +45,14 @@ function problemOf(from: string, url: string): string | undefined {
   if (anchor === undefined) return undefined;
   if (!path.endsWith('.md') || statSync(`${ROOT}${path}`).isDirectory()) return `${path} has no anchors`;
   return pageOf(path).anchors.has(anchor) ? undefined : `${path} has no anchor #${anchor}`;
+}
+
+function problemOnSite(url: string): string | undefined {
+  const [address = '', anchor] = url.split('#');
+  if (`/${address}` === PLAYGROUND) return undefined;
+  const path = SITE.get(address.replace(/\.md$/, ''));
+  if (path === undefined) return `the site has no ${address}`;
+  return anchor === undefined ? undefined : problemOf(path, `#${anchor}`);
 }
 
 describe.each([...PAGES, ...OTHER_PAGES])('%s', (path) => {
@@ -69,6 +82,13 @@ describe.each(OTHER_PAGES)('%s', (path) => {
     const blocks = pageOf(path).fences.filter(({ lang }) => lang === 'sh');
     expect(blocks.flatMap(({ value }) => unknownCommands(value))).toEqual([]);
   });
+});
+
+it.each(['control-room', 'playground'])('the page of the %s links pages and anchors that the site has', (name) => {
+  const html = readFileSync(`${ROOT}libs/${name}/page/index.html`, 'utf8');
+  const links = Array.from(html.matchAll(/href="(https:[^"]+)"/g), ([, url]) => url!);
+  expect(links.length).toBeGreaterThan(1);
+  expect(links.filter((url) => !url.startsWith(ORIGIN) || problemOf('', url) !== undefined)).toEqual([]);
 });
 
 it('the README is short', () => {
