@@ -101,7 +101,7 @@ async function pods(of: Browser, url: string): Promise<void> {
   await place.getByText('All count in one Redis, which this page has started').waitFor();
   await send('One Redis');
   await place.getByRole('button', { name: 'Stop Redis' }).click();
-  await place.getByText('so a new rider gets 18 from all three').first().waitFor();
+  await place.getByText('18 in all, and no error').first().waitFor();
   await send('Redis stopped');
   await page.mouse.move(0, 0); // off the button
   await shoot(page, 'pods', ['#pods']);

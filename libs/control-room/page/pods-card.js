@@ -14,21 +14,20 @@ export class Card {
     this.title = make('h3', '', titleOf(counting, false));
     this.big = make('b', 'pods-big', '–');
     this.of = make('span', '', ` of ${facts.pods * facts.each} passed`);
-    this.verdict = make('b', 'pods-verdict', 'not tried yet');
+    this.verdict = make('b', 'pods-end pods-verdict', 'not tried yet');
     this.passed = make('div', 'pods-part');
     this.over = make('div', 'pods-part pods-over');
     const mark = make('div', 'pods-mark');
     mark.style.insetInlineStart = `${(100 * facts.limit) / (facts.pods * facts.each)}%`;
     this.bar = make('div', 'pods-bar', this.passed, this.over, mark);
     this.bar.setAttribute('aria-hidden', 'true');
-    this.details = make('p', 'pods-details', `the mark is the limit, ${facts.limit}`);
+    this.details = make('span', 'pods-end');
     this.element = make(
       'section',
       'pods-card',
-      this.title,
-      make('p', 'pods-count', this.big, this.of, this.verdict),
+      make('div', 'pods-line', this.title, this.verdict),
+      make('p', 'pods-line', this.big, this.of, this.details),
       this.bar,
-      this.details,
     );
   }
 
@@ -40,7 +39,7 @@ export class Card {
     if (result === null) {
       say(this.big, '–');
       say(this.verdict, 'not tried yet');
-      say(this.details, `the mark is the limit, ${this.facts.limit}`);
+      say(this.details, '');
       this.passed.style.inlineSize = this.over.style.inlineSize = '0';
       this.element.removeAttribute('data-over');
       return;

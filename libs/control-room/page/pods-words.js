@@ -21,24 +21,23 @@ export function headline({ passed, sent }) {
 /** How often the limit passed, without what refilled. @param {PodsResult} result @param {PodsDescription} facts */
 export function verdict({ passed, refilled, failed, counting, decidedByShare, sent }, { limit }) {
   const counted = passed - refilled;
-  const more = refilled > 0 ? ` (${counted} + ${refilled} refilled)` : '';
   if (failed === sent) return 'no pod answered';
   if (counting === 'outage' && decidedByShare < sent - failed) {
     return `the store stopped or started meanwhile${counted > limit ? ': more than the limit' : ''}`;
   }
-  if (counted === limit) return `the limit${more}`;
-  if (counted < limit) return counting === 'outage' ? 'a share from each, below the limit' : `below the limit${more}`;
+  if (counted === limit) return 'the limit';
+  if (counted < limit) return 'below the limit';
   const times = counted / limit;
   const word = { 2: 'twice', 3: 'three times' }[times] ?? `${times.toFixed(1)} times`;
-  return `${word} the limit${more}`;
+  return `${word} the limit`;
 }
 
-/** @param {PodsResult} result */
-export function details({ pods, refused, failed, refusal }) {
+/** What each pod passed. @param {PodsResult} result */
+export function details({ pods, refilled, failed }) {
   const each = pods.map(({ passed }) => passed).join(' + ');
-  const without = failed > 0 ? `; ${failed} without an answer` : '';
-  if (refusal === null) return `${each}; ${refused} refused${without}`;
-  return `${each}; ${refused} refused by “${refusal.policy}”, Retry-After: ${refusal.retryAfterS}${without}`;
+  return [each, refilled > 0 && `${refilled} refilled`, failed > 0 && `${failed} without an answer`]
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** What decides now, in a sentence. @param {PodsTick | null} tick @param {boolean} together @param {PodsDescription} facts */
@@ -59,11 +58,11 @@ export function sentence(tick, together, { pods, limit, share }) {
       : `${where} ${name} is stopped, and pods without a shared store do not notice.`;
   }
   if (!store.isUp) {
-    return `${name} is stopped. Each pod decides with its share of the limit (localShare: ${pods}): ${share} of ${limit}, so a new rider gets ${pods * share} from all three, and no error.`;
+    return `${name} is stopped. Each pod admits its share, ${share} of ${limit} (localShare: ${pods}): ${pods * share} in all, and no error.`;
   }
   if (tick.pods.some(({ reachesStore }) => !reachesStore))
     return `${name} is back, and empty. The pods find it by themselves.`;
   return store.kind === 'redis'
-    ? `${where} All count in one Redis, which this page has started on this machine.`
+    ? `${where} All count in one Redis, which this page has started.`
     : `${where} All count in one store in its memory.`;
 }

@@ -58,11 +58,15 @@ export class Pods {
     );
     place.classList.add('pods', 'card');
     place.replaceChildren(
-      make('h2', '', 'Three pods and Redis'),
       make(
-        'p',
-        'pods-why',
-        `A service runs as several processes, its pods. Each press is a new rider, whose limit is ${limit}, with ${each} requests to each of ${pods} pods at the same moment.`,
+        'div',
+        'pods-head',
+        make('h2', '', 'Three pods and Redis'),
+        make(
+          'p',
+          '',
+          `Pods are processes of one service. Each press is a new rider with ${each} requests to each, at once. The mark is the limit, ${limit}.`,
+        ),
       ),
       make(
         'div',

@@ -8,8 +8,6 @@ interface Answer {
   /** 0: none came. */
   readonly status: number;
   readonly byShare: boolean;
-  readonly policy: string;
-  readonly retryAfterS: number;
 }
 
 /** Sends a rider's requests to all pods at the same moment. */
@@ -36,7 +34,6 @@ export class Burst {
     const total = counts(answers);
     const decidedByShare = answers.filter(({ byShare }) => byShare).length;
     const counting = together ? (decidedByShare > 0 ? 'outage' : 'together') : 'alone';
-    const refusal = answers.find(({ status }) => status === 429);
     return {
       counting,
       sent: answers.length,
@@ -44,7 +41,6 @@ export class Burst {
       refilled: counting === 'outage' ? 0 : refilledOf(total.passed, together ? 1 : origins.length, tookMs),
       decidedByShare,
       pods: origins.map((_, pod) => counts(answers.filter((answer) => answer.pod === pod))),
-      refusal: refusal ? { pod: refusal.pod, policy: refusal.policy, retryAfterS: refusal.retryAfterS } : null,
       tookMs: Math.round(tookMs),
     };
   }
@@ -63,17 +59,10 @@ export class Burst {
         headers: { 'x-user-id': rider },
         signal,
       });
-      const text = await body.text();
-      const policy = statusCode === 429 ? (JSON.parse(text) as { policy: string }).policy : '';
-      return {
-        pod,
-        status: statusCode,
-        byShare: headers[DECIDED_BY] === 'local',
-        policy,
-        retryAfterS: Number(headers['retry-after'] ?? 0),
-      };
+      await body.dump();
+      return { pod, status: statusCode, byShare: headers[DECIDED_BY] === 'local' };
     } catch {
-      return { pod, status: 0, byShare: false, policy: '', retryAfterS: 0 };
+      return { pod, status: 0, byShare: false };
     }
   }
 }

@@ -79,7 +79,5 @@ export interface PodsResult {
   /** Of the answers: those that a pod decided with its share of the limit, because it did not reach the shared store. */
   readonly decidedByShare: number;
   readonly pods: readonly { readonly passed: number; readonly refused: number; readonly failed: number }[];
-  /** One of the 429s. */
-  readonly refusal: { readonly pod: number; readonly policy: string; readonly retryAfterS: number } | null;
   readonly tookMs: number;
 }
