@@ -4,12 +4,14 @@ import { defineConfig } from 'vitepress';
 import { GENERATED, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
 import { samplesOf, slugify, useRepositoryMarkdown } from '../build/markdown.js';
 import { byClass } from '../build/dark.js';
+import { pictureSizes } from '../build/pictures.js';
 import { playground, sources } from '../build/vite-plugins.js';
 import { hoversOf } from '../build/hovers.js';
 import { MINI_SEARCH, searchedText } from '../build/search.js';
 
 const site = join(ROOT, 'site');
 const pages = sitePages();
+const sizes = await pictureSizes();
 const base = process.env['SITE_BASE'] ?? '/';
 
 /** Everything that is no page. */
@@ -44,7 +46,7 @@ export default defineConfig({
     theme: { light: 'github-light-default', dark: 'github-dark-default' },
     anchor: { slugify },
     languages: ['ts', 'js', 'sh', 'json', 'http', 'text', 'yaml'].filter((name) => name !== 'text') as never,
-    config: (md) => useRepositoryMarkdown(md, base),
+    config: (md) => useRepositoryMarkdown(md, base, sizes),
     codeTransformers: [hoversOf(samplesOf(pages.keys())) as never],
   },
   themeConfig: {

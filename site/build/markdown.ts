@@ -1,10 +1,11 @@
-import { relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { slug } from 'github-slugger';
 import type { MarkdownEnv, MarkdownRenderer } from 'vitepress';
 import { kindOf } from '../../test/docs/support/kinds.js';
 import { readPage } from '../../test/docs/support/markdown.js';
 import { moduleOf } from '../../test/docs/support/modules.js';
 import type { Sample } from './hovers.js';
+import type { PictureSizes } from './pictures.js';
 import { GENERATED, PLAYGROUND, ROOT, sitePages, targetOf } from './pages.js';
 
 /** GitHub's anchors, so that the same links work there. */
@@ -20,14 +21,14 @@ interface Env extends Partial<MarkdownEnv> {
 }
 
 /** Renders the pages of docs/ as they are: their fenced blocks, links and pictures are written for GitHub and for the tests. */
-export function useRepositoryMarkdown(md: MarkdownRenderer, base: string): void {
+export function useRepositoryMarkdown(md: MarkdownRenderer, base: string, sizes: PictureSizes): void {
   const pages = sitePages();
   md.core.ruler.push('repository', (state) => {
     const { realPath, path: given = '', isSearched = false } = state.env as Env;
     const path = relative(ROOT, realPath ?? given);
     for (const token of state.tokens as Token[]) {
       if (token.type === 'fence') token.info = isSearched ? '' : infoOf(token);
-      if (token.type === 'html_block') token.content = withPictures(token.content);
+      if (token.type === 'html_block') token.content = withPictures(token.content, dirname(path), sizes);
       for (const child of token.children ?? []) {
         if (child.type !== 'link_open') continue;
         const target = targetOf(path, child.attrGet('href') ?? '', pages);
@@ -69,13 +70,16 @@ export function samplesOf(pages: Iterable<string>): Sample[] {
     });
 }
 
-/** A reader chooses light or dark on the page, which `<source media>` cannot see. */
-function withPictures(html: string): string {
+/** A reader chooses light or dark on the page, which `<source media>` cannot see. With its size a picture keeps its place before it comes. */
+function withPictures(html: string, folder: string, sizes: PictureSizes): string {
   return html.replaceAll(
     /<picture>\s*<source[^>]*srcset="([^"]+)"[^>]*>\s*<img src="([^"]+)"([^>]*?)\/?>\s*<\/picture>/g,
     (_, dark: string, light: string, rest: string) =>
       [['light', light] as const, ['dark', dark] as const]
-        .map(([name, src]) => `<img class="only-${name}" src="./${src}" loading="lazy"${rest}/>`)
+        .map(([name, src]) => {
+          const { width, height } = sizes.get(join(folder, src))!;
+          return `<img class="only-${name}" src="./${src}" width="${width}" height="${height}" loading="lazy"${rest}/>`;
+        })
         .join('\n'),
   );
 }

@@ -1,8 +1,23 @@
 import { readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
+import { ROOT } from './pages.js';
 
+const FOLDER = 'docs/images';
 const TEXTS = /\.(?:html|js|css)$/;
+
+/** The pixels of each picture, by its path below the repository. */
+export type PictureSizes = ReadonlyMap<string, { readonly width: number; readonly height: number }>;
+
+/** The sizes of the pictures of the documentation. */
+export async function pictureSizes(): Promise<PictureSizes> {
+  const names = readdirSync(join(ROOT, FOLDER));
+  return new Map(
+    await Promise.all(
+      names.map(async (name) => [`${FOLDER}/${name}`, await sharp(join(ROOT, FOLDER, name)).metadata()] as const),
+    ),
+  );
+}
 
 /** Makes WebP of the PNG pictures of a built site, without a loss: a quarter of the bytes. The repository keeps what GitHub shows. */
 export async function shrinkPictures(folder: string): Promise<void> {

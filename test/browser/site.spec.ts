@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { brokenLinks } from '../../site/build/check-site.js';
+import { until } from '../support/faults/until.js';
 import { violations } from './support/axe.js';
 import { StaticSite } from './support/static-site.js';
 import { launch } from './support/viewer.js';
@@ -265,6 +266,35 @@ describe('the site', () => {
     await page.keyboard.press('Escape');
     expect(await box.count()).toBe(0);
     expect(await page.locator('main').innerText()).not.toMatch(/checked=|example=|ts module/);
+  });
+
+  it.each(['', 'demo', 'playground-guide'])('keeps the place of a picture until it comes: /%s', async (path) => {
+    for (const width of [390, 1440]) {
+      await using visited = await visit(`${site.url}404`, { width });
+      const { page } = visited;
+      const held: Route[] = [];
+      let isHeld = true;
+      await page.route('**/*.webp', (route) => (isHeld ? void held.push(route) : route.continue()));
+      await page.goto(`${site.url}${path}`, { waitUntil: 'load' });
+      const pictures = page.locator('main img:not(.only-dark)');
+      const places = (): Promise<number[][]> =>
+        pictures.evaluateAll((all) =>
+          all.map((one) => {
+            const place = one.getBoundingClientRect();
+            return [place.width, place.height];
+          }),
+        );
+      const before = await places();
+      isHeld = false;
+      await Promise.all(held.map((route) => route.continue()));
+      for (const picture of await pictures.all()) {
+        await picture.scrollIntoViewIfNeeded();
+        const seen = (): Promise<boolean> =>
+          picture.evaluate((one: HTMLImageElement) => one.complete && one.naturalWidth > 0);
+        await until('the picture', 10_000, seen);
+      }
+      expect([path, width, await places()]).toEqual([path, width, before]);
+    }
   });
 
   it('is there as Markdown: each page, an index and the whole', async () => {
