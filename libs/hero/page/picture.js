@@ -20,6 +20,10 @@ const NARROW = 480;
 const CELLS = /** @type {const} */ ([5, 4, 3.25, 2.5]);
 /** The width of a word with its mark. */
 const WAITING = 74;
+/** The middle of the word for riders who gave up, below the ceiling. */
+const FAILED_BELOW = 16;
+/** Half of the height of a word. */
+const WORD_HALF = 8;
 /** The room of the mark before a word. */
 const MARK = 14;
 /** The part of a golden section: its multiples are spread evenly. */
@@ -114,6 +118,22 @@ function dotsOf(requests, { cell, left, right, ceiling, floor, y }) {
     const x = left + (column + 0.5) * cell;
     return { request, column, from, x, y: outcome === 'refused' ? edge + away : edge - away };
   });
+}
+
+/**
+ * Where the word for riders who gave up ends: at the right, and while those who wait are there, before them.
+ *
+ * @param {Plan} plan
+ * @param {number} longest when the request was sent that waits longest
+ * @param {number} width of the word with its mark
+ * @returns {number}
+ */
+export function failedWordEnd({ cell, left, right, ceiling, floor }, longest, width) {
+  const x = left + (longest / CITY.rushMs) * (right - left);
+  // Dots as high as the word is, and as wide as they spread.
+  const among = ((FAILED_BELOW + WORD_HALF) / (floor - ceiling)) * (CITY.patienceMs / CITY.rushMs) * (right - left);
+  const beside = x + among + SPREAD * cell + width;
+  return beside <= right ? right : Math.max(left + width, Math.min(right, x - SPREAD * cell));
 }
 
 /** One world in time: each dot is a request, from left to right as they were sent, as high as its rider has waited. */
@@ -276,13 +296,15 @@ function mark(path, kind, x, y, radius) {
  * @param {number} height
  * @param {Colors} colors
  */
-function drawWords(context, { cell, left, right, ceiling, floor, y }, dots, now, height, colors) {
+function drawWords(context, plan, dots, now, height, colors) {
+  const { cell, left, right, ceiling, floor, y } = plan;
   const has = (/** @type {Outcome} */ outcome) =>
     dots.some(({ request }) => request.outcome === outcome && request.endedAt + SETTLE_MS <= now);
   const isNarrow = left < 60;
   // Each word has its mark before it, so that the words are the legend.
-  const write = (/** @type {string} */ text, /** @type {Kind} */ kind, /** @type {number} */ at, from = NaN) => {
-    const x = Number.isNaN(from) ? right - context.measureText(text).width : from + MARK;
+  const widthOf = (/** @type {string} */ text) => MARK + context.measureText(text).width;
+  const write = (/** @type {string} */ text, /** @type {Kind} */ kind, /** @type {number} */ at, end = right) => {
+    const x = end - widthOf(text) + MARK;
     context.lineWidth = 4;
     context.strokeStyle = colors.card;
     context.strokeText(text, x, at);
@@ -306,8 +328,10 @@ function drawWords(context, { cell, left, right, ceiling, floor, y }, dots, now,
   const longest = dots.find(({ request }) => request.endedAt > now)?.request.sentAt ?? now;
   const half = CITY.patienceMs / 2;
   const x = left + ((now - half) / CITY.rushMs) * (right - left) + SPREAD * cell;
-  if (now - longest >= half && x + WAITING < right) write('waiting', 'waiting', y(half), x);
-  if (has('failed')) write(isNarrow ? 'gave up' : 'gave up without a ride', 'failed', ceiling + 16);
+  if (now - longest >= half && x + WAITING < right) write('waiting', 'waiting', y(half), x + widthOf('waiting'));
+  const gaveUp = isNarrow ? 'gave up' : 'gave up without a ride';
+  const end = failedWordEnd(plan, longest, widthOf(gaveUp));
+  if (has('failed')) write(gaveUp, 'failed', ceiling + FAILED_BELOW, end);
   if (!has('refused')) return;
   write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', 'refused', height - AXIS / 2 + 1);
   write('got a ride', 'served', floor - 4 * cell - 10);
