@@ -86,7 +86,7 @@ function ruleFor(options: NestAddOptions, folder: string): Rule {
       context.logger.warn(`package.json has ${manifest.unfit}. Update it before you start the application.`);
     if (manifest.has('@nestjs/throttler')) {
       context.logger.warn(
-        `The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate rewrites them (${DOCS}/migration.md).`,
+        `The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate rewrites them (${DOCS}/migration).`,
       );
     }
     if (creation !== undefined)
@@ -94,7 +94,7 @@ function ruleFor(options: NestAddOptions, folder: string): Rule {
     if (!isFirst) return;
     if (client === 'redis' && (others.length > 0 || isInstalled('ioredis', folder))) {
       context.logger.warn(
-        `ioredis is installed, too, and opens the URL. To use redis, give forRoot its client: ${DOCS}/redis.md#use-node-redis`,
+        `ioredis is installed, too, and opens the URL. To use redis, give forRoot its client: ${DOCS}/redis#use-node-redis`,
       );
     }
     const about = ABOUT_IDENTITY[identity];
@@ -246,7 +246,7 @@ function setTrustProxy(
     const container = signOfContainer(tree);
     if (container !== undefined) {
       logger.warn(
-        `${container} does not tell whether a proxy stands in front. If one does, set trust proxy, or all clients share its address: ${DOCS}/identity.md#proxies`,
+        `${container} does not tell whether a proxy stands in front. If one does, set trust proxy, or all clients share its address: ${DOCS}/identity#proxies`,
       );
     }
     return;
@@ -259,13 +259,13 @@ function setTrustProxy(
   }
   if (result.done === 'by hand') {
     logger.warn(
-      `Trust proxy is not set, since ${result.why}. As ${shown}, write there: ${result.setting} (${DOCS}/identity.md#proxies)`,
+      `Trust proxy is not set, since ${result.why}. As ${shown}, write there: ${result.setting} (${DOCS}/identity#proxies)`,
     );
     return;
   }
   tree.overwrite(result.path, result.text);
   logger.info(
-    `${result.path.slice(1)}: trust proxy is set, as ${shown}. Correct it if more than one proxy does, or none: ${DOCS}/identity.md#proxies`,
+    `${result.path.slice(1)}: trust proxy is set, as ${shown}. Correct it if more than one proxy does, or none: ${DOCS}/identity#proxies`,
   );
 }
 
@@ -280,5 +280,5 @@ function refusal(why: string, choices: ModuleChoices): string {
     ${modules.join(',\n').replaceAll('\n', '\n    ')},
   ]${install}
 
-${DOCS}/module.md tells more.`;
+${DOCS}/module tells more.`;
 }

@@ -239,7 +239,7 @@ describe('the metrics', () => {
     );
     expect(syntaxErrors(files)).toEqual([]);
     expect(info).toContain('AppModule imports RateLimitModule and RateLimitMetricsModule.');
-    expect(info).toContain('docs/metrics.md lists them.\n4. Read');
+    expect(info).toContain('floodgate/metrics lists them.\n4. Read');
     expect(installed).toEqual(installs.map((one) => expect.objectContaining({ packageName: `"${one}@^1.9.0"` })));
     expect(changed).toContain('src/app.module.ts');
     expect(added(files, { identity: 'user' }).changed).toEqual([]);
@@ -385,19 +385,19 @@ describe('what it says at the end', () => {
     expect(added(ESM, { client: 'none' }).info).toContain('Each process counts for itself.');
   });
 
-  it('links to pages that are there', () => {
+  it('links to pages of the site that are there', () => {
     const said = CHOICES.map((choices) => added({ ...ESM, Dockerfile: '' }, { ...choices, trustProxy: undefined }));
     const text = said.map(({ info, warnings }) => info + warnings).join('\n');
     const pages = new Set(
       Array.from(
-        text.matchAll(/blob\/main\/(docs\/[\w-]+\.md)(?:#([\w-]+))?/g),
+        text.matchAll(/floodgate-nest\.github\.io\/floodgate\/([\w-]+)(?:#([\w-]+))?/g),
         ([, page, anchor]) => `${page}#${anchor ?? ''}`,
       ),
     );
     expect(pages.size).toBeGreaterThanOrEqual(5);
     for (const one of pages) {
       const [page, anchor] = one.split('#') as [string, string];
-      const headings = readFileSync(page, 'utf8')
+      const headings = readFileSync(`docs/${page}.md`, 'utf8')
         .match(/^#+ .*$/gm)!
         .map((heading) =>
           heading
