@@ -22,6 +22,7 @@ const CELLS = /** @type {const} */ ([5, 4, 3.25, 2.5]);
 const WAITING = 74;
 /** The middle of the word for riders who gave up, below the ceiling. */
 const FAILED_BELOW = 16;
+const BEGIN = 'the rush begins →';
 /** Half of the height of a word. */
 const WORD_HALF = 8;
 /** The room of the mark before a word. */
@@ -208,7 +209,7 @@ function drawAxes(context, plan, height, colors) {
   context.textAlign = 'left';
   context.fillStyle = colors.muted;
   context.font = `${left < 60 ? 10.5 : 12.5}px ${colors.family}`;
-  context.fillText('the rush begins →', left, height - AXIS / 2 + 1);
+  context.fillText(BEGIN, left, height - AXIS / 2 + 1);
 }
 
 /**
@@ -331,8 +332,16 @@ function drawWords(context, plan, dots, now, height, colors) {
   if (now - longest >= half && x + WAITING < right) write('waiting', 'waiting', y(half), x + widthOf('waiting'));
   const gaveUp = isNarrow ? 'gave up' : 'gave up without a ride';
   const end = failedWordEnd(plan, longest, widthOf(gaveUp));
-  if (has('failed')) write(gaveUp, 'failed', ceiling + FAILED_BELOW, end);
+  const below = height - AXIS / 2 + 1;
+  if (has('failed')) {
+    write(gaveUp, 'failed', ceiling + FAILED_BELOW, end);
+    // Why nobody else gets a ride: the queue is longer than the riders' patience.
+    const why = isNarrow ? 'answers come too late' : 'the service works for riders who have left';
+    const from = right - context.measureText(why).width;
+    context.fillStyle = colors.ink;
+    if (from > left + widthOf(BEGIN)) context.fillText(why, from, below);
+  }
   if (!has('refused')) return;
-  write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', 'refused', height - AXIS / 2 + 1);
+  write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', 'refused', below);
   write('got a ride', 'served', floor - 4 * cell - 10);
 }
