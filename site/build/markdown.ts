@@ -77,8 +77,9 @@ function withPictures(html: string, folder: string, sizes: PictureSizes): string
     (_, dark: string, light: string, rest: string) =>
       [['light', light] as const, ['dark', dark] as const]
         .map(([name, src]) => {
-          const { width, height } = sizes.get(join(folder, src))!;
-          return `<img class="only-${name}" src="./${src}" width="${width}" height="${height}" loading="lazy"${rest}/>`;
+          const size = sizes.get(join(folder, src));
+          if (size === undefined) throw new Error(`${join(folder, src)} is no picture of docs/images`);
+          return `<img class="only-${name}" src="./${src}" width="${size.width}" height="${size.height}" loading="lazy"${rest}/>`;
         })
         .join('\n'),
   );
