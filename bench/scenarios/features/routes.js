@@ -9,6 +9,8 @@ const GUARDED = 'blockFor';
 const SHEDDING = 'shed, below its threshold';
 const THROTTLER = 'throttler';
 
+const ASKED_AT_MOST = 50;
+
 const hasLimit = (limit) => {
   const header = new RegExp(`\nx-ratelimit-limit: ${limit}\r`, 'i');
   return (head) => header.test(head);
@@ -49,9 +51,17 @@ export const routes = featureScenario({
 async function proveHttpBlock(bench, variant) {
   const { server } = await openHttp(bench, 'fastify', { name: variant, variant, limit: '1' });
   const statuses = [];
-  for (let i = 0; i < 2; i++) statuses.push(await askHttp(server));
+  // A busy machine may miss the deadline (503), and the limit may be back before the second request.
+  const askUntil = async (isEnough) => {
+    for (let i = 0; i < ASKED_AT_MOST; i++) {
+      statuses.push(await askHttp(server));
+      if (isEnough(statuses.at(-1))) return;
+    }
+  };
+  await askUntil((status) => status === 429);
   await new Promise((resolve) => setTimeout(resolve, 1_200));
-  statuses.push(await askHttp(server));
+  await askUntil((status) => status !== 503);
   await server.stop();
-  verify(statuses.join() === '200,429,429', `${variant} has begun no block: ${statuses.join()}`);
+  const [first, ...others] = statuses.filter((status) => status !== 503);
+  verify(first === 200 && others.slice(-2).join() === '429,429', `${variant} has begun no block: ${statuses.join()}`);
 }
