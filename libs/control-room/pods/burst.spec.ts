@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it } from '@jest/globals';
-import { refilledOf } from './burst.js';
+import { Burst, refilledOf } from './burst.js';
 
 // A bucket has 20 tokens, and one more comes back every 3 s.
 it.each([
@@ -13,4 +16,19 @@ it.each([
   ['three buckets, of which one has no token back in time', 64, 3, 3_000, 3],
 ])('explains by tokens that came back: %s', (_, passed, buckets, tookMs, refilled) => {
   expect(refilledOf(passed, buckets, tookMs)).toBe(refilled);
+});
+
+it('counts an answer that breaks off as failed', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': 100 });
+    response.write('half', () => response.destroy());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const burst = new Burst();
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { signal } = new AbortController();
+  const result = await burst.send('ada', [origin], { each: 3, together: false, signal });
+  await burst.close();
+  server.close();
+  expect(result).toMatchObject({ sent: 3, passed: 0, refused: 0, failed: 3 });
 });
