@@ -18,13 +18,11 @@ const GAP = 5;
 const NARROW = 480;
 /** The rooms of a dot in CSS pixels, best first: the first that leaves half of the height to the time until an answer. */
 const CELLS = /** @type {const} */ ([5, 4, 3.25, 2.5]);
-/** The width of a word with its mark. */
-const WAITING = 74;
 /** The middle of the word for riders who gave up, below the ceiling. */
 const FAILED_BELOW = 16;
-const BEGIN = 'the rush begins →';
 /** Half of the height of a word. */
 const WORD_HALF = 8;
+const BEGIN = 'the rush begins →';
 /** The room of the mark before a word. */
 const MARK = 14;
 /** The part of a golden section: its multiples are spread evenly. */
@@ -328,13 +326,12 @@ function drawWords(context, plan, dots, now, height, colors) {
   // Beside those who have waited for half of their patience, as long as there is room.
   const longest = dots.find(({ request }) => request.endedAt > now)?.request.sentAt ?? now;
   const half = CITY.patienceMs / 2;
-  const x = left + ((now - half) / CITY.rushMs) * (right - left) + SPREAD * cell;
-  if (now - longest >= half && x + WAITING < right) write('waiting', 'waiting', y(half), x + widthOf('waiting'));
-  const gaveUp = isNarrow ? 'gave up' : 'gave up without a ride';
-  const end = failedWordEnd(plan, longest, widthOf(gaveUp));
+  const end = left + ((now - half) / CITY.rushMs) * (right - left) + SPREAD * cell + widthOf('waiting');
+  if (now - longest >= half && end < right) write('waiting', 'waiting', y(half), end);
   const below = height - AXIS / 2 + 1;
   if (has('failed')) {
-    write(gaveUp, 'failed', ceiling + FAILED_BELOW, end);
+    const gaveUp = isNarrow ? 'gave up' : 'gave up without a ride';
+    write(gaveUp, 'failed', ceiling + FAILED_BELOW, failedWordEnd(plan, longest, widthOf(gaveUp)));
     // Why nobody else gets a ride: the queue is longer than the riders' patience.
     const why = isNarrow ? 'answers come too late' : 'the service works for riders who have left';
     const from = right - context.measureText(why).width;
