@@ -39,9 +39,11 @@ describe.each(PLATFORMS)('the control room over %s', (platform) => {
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");
     const links = Array.from(page.text.matchAll(/(?:href|src)="([^"#]+)"/g), ([, link]) => link!);
     const site = 'https://floodgate-nest.github.io/floodgate/';
-    expect(links.filter((link) => !link.startsWith('control-room/') && !link.startsWith(site))).toEqual([
+    expect(links.filter((link) => !link.startsWith('control-room/'))).toEqual([
       '.',
       'playground/',
+      `${site}docs`,
+      `${site}installation`,
       'playground/',
       'docs',
     ]);

@@ -285,6 +285,7 @@ describe('the site', () => {
           }),
         );
       const before = await places();
+      expect(before).not.toEqual([]);
       isHeld = false;
       await Promise.all(held.map((route) => route.continue()));
       for (const picture of await pictures.all()) {
