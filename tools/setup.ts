@@ -48,7 +48,7 @@ function byName(absent: readonly Program[]): string {
 function untilThen(absent: readonly Program[]): string {
   const names = Object.keys(NEEDED_BY) as (keyof typeof NEEDED_BY)[];
   const stands = (name: keyof typeof NEEDED_BY): boolean => NEEDED_BY[name].some((one) => absent.includes(one));
-  const isProject = (name: string): boolean => /^\w+$/.test(name);
+  const isProject = (name: string): boolean => /^[\w-]+$/.test(name);
   const projects = names.filter((name) => isProject(name) && !stands(name));
   const commands = names.filter((name) => !isProject(name) && name.startsWith('npm') && !stands(name));
   const failing = names.filter(stands).map((name) => (isProject(name) ? `the project ${name}` : name));

@@ -6,9 +6,6 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 
-/** By its whole address: the loader takes a relative `.js` for TypeScript. */
-const CONFIG = new URL('../jest.config.js', import.meta.url).href;
-const { TIMED } = (await import(CONFIG)) as { readonly TIMED: readonly string[] };
 const WORKERS = availableParallelism();
 const BROWSER_CONFIG = 'test/browser/jest.config.js';
 
@@ -24,19 +21,21 @@ interface Run {
   readonly option?: string;
 }
 
-/** The tests that measure real time run alone. */
-function runsOf(timed: readonly string[]): Readonly<Record<string, Run>> {
-  return {
-    test: { command: ['jest', '--ignoreProjects', ...TIMED, `--maxWorkers=${WORKERS}`] },
-    timed: { command: ['jest', '--selectProjects', ...timed, '--maxWorkers=1'] },
-  };
-}
+const SIDE_BY_SIDE = `--maxWorkers=${WORKERS}`;
+const ALONE = '--maxWorkers=1';
+
+const QUICK: Readonly<Record<string, Run>> = {
+  test: { command: ['jest', '--ignoreProjects', 'alone', SIDE_BY_SIDE] },
+  // The tests that measure real time.
+  alone: { command: ['jest', '--selectProjects', 'alone', ALONE] },
+};
 
 /** What `npm run test:all` adds. Each check of the chaos run, consumer and scenario of a bench counts as a test. */
 const MORE: Readonly<Record<string, Run>> = {
   // Without the build of `npm run test:browser`: the checks have built the application.
-  pages: { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'pages', `--maxWorkers=${WORKERS}`] },
-  alone: { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'alone', '--maxWorkers=1'] },
+  pages: { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'pages', SIDE_BY_SIDE] },
+  'pages-alone': { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'pages-alone', ALONE] },
+  'node-redis': { command: ['test:node-redis'] },
   chaos: { command: ['test:chaos', '--minutes', '1', '--seed', '1'], option: '--json' },
   'chaos-redis': { command: ['test:chaos', '--minutes', '1', '--seed', '1', '--client', 'redis'], option: '--json' },
 };
@@ -50,9 +49,6 @@ const LAST: readonly Readonly<Record<string, Run>>[] = [
     'bench-outage': { command: ['bench:outage', '--smoke'], option: '--results' },
   },
 ];
-
-/** The timed projects that `npm test` leaves out. */
-const LEFT_OUT: readonly string[] = ['long', 'node-redis-faults'];
 
 const started = performance.now();
 
@@ -105,9 +101,10 @@ function succeeded(failures: readonly string[]): boolean {
 async function main([mode, ...options]: readonly string[]): Promise<boolean> {
   if (mode === '--all') {
     process.env['LONG_TESTS'] = '1';
+    process.env['SEED'] ??= 'random';
     const { values } = parseArgs({ args: options, options: { results: { type: 'string' } } });
     const checked = await check();
-    const failures = await failuresOf({ ...runsOf(TIMED), ...MORE }, [], values.results);
+    const failures = await failuresOf({ ...QUICK, ...MORE }, [], values.results);
     const last = await Promise.all(LAST.map((runs) => failuresOf(runs, [], values.results, 'pipe')));
     return succeeded([...failures, ...last.flat()]) && checked;
   }
@@ -115,13 +112,7 @@ async function main([mode, ...options]: readonly string[]): Promise<boolean> {
   if (given.length === 0) process.env['QUICK_TESTS'] = '1';
   return (
     (await check()) &&
-    succeeded(
-      await failuresOf(
-        runsOf(TIMED.filter((name) => !LEFT_OUT.includes(name))),
-        given.length > 0 ? [...given, '--passWithNoTests'] : [],
-        undefined,
-      ),
-    )
+    succeeded(await failuresOf(QUICK, given.length > 0 ? [...given, '--passWithNoTests'] : [], undefined))
   );
 }
 

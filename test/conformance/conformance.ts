@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from '@jest/globals';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
@@ -30,9 +32,17 @@ const EVERY_KIND: readonly Kind[] = [
 
 let kinds = EVERY_KIND;
 
-/** Runs the suite's files that are imported from now on against this kind alone, such as a server with its own settings. */
-export function confineTo(kind: Kind): void {
+/** Declares the tests of the suite's files for this kind alone, such as a server with its own settings. */
+export async function everySpecFor(kind: Kind): Promise<void> {
   kinds = [kind];
+  for (const file of readdirSync(import.meta.dirname).filter((name) => name.endsWith('.spec.ts'))) {
+    // Only the specs that run against any store.
+    const text = readFileSync(join(import.meta.dirname, file), 'utf8');
+    const isSuite = /^(conform|describeForEveryStore)\(/m.test(text);
+    // With a query the module is another one: it declares its tests again.
+    if (isSuite) await import(`./${file.replace(/\.ts$/, '.js')}?${encodeURIComponent(kind.where)}`);
+  }
+  kinds = EVERY_KIND;
 }
 
 /** Registers the laws as tests of every kind of store. */

@@ -22,7 +22,7 @@ const HOUR_MS = '3600000';
 
 /**
  * The log's keys expire by the time of Redis, which does not stand still: here each lives for an hour after its last entry.
- * test/conformance/reservation-log.spec.ts says how long a key lives.
+ * test/conformance/reservation-log.clients.spec.ts says how long a key lives.
  */
 function withoutLapse(runner: ProgramRunner): ProgramRunner {
   const longer = ([key, operation, ...args]: readonly string[]): readonly string[] =>
@@ -57,7 +57,7 @@ interface Kind {
 
 /**
  * A process that sweeps while another one settles is not here, because Redis says which of them is first:
- * test/concurrency/expiring.spec.ts lets them race.
+ * test/concurrency/expiring.long.spec.ts lets them race.
  */
 const KINDS: readonly Kind[] = [
   {

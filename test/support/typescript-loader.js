@@ -1,7 +1,7 @@
 // Lets `node --import` run the TypeScript of this repository as Jest does: with decorators, `.js` for `.ts`, and the library
 // and the client by their names. Compiled files stay in a folder of node_modules: a test may start twenty processes.
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire, register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
@@ -11,11 +11,19 @@ if (isMainThread) register(import.meta.url);
 const ROOT = new URL('../../', import.meta.url);
 const LIBRARY = new URL('libs/rate-limit/src/', ROOT).href;
 const CLIENT = new URL('libs/client/src/index.ts', ROOT).href;
+/** With TEST_REDIS_CLIENT=redis, what a spec gives of ioredis becomes what an application with node-redis would give. */
+const AS_NODE_REDIS =
+  process.env.TEST_REDIS_CLIENT === 'redis'
+    ? {
+        '../../stores/redis/clients/open-redis.js': new URL('test/support/node-redis/open-redis.ts', ROOT).href,
+        './clients/adapters.js': new URL('test/support/node-redis/adapters.ts', ROOT).href,
+      }
+    : {};
+const GLOBALS = new URL('jest/globals.js', import.meta.url).href;
 const OPTIONS = {
   jsc: {
     target: 'es2023',
     parser: { syntax: 'typescript', decorators: true },
-    transform: { legacyDecorator: true, decoratorMetadata: true },
     keepClassNames: true,
   },
   module: { type: 'es6' },
@@ -26,15 +34,21 @@ const CACHE = new URL('node_modules/.cache/typescript-loader/', ROOT);
 const SETTINGS = JSON.stringify([OPTIONS, require('@swc/core/package.json').version]);
 
 export function resolve(specifier, context, next) {
+  if (specifier === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
   if (specifier === 'floodgate-client') return { url: CLIENT, shortCircuit: true };
   const [, entry] = /^nestjs-floodgate((?:\/\w+)?)$/.exec(specifier) ?? [];
   if (entry !== undefined) return { url: new URL(`.${entry}/index.ts`, LIBRARY).href, shortCircuit: true };
-  const relative = specifier.startsWith('.') && context.parentURL?.endsWith('.ts');
-  return next(relative ? specifier.replace(/\.js$/, '.ts') : specifier, context);
+  if (!/^\..*\.js(\?|$)/.test(specifier) || !context.parentURL?.startsWith(ROOT.href)) {
+    return next(specifier, context);
+  }
+  const url = AS_NODE_REDIS[specifier] ?? new URL(specifier.replace(/\.js(?=\?|$)/, '.ts'), context.parentURL).href;
+  // Some pages and scripts are JavaScript.
+  return existsSync(new URL(url)) ? { url, shortCircuit: true } : next(specifier, context);
 }
 
 export function load(url, context, next) {
-  if (!url.endsWith('.ts')) return next(url, context);
+  // A query loads a module another time.
+  if (!/\.ts(\?|$)/.test(url)) return next(url, context);
   return { format: 'module', source: compiled(fileURLToPath(url)), shortCircuit: true };
 }
 
@@ -47,7 +61,11 @@ function compiled(filename) {
     return readFileSync(entry, 'utf8');
   } catch {
     // Loaded only here: a process whose files are all kept does without the compiler.
-    const { code } = require('@swc/core').transformSync(source, { ...OPTIONS, filename, swcrc: false });
+    // As the package is built: Nest finds no types of the library's parameters.
+    const decoratorMetadata = !filename.startsWith(fileURLToPath(LIBRARY)) || filename.endsWith('.spec.ts');
+    const transform = { legacyDecorator: true, decoratorMetadata };
+    const options = { ...OPTIONS, jsc: { ...OPTIONS.jsc, transform }, filename, swcrc: false };
+    const { code } = require('@swc/core').transformSync(source, options);
     // A test's temporary application has another name each time: its files would stay forever.
     if (filename.startsWith(fileURLToPath(ROOT))) keep(entry, code);
     return code;

@@ -46,20 +46,15 @@ export function runSpecs(): Promise<SpecResults> {
   const output = `${ROOT}${FOLDER}/results.json`;
   const config = `${ROOT}${FOLDER}/jest.config.js`;
   writeFileSync(config, CONFIG);
-  const jest = ['node_modules/jest/bin/jest.js', '--config', config, '--json', '--outputFile', output, '-w', '1'];
+  const args = ['--silent', 'jest', '--', '--config', config, '--json', '--outputFile', output, '-w', '1'];
   return new Promise((resolve, reject) => {
-    execFile(
-      process.execPath,
-      ['--experimental-vm-modules', ...jest],
-      { cwd: ROOT, timeout: PATIENCE_MS },
-      (_, __, stderr) => {
-        // Jest's own status says whether all passed, which each block asks for itself.
-        try {
-          resolve((JSON.parse(readFileSync(output, 'utf8')) as { testResults: SpecResults }).testResults);
-        } catch {
-          reject(new Error(stderr));
-        }
-      },
-    );
+    execFile('npm', ['run', ...args], { cwd: ROOT, timeout: PATIENCE_MS }, (_, __, stderr) => {
+      // Jest's own status says whether all passed, which each block asks for itself.
+      try {
+        resolve((JSON.parse(readFileSync(output, 'utf8')) as { testResults: SpecResults }).testResults);
+      } catch {
+        reject(new Error(stderr));
+      }
+    });
   });
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'faults-'));
 const file = join(folder, 'rows.jsonl');
-const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
-const { status } = spawnSync(process.execPath, [...jest, 'test/faults', ...process.argv.slice(2)], {
+const jest = ['run', '--silent', 'jest', '--'];
+const { status } = spawnSync('npm', [...jest, 'test/faults', ...process.argv.slice(2)], {
   stdio: 'inherit',
   env: { ...process.env, FAULTS_FILE: file },
 });

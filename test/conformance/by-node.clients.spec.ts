@@ -1,10 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it, jest } from '@jest/globals';
 import { useOneNode } from '../support/faults/by-node.js';
 import { NodeScript } from '../../libs/rate-limit/src/stores/redis/cluster/node-script.js';
 import { Script } from '../../libs/rate-limit/src/stores/redis/batch/script.js';
-import { confineTo } from './conformance.js';
+import { everySpecFor } from './conformance.js';
 
 jest.setTimeout(30_000);
 
@@ -13,18 +11,13 @@ let stores = 0;
 const byNode = jest.spyOn(NodeScript.prototype, 'decide');
 const bySlot = jest.spyOn(Script.prototype, 'decide');
 
-confineTo({
+await everySpecFor({
   where: 'on a Cluster, by node',
   use: () => (options) => {
     stores++;
     return node.open(options);
   },
 });
-// An imported spec declares its tests here. Only the specs that run against any store are imported.
-for (const file of readdirSync(import.meta.dirname).filter((name) => name.endsWith('.spec.ts'))) {
-  const text = readFileSync(join(import.meta.dirname, file), 'utf8');
-  if (/^(conform|describeForEveryStore)\(/m.test(text)) await import(`./${file.replace(/\.ts$/, '.js')}`);
-}
 
 describe('the suite', () => {
   it('was decided by node', async () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -9,7 +9,7 @@ import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.j
 import { requireProgram } from '../../tools/programs.js';
 import { start } from '../app/support/start-app.js';
 import { RIDE } from '../app/support/requests.js';
-import { confineTo } from '../conformance/conformance.js';
+import { everySpecFor } from '../conformance/conformance.js';
 import { until } from '../support/faults/until.js';
 import { loadPrograms } from '../support/programs.js';
 import { ManifestRedis } from './support/manifest-redis.js';
@@ -17,7 +17,6 @@ import { podOf, type Probe, secretTemplate, variablesOf } from './support/manife
 
 jest.setTimeout(30_000);
 
-const SUITE = join(import.meta.dirname, '../conformance');
 const REDIS = podOf('rate-limit-redis').containers[0];
 
 let redis: ManifestRedis;
@@ -41,15 +40,10 @@ beforeEach(async () => {
   await admin.flushdb();
 });
 
-confineTo({
+await everySpecFor({
   where: "on the manifest's Redis, as the application's user",
   use: () => (options) => new RedisStore(application, options),
 });
-// An imported spec declares its tests here. Only the specs that run against any store are imported.
-for (const file of readdirSync(SUITE).filter((name) => name.endsWith('.spec.ts'))) {
-  const text = readFileSync(join(SUITE, file), 'utf8');
-  if (/^(conform|describeForEveryStore)\(/m.test(text)) await import(`../conformance/${file.replace(/\.ts$/, '.js')}`);
-}
 
 describe("the manifest's Redis", () => {
   it('has run no command that its users lack the right to', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisServer } from './redis-server.js';
+import { RedisServer } from '../../tools/redis-server.js';
 
 function connectTo(server: RedisServer): Redis {
   const client = new Redis(server.url, {

@@ -7,7 +7,7 @@ import { expect, it, jest } from '@jest/globals';
 
 jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const STALE = `${ROOT}dist/demo/surge/stale.js`;
 
 it('says what it does, compiles beside another process that does, and leaves no module that was deleted', async () => {

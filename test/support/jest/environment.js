@@ -1,0 +1,32 @@
+import { ModernFakeTimers } from '@jest/fake-timers';
+import { ModuleMocker } from 'jest-mock';
+
+/**
+ * A test environment of Jest without a VM context: specs share the realm, the modules and the globals of their worker process.
+ * After each spec it restores what specs change: mocks, timers and environment variables.
+ */
+export default class NativeEnvironment {
+  global = globalThis;
+  #variables = { ...process.env };
+  // Jest wraps it once for each spec.
+  #exit = Object.getOwnPropertyDescriptor(process, 'exit');
+
+  constructor({ projectConfig }) {
+    this.moduleMocker = new ModuleMocker(globalThis);
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
+  }
+
+  async setup() {}
+
+  async teardown() {
+    this.moduleMocker.restoreAllMocks();
+    this.fakeTimersModern.dispose();
+    for (const name of Object.keys(process.env)) if (!(name in this.#variables)) delete process.env[name];
+    Object.assign(process.env, this.#variables);
+    Object.defineProperty(process, 'exit', this.#exit);
+  }
+
+  getVmContext() {
+    return null;
+  }
+}

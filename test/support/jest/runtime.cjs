@@ -1,0 +1,90 @@
+// The `runtime` of Jest's configuration: what jest-circus needs of jest-runtime, without its module registry. Jest's own runtime
+// evaluates Nest and the library anew for each spec; Node's loader evaluates them once for each worker.
+const { pathToFileURL } = require('node:url');
+
+const EVENT_HANDLERS = Symbol.for('EVENT_HANDLERS');
+const TEST_TIMEOUT = Symbol.for('TEST_TIMEOUT_SYMBOL');
+
+class NativeRuntime {
+  #environment;
+
+  constructor(_config, environment) {
+    this.#environment = environment;
+  }
+
+  /** Loads jest-circus, whose state belongs to one spec. */
+  requireInternalModule(path) {
+    delete globalThis[EVENT_HANDLERS];
+    delete globalThis[TEST_TIMEOUT];
+    // Jest's mapping of stacks knows what Jest has compiled. Node's knows these modules.
+    delete Error.prepareStackTrace;
+    delete require.cache[path];
+    return require(path);
+  }
+
+  setGlobalsForRuntime() {
+    globalThis.jest = jestObject(this.#environment);
+  }
+
+  unstable_shouldLoadAsEsm() {
+    return true;
+  }
+
+  async unstable_importModule(path) {
+    await import(pathToFileURL(path).href);
+  }
+
+  requireModule(path) {
+    return require(path);
+  }
+
+  getSourceMaps() {
+    return new Map();
+  }
+
+  getAllCoverageInfoCopy() {}
+
+  enterTestCode() {}
+
+  leaveTestCode() {}
+
+  teardown() {}
+}
+
+/** The members of `jest` that do not need its module registry. */
+function jestObject({ moduleMocker, fakeTimersModern }) {
+  const timers = [
+    'advanceTimersByTime',
+    'advanceTimersByTimeAsync',
+    'advanceTimersToNextTimerAsync',
+    'clearAllTimers',
+    'getRealSystemTime',
+    'getTimerCount',
+    'now',
+    'runAllTimers',
+    'runAllTimersAsync',
+    'runOnlyPendingTimersAsync',
+    'setSystemTime',
+  ];
+  const mocks = ['clearAllMocks', 'fn', 'isMockFunction', 'mocked', 'replaceProperty', 'restoreAllMocks', 'spyOn'];
+  const bound = (target, names) => Object.fromEntries(names.map((name) => [name, target[name].bind(target)]));
+  const jest = {
+    ...bound(moduleMocker, mocks),
+    ...bound(fakeTimersModern, timers),
+    setTimeout: (ms) => {
+      globalThis[TEST_TIMEOUT] = ms;
+      return jest;
+    },
+    useFakeTimers: (options) => {
+      fakeTimersModern.useFakeTimers(options);
+      return jest;
+    },
+    useRealTimers: () => {
+      fakeTimersModern.useRealTimers();
+      return jest;
+    },
+  };
+  return jest;
+}
+
+module.exports = NativeRuntime;

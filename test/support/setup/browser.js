@@ -1,3 +1,0 @@
-import { needs } from './needs.js';
-
-export default needs('npm run test:browser');
