@@ -37,7 +37,10 @@ export function resolve(specifier, context, next) {
   if (specifier === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
   if (specifier === 'floodgate-client') return { url: CLIENT, shortCircuit: true };
   const [, entry] = /^nestjs-floodgate((?:\/\w+)?)$/.exec(specifier) ?? [];
-  if (entry !== undefined) return { url: new URL(`.${entry}/index.ts`, LIBRARY).href, shortCircuit: true };
+  // A copy of the repository inside of it, such as that of a mutation test, has its own library.
+  const [copy] = /^.*\/\.stryker-tmp\/[^/]+\//.exec(context.parentURL) ?? [];
+  const library = copy === undefined ? LIBRARY : `${copy}libs/rate-limit/src/`;
+  if (entry !== undefined) return { url: new URL(`.${entry}/index.ts`, library).href, shortCircuit: true };
   if (!/^\..*\.js(\?|$)/.test(specifier) || !context.parentURL?.startsWith(ROOT.href)) {
     return next(specifier, context);
   }
@@ -67,7 +70,7 @@ function compiled(filename) {
     const options = { ...OPTIONS, jsc: { ...OPTIONS.jsc, transform }, filename, swcrc: false };
     const { code } = require('@swc/core').transformSync(source, options);
     // A test's temporary application has another name each time: its files would stay forever.
-    if (filename.startsWith(fileURLToPath(ROOT))) keep(entry, code);
+    if (filename.startsWith(fileURLToPath(ROOT)) && !filename.includes('/.stryker-tmp/')) keep(entry, code);
     return code;
   }
 }

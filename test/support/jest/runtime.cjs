@@ -5,6 +5,9 @@ const { pathToFileURL } = require('node:url');
 const EVENT_HANDLERS = Symbol.for('EVENT_HANDLERS');
 const TEST_TIMEOUT = Symbol.for('TEST_TIMEOUT_SYMBOL');
 
+/** How often this process has run a file. */
+const runs = new Map();
+
 class NativeRuntime {
   #environment;
 
@@ -31,7 +34,10 @@ class NativeRuntime {
   }
 
   async unstable_importModule(path) {
-    await import(pathToFileURL(path).href);
+    const before = runs.get(path) ?? 0;
+    runs.set(path, before + 1);
+    // With a query the module is another one: it declares its tests again.
+    await import(pathToFileURL(path).href + (before === 0 ? '' : `?${before}`));
   }
 
   requireModule(path) {

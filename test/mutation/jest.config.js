@@ -1,0 +1,13 @@
+import { join } from 'node:path';
+import { base } from '../../jest.config.js';
+
+/** The specs that should kill a mutant in seconds: those beside the code, and the tables of instants. */
+export default {
+  ...base,
+  testEnvironment: join(import.meta.dirname, 'environment.js'),
+  roots: [
+    ...['algorithms', 'policy', 'stores', 'engine'].map((folder) => `<rootDir>/libs/rate-limit/src/${folder}`),
+    '<rootDir>/test/conformance',
+  ],
+  testRegex: ['(?<!\\.long)\\.spec\\.ts$'],
+};

@@ -1,0 +1,25 @@
+// `npm run test:mutation`: changes the code in small ways, and asks that a test fails of each. `-- --mutate <glob>` chooses files.
+const LIBRARY = 'libs/rate-limit/src';
+
+export default {
+  mutate: [
+    ...['algorithms', 'policy', 'stores/memory', 'engine'].map((folder) => `${LIBRARY}/${folder}/**/*.ts`),
+    `${LIBRARY}/stores/judge.ts`,
+    '!**/*.spec.ts',
+  ],
+  mutator: { excludedMutations: ['StringLiteral'] },
+  testRunner: 'jest',
+  jest: { configFile: 'test/mutation/jest.config.js', enableFindRelatedTests: false },
+  testRunnerNodeArgs: ['--experimental-vm-modules', '--import', './test/support/typescript-loader.js'],
+  // A process evaluates the code once: what happens then cannot be mutated afterwards.
+  coverageAnalysis: 'perTest',
+  ignoreStatic: true,
+  // A process keeps the specs of each run.
+  maxTestRunnerReuse: 50,
+  checkers: [],
+  reporters: ['clear-text', 'progress', 'json'],
+  jsonReporter: { fileName: 'test/mutation/report.json' },
+  clearTextReporter: { allowColor: false, logTests: false },
+  tempDirName: '.stryker-tmp',
+  ignorePatterns: ['dist', 'site', 'docs', 'examples', 'deploy', 'libs/*/dist', 'test/browser', '.stryker-tmp'],
+};
