@@ -44,7 +44,9 @@ export function project(displayName, folders, testPathIgnorePatterns = [...ALONE
 
 /** Has a configuration of its own: it needs a browser and the built application. */
 const BROWSER = 'browser';
-const FOLDERS = readdirSync(`${rootDir}test`).filter((name) => name !== BROWSER && hasSpecs(name));
+const FOLDERS = readdirSync(`${rootDir}test`, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && entry.name !== BROWSER && hasSpecs(entry.name))
+  .map(({ name }) => name);
 
 export default {
   // A worker keeps the modules of all files that it has run. Jest replaces it between two files when it is larger.

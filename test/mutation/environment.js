@@ -4,6 +4,6 @@ import NativeEnvironment from '../support/jest/environment.js';
 export default class MutationEnvironment extends NativeEnvironment {
   async setup() {
     await super.setup();
-    globalThis.__stryker__.activeMutant = process.env.__STRYKER_ACTIVE_MUTANT__;
+    globalThis['__stryker__'].activeMutant = process.env['__STRYKER_ACTIVE_MUTANT__'];
   }
 }
