@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { assert, asyncProperty, property } from 'fast-check';
 import { blockOf } from '../../libs/rate-limit/src/policy/block-for.js';
 import type { BlockCharge, Charge } from '../../libs/rate-limit/src/stores/charge.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -12,6 +11,7 @@ import { expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { contentsOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
+import { oneByOne } from './give-to-three.js';
 import { TextbookBlocks } from './textbook-blocks.js';
 
 const SECOND = 1_000_000;
@@ -44,14 +44,12 @@ const anywhere: fc.Arbitrary<Move> = fc.oneof(
 );
 
 function historiesOf(moves: fc.Arbitrary<Move>): fc.Arbitrary<BlockHistory> {
+  const turn = { move: moves, rejections: fc.integer({ min: 0, max: 4 }), key: fc.constantFrom(0, 0, 0, 1) };
   return fc.record({
     after: fc.constantFrom(1, 2, 3),
     durations: fc.subarray([1_000, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, 60 * MINUTE], { minLength: 1 }),
     maxSkewMs: fc.constantFrom(0, 0, 100, 10_000),
-    turns: fc.array(
-      fc.record({ move: moves, rejections: fc.integer({ min: 0, max: 4 }), key: fc.constantFrom(0, 0, 0, 1) }),
-      { minLength: 1, maxLength: 40 },
-    ),
+    turns: fc.array(fc.record(turn), { minLength: 1, maxLength: 40 }),
   });
 }
 
@@ -62,29 +60,11 @@ function blockFor({ after, durations }: Pick<BlockHistory, 'after' | 'durations'
   return { key, algorithm: algorithm!, cost: 1 };
 }
 
-/** The charges of a key that are rejected, and one that asks. */
-function requestsOf(block: BlockCharge): readonly [rejected: Charge[], peek: Charge[]] {
+/** Requests that are rejected, then one that asks. */
+function requestsOf(block: BlockCharge, rejections: number): Charge[][] {
   const charge = { key: `${block.key}:window`, algorithm: ONE, cost: 2, block };
-  return [[charge], [{ ...charge, cost: 0, block: { ...block, cost: 0 } }]];
-}
-
-/** Moves a clock as a history says, and never back by more than `FALLBACK`. */
-class Mover {
-  private latest = NOW;
-
-  constructor(
-    private readonly clock: TestClock,
-    private readonly textbook: TextbookBlocks,
-  ) {}
-
-  move(move: Move, block: BlockCharge): void {
-    const { clock, textbook } = this;
-    if ('by' in move) clock.now += move.by;
-    else if (move.to === 'end') clock.now += textbook.left({ block }, clock.now) + move.off;
-    else clock.now = Math.max(clock.now, textbook.forgottenAt(block) + move.off);
-    clock.now = Math.max(clock.now, this.latest - FALLBACK);
-    this.latest = Math.max(this.latest, clock.now);
-  }
+  const peek = { ...charge, cost: 0, block: { ...block, cost: 0 } };
+  return [...Array.from({ length: rejections }, () => [charge]), [peek]];
 }
 
 const brief = ({ blockedFor, blockStep }: ChargeVerdict): unknown => [blockedFor, blockStep];
@@ -93,68 +73,70 @@ const briefs = (verdicts: readonly Verdict[]): unknown => verdicts.map(({ charge
 /** What the textbook says of the turn: of each rejection, then of a peek. */
 function textbookTurn(textbook: TextbookBlocks, block: BlockCharge, rejections: number, now: number): unknown {
   const escalates = block.algorithm.durations.length > 1;
-  const said: unknown[] = [];
-  for (let i = 0; i <= rejections; i++) {
+  return Array.from({ length: rejections + 1 }, (_, i) => {
     if (i < rejections && textbook.left({ block }, now) === 0) textbook.rejected({ block }, now);
     const left = textbook.left({ block }, now);
-    said.push(left === 0 ? [undefined, undefined] : [left, escalates ? textbook.step({ block }, now) : undefined]);
-  }
-  return said;
+    return left === 0 ? [undefined, undefined] : [left, escalates ? textbook.step({ block }, now) : undefined];
+  });
 }
 
-function compareWithTextbook(history: BlockHistory): void {
-  const clock = new TestClock(NOW);
+/** Moves a clock through a history, and never back by more than `fallback`. Each turn gets what the textbook says of it. */
+async function play(
+  history: BlockHistory,
+  fallback: number,
+  clock: TestClock,
+  turn: (key: number, rejections: number, textbook: unknown) => void | Promise<void>,
+): Promise<void> {
   const textbook = new TextbookBlocks();
-  const mover = new Mover(clock, textbook);
-  const store = new MemoryStore({ clock: clock.read });
   const blocks = ['a', 'b'].map((key) => blockFor(history, key));
+  let latest = (clock.now = NOW);
   for (const { move, rejections, key } of history.turns) {
     const block = blocks[key]!;
-    // `off` may lie before the present.
-    const before = clock.now;
-    mover.move(move, block);
-    clock.now = Math.max(before, clock.now);
-    const [rejected, peek] = requestsOf(block);
-    const verdicts = Array.from({ length: rejections }, () => store.consume(rejected));
-    expectSame(briefs([...verdicts, store.consume(peek)]), textbookTurn(textbook, block, rejections, clock.now));
+    if ('by' in move) clock.now += move.by;
+    else if (move.to === 'end') clock.now += textbook.left({ block }, clock.now) + move.off;
+    else clock.now = Math.max(clock.now, textbook.forgottenAt(block) + move.off);
+    clock.now = Math.max(clock.now, latest - fallback);
+    latest = Math.max(latest, clock.now);
+    await turn(key, rejections, textbookTurn(textbook, block, rejections, clock.now));
   }
+}
+
+async function compareWithTextbook(history: BlockHistory): Promise<void> {
+  const clock = new TestClock();
+  const store = new MemoryStore({ clock: clock.read });
+  const blocks = ['a', 'b'].map((key) => blockFor(history, key));
+  await play(history, 0, clock, (key, rejections, textbook) => {
+    expectSame(briefs(requestsOf(blocks[key]!, rejections).map((one) => store.consume(one))), textbook);
+  });
 }
 
 async function compareStores(history: BlockHistory): Promise<void> {
   await redis.client.flushdb();
-  const clock = new TestClock(NOW);
-  const textbook = new TextbookBlocks();
-  const mover = new Mover(clock, textbook);
+  const clock = new TestClock();
   const options = { clock: clock.read, maxSkew: history.maxSkewMs };
   const [inTurns, inMemory] = [new RedisStore(redis.client, options), new MemoryStore(options)];
-  const [turns, single] = ['turns', 'single'].map((prefix) =>
-    ['a', 'b'].map((key) => blockFor(history, `${prefix}:${key}`)),
-  ) as [BlockCharge[], BlockCharge[]];
-  for (const { move, rejections, key } of history.turns) {
-    mover.move(move, turns[key]!);
-    textbookTurn(textbook, turns[key]!, rejections, clock.now);
-    const ask = async (store: () => RedisStore | MemoryStore, block: BlockCharge): Promise<Verdict[]> => {
-      const [rejected, peek] = requestsOf(block);
-      const asked = Array.from({ length: rejections }, () => store().consume(rejected));
-      return await Promise.all([...asked, store().consume(peek)]);
-    };
-    const verdicts = await ask(() => inMemory, single[key]!);
-    expectSame(await ask(() => inTurns, turns[key]!), verdicts);
-    expectSame(await ask(() => new RedisStore(redis.client, options), single[key]!), verdicts);
-  }
+  const blocksOf = (prefix: string): BlockCharge[] => ['a', 'b'].map((key) => blockFor(history, `${prefix}:${key}`));
+  const [turns, single] = [blocksOf('turns'), blocksOf('single')];
+  await play(history, FALLBACK, clock, async (key, rejections) => {
+    const alone = requestsOf(single[key]!, rejections);
+    const verdicts = alone.map((charges) => inMemory.consume(charges));
+    const together = requestsOf(turns[key]!, rejections).map((charges) => inTurns.consume(charges));
+    expectSame(await Promise.all(together), verdicts);
+    expectSame(await oneByOne(redis.client, options, alone), verdicts);
+  });
   const keysOf = (blocks: readonly BlockCharge[]): string[] => blocks.map(({ key }) => key);
   expectSame(await contentsOf(redis.client, keysOf(turns)), await contentsOf(redis.client, keysOf(single)));
 }
 
 describe('blocks that escalate', () => {
-  it('are those of the textbook, at each edge to the microsecond', () => {
-    assert(property(historiesOf(forwards), compareWithTextbook), histories(10));
+  it('are those of the textbook, at each edge to the microsecond', async () => {
+    await fc.assert(fc.asyncProperty(historiesOf(forwards), compareWithTextbook), histories(10));
   });
 
   it(
     'are the same in memory, in Redis by requests and in Redis by turns, on a clock that steps back, too',
     async () => {
-      await assert(asyncProperty(historiesOf(anywhere), compareStores), histories());
+      await fc.assert(fc.asyncProperty(historiesOf(anywhere), compareStores), histories());
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -173,7 +155,7 @@ describe('blocks that escalate', () => {
     const store = new RedisStore(redis.client, { clock: () => NOW });
     const some = { after: 2, durations: [MINUTE, 10 * MINUTE, 60 * MINUTE] };
     await redis.client.set('a', state);
-    const [wrong, right] = ['a', 'b'].map((key) => requestsOf(blockFor(some, key))[0]);
+    const [wrong, right] = ['a', 'b'].map((key) => requestsOf(blockFor(some, key), 1)[0]);
     const failed = store.consume(wrong!);
     const verdicts = Promise.all([store.consume(right!), store.consume(right!)]);
     await expect(failed).rejects.toThrow(RateLimitStoreError);

@@ -19,7 +19,7 @@ const redis = useRedis();
 type Act =
   | { readonly ask: Cost; readonly key: number; readonly mode: 'take' | 'reserve'; readonly both: boolean }
   | { readonly settle: number; readonly part: number; readonly plus: number }
-  | { readonly refund: number };
+  | { readonly refund: number; readonly mode: 'take' | 'reserve' };
 
 interface TurnHistory {
   readonly policy: Parameters<typeof algorithmOf>[0];
@@ -47,7 +47,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       plus: fc.integer({ min: -1, max: 2 }),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ refund: pick }) },
+  { weight: 2, arbitrary: fc.record({ refund: pick, mode: fc.constantFrom('take' as const, 'reserve' as const) }) },
 );
 
 function turnsOf(name: AlgorithmName): fc.Arbitrary<TurnHistory> {
@@ -79,29 +79,33 @@ async function play(
   const store = open(clock.read);
   const said: unknown[] = [];
   const verdicts: Verdict[] = [];
-  let held: (readonly ChargeReceipt[])[] = [];
-  const taken = (from: number): readonly ChargeReceipt[] | undefined => held.splice(held.length - 1 - from, 1)[0];
+  /** What was charged and neither settled nor refunded, the latest last. */
+  const held: Record<'take' | 'reserve', (readonly ChargeReceipt[])[]> = { take: [], reserve: [] };
   for (const { move, acts } of turns) {
     clock.move(move, algorithm, verdicts);
-    const reserved: (readonly ChargeReceipt[] | undefined)[] = acts.map(() => undefined);
-    const asked: (Verdict | undefined)[] = acts.map(() => undefined);
+    const asked: Verdict[] = [];
+    const charged: [mode: 'take' | 'reserve', receipts: readonly ChargeReceipt[]][] = [];
     const run = async (one: Act, place: number): Promise<unknown> => {
       if ('ask' in one) {
         const keys = one.both ? [`${one.key}`, 'second'] : [`${one.key}`];
-        const verdict = await store.consume(
-          keys.map((key, i): Charge => ({
-            key,
-            algorithm: i === 0 ? algorithm : second,
-            cost: i === 0 ? costFor(algorithm, one.ask) : 1,
-            mode: one.mode,
-          })),
-        );
+        const charges = keys.map((key, i): Charge => ({
+          key,
+          algorithm: i === 0 ? algorithm : second,
+          cost: i === 0 ? costFor(algorithm, one.ask) : 1,
+          mode: one.mode,
+        }));
+        const verdict = await store.consume(charges);
         asked[place] = verdict;
-        const receipts = verdict.charges.flatMap(({ receipt }) => receipt ?? []);
-        if (verdict.allowed && one.mode === 'reserve') reserved[place] = receipts;
+        const receipts = verdict.charges.flatMap(({ receipt, resetAfter }, i) => {
+          if (one.mode === 'reserve') return receipt ?? [];
+          const { cost } = charges[i]!;
+          return cost === 0 ? [] : { ...charges[i]!, at: verdict.at, resetAt: verdict.at + resetAfter };
+        });
+        if (verdict.allowed) charged[place] = [one.mode, receipts];
         return verdict;
       }
-      const receipts = held.length === 0 ? undefined : taken(('settle' in one ? one.settle : one.refund) % held.length);
+      const all = held['refund' in one ? one.mode : 'reserve'];
+      const [receipts] = all.splice(-1 - (('settle' in one ? one.settle : one.refund) % Math.max(1, all.length)), 1);
       if (receipts === undefined) return undefined;
       if ('refund' in one) return store.refund!(receipts);
       const finalOf = (cost: number): number => Math.max(0, Math.floor(cost * one.part) + one.plus);
@@ -115,8 +119,8 @@ async function play(
     };
     if (together) said.push(...(await Promise.all(acts.map(run))));
     else for (const [i, one] of acts.entries()) said.push(await run(one, i));
-    verdicts.push(...asked.filter((verdict) => verdict !== undefined));
-    held = [...held, ...reserved.filter((receipts) => receipts !== undefined)];
+    verdicts.push(...Object.values(asked));
+    for (const [mode, receipts] of Object.values(charged)) held[mode].push(receipts);
   }
   return said;
 }
