@@ -4,6 +4,7 @@ import { base } from '../../jest.config.js';
 /** The specs that should kill a mutant in seconds: those beside the code, and the tables of instants. */
 export default {
   ...base,
+  testTimeout: 30_000,
   testEnvironment: join(import.meta.dirname, 'environment.js'),
   roots: [
     ...['algorithms', 'policy', 'stores', 'engine'].map((folder) => `<rootDir>/libs/rate-limit/src/${folder}`),

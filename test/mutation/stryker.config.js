@@ -16,7 +16,8 @@ export default {
   ignoreStatic: true,
   // A process keeps the specs of each run.
   maxTestRunnerReuse: 50,
-  checkers: [],
+  // Its comment would change the generated module.
+  disableTypeChecks: false,
   reporters: ['clear-text', 'progress', 'json'],
   jsonReporter: { fileName: 'test/mutation/report.json' },
   clearTextReporter: { allowColor: false, logTests: false },
