@@ -38,14 +38,13 @@ interface Tables {
     floors: Record<string, Floor>,
     ratios: Record<string, unknown>,
   ) => { title: string; lines: string[][] }[];
-  readonly standings: (floors: Record<string, Floor>, ratios: Record<string, unknown>) => Record<string, unknown>;
 }
 
 // The bench is JavaScript: these are the types of what is tested here.
 const load = (name: string): Promise<unknown> => import(`./${name}.js`);
 const { run } = (await load('run')) as Run;
 const { checkNames, conclude } = (await load('command')) as Command;
-const { floorsTables, standings } = (await load('table')) as Tables;
+const { floorsTables } = (await load('table')) as Tables;
 
 const SERVERS = { admin: { flushall: () => Promise.resolve('OK') } };
 const ONE = { median: 1, min: 1, max: 1 };
@@ -94,19 +93,6 @@ describe('a scenario that fails', () => {
     expect(written).toMatch(/^b\.x: .* s, FAILED: no block has begun$/m);
   });
 
-  it('closes what it has opened', async () => {
-    let closed = 0;
-    const opening: Scenario = {
-      ratios: ['a.x'],
-      run: async (bench) => {
-        bench.onClose(() => closed++);
-        throw new Error('after the limiter was opened');
-      },
-    };
-    await run([opening], SERVERS, { only: '' });
-    expect(closed).toBe(1);
-  });
-
   it('is named in the end, counted, and sets the exit code', async () => {
     const results = join(folder, 'results.json');
     const { passed, failed } = await run([measuring('a.x'), failing('b.x')], SERVERS, { only: '' });
@@ -117,28 +103,6 @@ describe('a scenario that fails', () => {
     );
     expect(JSON.parse(readFileSync(results, 'utf8'))).toEqual({ numPassedTests: 1, numFailedTests: 1 });
   });
-});
-
-it.each([
-  ['NaN', NaN],
-  ['undefined', undefined as never],
-])('fails where a ratio is %s', async (what, median) => {
-  const scenario = { ...measuring('a.x'), run: async () => ({ ratios: { 'a.x': { ...ONE, median } }, tables: [] }) };
-  const { failed } = await run([scenario], SERVERS, { only: '' });
-  expect(failed.map(({ error }) => error.message)).toEqual([`a.x is ${what}, not a number`]);
-});
-
-it('leaves the exit code alone where all pass, and measures what was asked for only', async () => {
-  const { ratios, passed, failed } = await run([measuring('a.x'), failing('b.x')], SERVERS, { only: 'a' });
-  conclude({ passed, failed }, {});
-  expect(process.exitCode).toBeUndefined();
-  expect(ratios).toEqual({ 'a.x': ONE });
-});
-
-it('prints no figures of a smoke run', async () => {
-  const { passed } = await run([measuring('a.x')], SERVERS, { only: '', smoke: true });
-  expect(passed).toEqual(['a.x']);
-  expect(written).toMatch(/^a\.x: [\d.]+ s\n$/);
 });
 
 describe('the floors', () => {
@@ -167,15 +131,6 @@ describe('the floors', () => {
       ],
       ['Floors that are NOT MET: 1 of 3', [['a.missed', '<= 1.05', 'NOT MET']]],
     ]);
-  });
-
-  it('stand in the JSON, met or not', () => {
-    expect(standings(FEW, RATIOS)).toEqual({
-      'a.price': { median: 3, min: 1, max: 1 },
-      'a.met': { median: 2, min: 1, max: 1, floor: { atLeast: 2 }, met: true },
-      'a.missed': { median: 1.06, min: 1, max: 1, floor: { atMost: 1.05 }, met: false },
-      'a.close': { median: 1.004, min: 1, max: 1, floor: { atMost: 1 }, met: true },
-    });
   });
 
   it('name each ratio that is measured, and each is measured once', () => {

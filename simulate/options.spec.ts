@@ -12,20 +12,6 @@ describe('the command line', () => {
     expect(options.settings(10, 2)).toMatchObject({ deadlineMs: 250, homeShare: 0.7 });
   });
 
-  it('narrows', () => {
-    const options = readOptions(
-      '--pods 1000 --regions 2 --strategy divided,redis --scenario hot --home-share 50 --link-ms 20 --seed 7'.split(
-        ' ',
-      ),
-    )!;
-    expect(options.strategies.map(({ name }) => name)).toEqual(['divided', 'redis']);
-    expect(options.settings(1000, 2)).toMatchObject({
-      homeShare: 0.5,
-      seed: 7,
-      network: { far: { microseconds: 20_000 } },
-    });
-  });
-
   it('prints a usage text with every strategy', () => {
     expect(readOptions(['--help'])).toBeUndefined();
     for (const { name } of readOptions([])!.strategies) expect(USAGE).toContain(name);

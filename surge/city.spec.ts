@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { readConfiguration } from '../src/config/read-configuration.js';
 import { FARES, NEARBY, RIDES } from '../src/limits/policies.js';
-import { capacityOf, cityOf, FULL_CITY, scaleFor } from './city.js';
+import { capacityOf, cityOf, FULL_CITY } from './city.js';
 import { RIDER_LIMITS } from './figures/checks.js';
 
 it('has the defaults of the application, and a burst that the workers begin at once', () => {
@@ -21,24 +21,6 @@ it('checks riders against the policies of the application', () => {
     refill,
   });
   expect(RIDER_LIMITS).toEqual({ rides: bucketOf(RIDES), fares: bucketOf(FARES), nearby: bucketOf(NEARBY) });
-});
-
-it.each([1, 2, 3, 5, 10, 17, 100])('divided by %d holds a fraction of the requests, up to rounding', (scale) => {
-  const { workers, serviceMs, limit } = cityOf(scale);
-  expect(Number.isInteger(workers)).toBe(true);
-  expect(workers / serviceMs / (FULL_CITY.workers / FULL_CITY.serviceMs / scale)).toBeCloseTo(1, 1);
-  expect(limit.refill).toBe(FULL_CITY.limit.refill / scale);
-  expect(limit.capacity).toBe(workers);
-});
-
-it.each([
-  [1, 6],
-  [2, 3],
-  [3, 2],
-  [4, 1],
-  [64, 1],
-])('divides the city for %d cores by %d', (cores, scale) => {
-  expect(scaleFor(cores)).toBe(scale);
 });
 
 it('leaves matching headroom: its limit is 62 to 70 % of what it holds, with the first burst of ten seconds', () => {

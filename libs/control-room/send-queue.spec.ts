@@ -77,18 +77,6 @@ describe('SendQueue', () => {
     expect(jobs.map(({ begun }) => begun)).toEqual([true, true, false, true, false]);
   });
 
-  it('rejects with the reason of a client who has left, whatever the send fails with then', async () => {
-    const queue = new SendQueue(OPTIONS);
-    const client = new AbortController();
-    const left = new Error('the client left');
-    const result = queue.run('one', client.signal, (signal) => {
-      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('broken'))));
-    });
-    await settled(); // it has begun
-    client.abort(left);
-    await expect(result).rejects.toBe(left);
-  });
-
   it('stops a send that takes too long', async () => {
     const queue = new SendQueue({ ...OPTIONS, timeoutMs: 20 });
     expect(await begin(queue, 'one').result).toMatchObject({

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { mulberry32 } from '../riders/mulberry32.js';
 import { perSecond } from './arithmetic.js';
 import { type Admission, costByWindow, mostWithin, worstExcess } from './bounds.js';
-import { TextbookTokenBucket } from './textbook.js';
 
 const CAPACITY = 5;
 const REFILL = 10;
@@ -62,17 +61,6 @@ describe('the excess of the worst interval', () => {
       });
       expect(excessOf(admissions.toReversed())).toBeCloseTo(worst, 9);
     }
-  });
-
-  it('is never above 0 for the textbook, which admits as much as the limit allows', () => {
-    const random = mulberry32(9);
-    const textbook = new TextbookTokenBucket(CAPACITY, perSecond(REFILL));
-    const admissions: Admission[] = [];
-    for (let now = 0; now < 20 * SECOND; now += Math.floor(random() * 60_000)) {
-      if (textbook.ask(now).allowed) admissions.push({ at: now });
-    }
-    expect(excessOf(admissions)).toBeLessThanOrEqual(0);
-    expect(admissions.length).toBeGreaterThan(20 * REFILL);
   });
 });
 

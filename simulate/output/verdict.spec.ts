@@ -1,12 +1,9 @@
-import { stripVTControlCharacters, styleText } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import type { Figures } from '../run.js';
 import type { Paint } from './colours.js';
-import { figuresTable } from './figures-table.js';
 import { verdictOf } from './verdict.js';
 
 const plain: Paint = (_, text) => text;
-const coloured: Paint = (colour, text) => styleText(colour, text, { validateStream: false });
 
 function figures(strategy: string, some: Partial<Figures> = {}): Figures {
   return {
@@ -47,21 +44,5 @@ strategy                   of ideal, at least  limit
 one Redis                               0.958  kept
 each pod alone, all of it               1.500  broken: 2,000 too many (fleet, 1,000 pods, one region)`);
     expect(verdictOf([figures('redis')], plain)).toMatch(/^VERDICT: no strategy broke a limit\n/);
-  });
-
-  it('colours the rows that break a limit, and no other row', () => {
-    const red = (text: string): string[] =>
-      text
-        .split('\n')
-        .filter((line) => line.includes('\u001b'))
-        .map(stripVTControlCharacters);
-    const table = figuresTable(RUNS, coloured);
-    expect(red(table).map((line) => line.split('  ')[0])).toEqual([
-      'each pod alone, all of it',
-      'each pod alone, all of it',
-    ]);
-    expect(stripVTControlCharacters(table)).toBe(figuresTable(RUNS, plain));
-    expect(red(verdictOf(RUNS, coloured))).toHaveLength(2); // the sentence, and the strategy
-    expect(figuresTable(RUNS, plain)).not.toContain('\u001b');
   });
 });

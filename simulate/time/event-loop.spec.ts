@@ -3,7 +3,7 @@ import { drive } from './drive.js';
 import { EventLoop } from './event-loop.js';
 import { Random } from './random.js';
 import { Scheduler } from './scheduler.js';
-import { BEGINNING, VirtualGlobals } from './virtual-globals.js';
+import { VirtualGlobals } from './virtual-globals.js';
 
 /** A pod without anything in it. */
 function process1() {
@@ -60,43 +60,6 @@ describe('an event loop', () => {
     expect(loop.cpu).toBe(300);
   });
 
-  it('tells the virtual time by all clocks', async () => {
-    const { scheduler, loop, run } = process1();
-    const read: number[] = [];
-    scheduler.at(2_500_000, () => loop.post(() => read.push(performance.now(), Date.now())));
-    await run();
-    expect(read).toEqual([2500, BEGINNING / 1000 + 2500]);
-    expect(Math.abs(Date.now() - BEGINNING / 1000)).toBeGreaterThan(10_000);
-  });
-
-  it('has timers, which can be cancelled, and intervals', async () => {
-    const { loop, log, note, run } = process1();
-    loop.post(() => {
-      clearTimeout(setTimeout(() => note('cancelled'), 1).unref());
-      setTimeout(() => note('timer'), 5);
-      let ticks = 0;
-      const interval = setInterval(() => {
-        note('interval');
-        if (++ticks === 2) clearInterval(interval);
-      }, 3);
-    });
-    await run();
-    expect(log).toEqual(['interval at 3000', 'timer at 5000', 'interval at 6000']);
-  });
-
-  it('has a clock of its own, by which its timers run', async () => {
-    const { scheduler, globals, run } = process1();
-    const read: number[] = [];
-    const note = (): void => void read.push(scheduler.now, performance.now());
-    const fast = new EventLoop(scheduler, globals.enter, 7_000, 0.25);
-    fast.post(() => {
-      note();
-      setTimeout(note, 10);
-    });
-    await run();
-    expect(read).toEqual([0, 7, 8_000, 17]);
-  });
-
   it('runs nothing of a pod that was killed', async () => {
     const { scheduler, loop, log, note, run } = process1();
     loop.post(() => {
@@ -107,30 +70,6 @@ describe('an event loop', () => {
     scheduler.at(3000, () => loop.post(() => note('posted')));
     await run();
     expect(log).toEqual(['early timer at 1000']);
-  });
-
-  it('gives the globals back, also after an error', async () => {
-    const before = [
-      performance,
-      setTimeout,
-      setImmediate,
-      Object.getOwnPropertyDescriptor(process, 'nextTick')?.value,
-      Date.now,
-      Math.random,
-    ];
-    const { loop, run } = process1();
-    loop.post(() => {
-      throw new Error('of a callback');
-    });
-    await expect(run()).rejects.toThrow('of a callback');
-    expect([
-      performance,
-      setTimeout,
-      setImmediate,
-      Object.getOwnPropertyDescriptor(process, 'nextTick')?.value,
-      Date.now,
-      Math.random,
-    ]).toEqual(before);
   });
 
   it('refuses clocks and timers outside of pods: they would belong to nobody', async () => {

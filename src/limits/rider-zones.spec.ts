@@ -31,14 +31,3 @@ it('counts riders without an account, and requests without a rider, in UTC', asy
   expect(await zones.of(requestOf('no id'))).toBe('UTC');
   expect(asked).toEqual(['stranger']);
 });
-
-it('asks again after a failure', async () => {
-  let fails = true;
-  const zones = zonesBy(async (id) => {
-    if (fails) throw new Error('the database is away');
-    return { id, plan: 'free', timeZone: 'Europe/Paris' };
-  });
-  await expect(zones.of(requestOf('rider-2'))).rejects.toThrow('does not say the time zone');
-  fails = false;
-  expect(await zones.of(requestOf('rider-2'))).toBe('Europe/Paris');
-});

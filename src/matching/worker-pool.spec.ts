@@ -14,18 +14,6 @@ const outcome = (work: Promise<unknown>): Promise<unknown> =>
 const job = <T>(result: T): Promise<T> => new Promise((resolve) => setTimeout(resolve, JOB_MS, result));
 
 describe('WorkerPool', () => {
-  it('runs as many jobs at a time as it has workers, in order of arrival', async () => {
-    const pool = new WorkerPool({ workers: 2, queue: 10, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
-    const done: number[] = [];
-    for (let i = 0; i < 5; i++) void pool.run(() => job(i)).then((n) => done.push(n));
-    await jest.advanceTimersByTimeAsync(JOB_MS);
-    expect(done).toEqual([0, 1]);
-    await jest.advanceTimersByTimeAsync(JOB_MS);
-    expect(done).toEqual([0, 1, 2, 3]);
-    await jest.advanceTimersByTimeAsync(JOB_MS);
-    expect(done).toEqual([0, 1, 2, 3, 4]);
-  });
-
   it.each([
     [false, [0, 1, 2, 3, 4, 5, 6, 7]],
     // Four jobs are 400 ms, five are 500 ms.
@@ -36,78 +24,6 @@ describe('WorkerPool', () => {
     for (let i = 0; i < 8; i++) void pool.run(() => (began.push(i), job(i)));
     await jest.runAllTimersAsync();
     expect(began).toEqual(order);
-  });
-
-  it.each([
-    [false, [1, 2, 3, 'queue full']],
-    [true, [1, 'queue full', 3, 4]],
-  ])('rejects the newest job or the oldest when the queue is full, newest first: %s', async (newestFirst, expected) => {
-    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS, newestFirst });
-    const outcomes = Promise.all([1, 2, 3, 4].map((n) => outcome(pool.run(() => job(n)))));
-    await jest.runAllTimersAsync();
-    expect(await outcomes).toEqual(expected);
-  });
-
-  it('rejects all jobs beyond the workers without a queue', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 0, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
-    const outcomes = Promise.all([1, 2].map((n) => outcome(pool.run(() => job(n)))));
-    await jest.runAllTimersAsync();
-    expect(await outcomes).toEqual([1, 'queue full']);
-  });
-
-  it('rejects jobs that have waited too long, and never runs them', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 150, serviceMs: JOB_MS, newestFirst: false });
-    const ran: number[] = [];
-    const outcomes = [1, 2, 3].map((n) => outcome(pool.run(() => (ran.push(n), job(n)))));
-    await jest.advanceTimersByTimeAsync(149);
-    expect(ran).toEqual([1, 2]);
-    await jest.advanceTimersByTimeAsync(1);
-    expect(await outcomes[2]).toBe('waited too long');
-    await jest.runAllTimersAsync();
-    expect(await Promise.all(outcomes)).toEqual([1, 2, 'waited too long']);
-    expect(ran).toEqual([1, 2]);
-  });
-
-  it('forgets a waiting job at once when its client leaves', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
-    const client = new AbortController();
-    const ran: number[] = [];
-    const run = (n: number, gone?: AbortSignal): Promise<unknown> =>
-      outcome(pool.run(() => (ran.push(n), job(n)), gone));
-    const outcomes = [run(1), run(2, client.signal), run(3)];
-    client.abort('gone');
-    expect(await outcomes[1]).toBe('gone');
-    expect(pool.statistics()).toMatchObject({ waiting: 1, total: { asked: 3, unavailable: 0, abandoned: 1 } });
-    outcomes.push(run(4), run(5, AbortSignal.abort('gone before')));
-    expect(jest.getTimerCount()).toBe(3);
-    await jest.runAllTimersAsync();
-    expect(await Promise.all(outcomes)).toEqual([1, 'gone', 3, 4, 'gone before']);
-    expect(ran).toEqual([1, 3, 4]);
-    expect(pool.statistics().total).toMatchObject({ asked: 5, unavailable: 0, abandoned: 2 });
-  });
-
-  it('ends a job that has begun when its client leaves', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 2, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
-    const client = new AbortController();
-    const running = outcome(pool.run(() => job('done'), client.signal));
-    client.abort('gone');
-    expect(pool.statistics()).toMatchObject({ busy: 1, total: { abandoned: 0 } });
-    await jest.runAllTimersAsync();
-    expect(await running).toBe('done');
-  });
-
-  it('does not count the run time as waiting', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS, newestFirst: false });
-    const result = outcome(pool.run(() => job('done')));
-    await jest.runAllTimersAsync();
-    expect(await result).toBe('done');
-  });
-
-  it('gets its worker back from a job that fails', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS, newestFirst: false });
-    const failure = new Error('no');
-    expect(await outcome(pool.run(() => Promise.reject(failure)))).toBe(failure);
-    expect(await outcome(pool.run(async () => 'next'))).toBe('next');
   });
 
   it('rejects waiting and later jobs on close, and waits for running ones', async () => {
@@ -122,12 +38,6 @@ describe('WorkerPool', () => {
     expect(await working).toBe('done');
     expect(closed).toBe(true);
     expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('closes at once when no job runs, and twice', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 1, patienceMs: 50, serviceMs: JOB_MS, newestFirst: false });
-    await pool.close();
-    await expect(pool.close()).resolves.toBeUndefined();
   });
 
   it('does what a plain list of jobs does, in any history', async () => {

@@ -25,7 +25,3 @@ it.each([
 ])('explains %d admitted in %d ms by capacity and refill, or calls it a breach', (admitted, tookMs, expected) => {
   expect(burstOf(burst(admitted, tookMs))).toEqual({ sent: admitted + 10, admitted, tookMs, ...expected });
 });
-
-it('admits nobody in a burst without requests', () => {
-  expect(burstOf([])).toEqual({ sent: 0, admitted: 0, tookMs: 0, refilled: 0, over: 0 });
-});

@@ -30,11 +30,7 @@ it.each<[string, readonly Asked[], Partial<ReturnType<typeof peopleOf>>]>([
   ['a driver at once', ride(1, [[100, 150]], 'd'), { wanted: 1, matched: 1, matchedAfterMs: 50, gaveUp: 0, trying: 0 }],
   ['a driver at the third attempt', ride(1, THREE, 'd'), { matched: 1, matchedAfterMs: 8000 }],
   ['three attempts in vain', ride(1, THREE), { wanted: 1, matched: 0, gaveUp: 1, gaveUpAfterMs: 8000, trying: 0 }],
-  ['no driver', [{ ...ride(1, [[0, 50]])[0]!, status: 200 }], { matched: 0, gaveUp: 1, gaveUpAfterMs: 50, trying: 0 }],
-  ['an attempt in vain', ride(1, [[0, 3000]]), { wanted: 1, matched: 0, gaveUp: 0, trying: 1 }],
-  ['a driver after the end', ride(1, [[9000, 10_001]], 'd'), { wanted: 1, matched: 0, gaveUp: 0, trying: 1 }],
   ['a third answer after the end', ride(1, [...THREE.slice(0, 2), [9000, 10_001]]), { gaveUp: 0, trying: 1 }],
-  ['a request after the end', ride(1, [[10_001, 10_002]], 'd'), { wanted: 0 }],
   [
     'two people in one order of answers',
     [...ride(2, [[500, 600]], 'e'), ...ride(1, THREE)],

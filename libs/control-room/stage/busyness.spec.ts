@@ -27,7 +27,3 @@ it.each([
 ] as const)('%s', (_, to, lateMs, worldsLateMs, busyness) => {
   expect(busynessOf(START, to, 2, lateMs, worldsLateMs)).toEqual(busyness);
 });
-
-it('says nothing about no time', () => {
-  expect(busynessOf(START, START, 2, 1000, 0)).toBeNull();
-});

@@ -38,15 +38,6 @@ it('has the rates of the last second and the p99 of the last two, after any hist
   );
 });
 
-it('keeps its figures when it drops old answers', () => {
-  const recent = new RecentAnswers();
-  for (let ms = 0; ms < 20_000; ms++) recent.note(ms, ms % 2 === 0 ? 'served' : 'refused', ms);
-  expect(recent.rates(19_999)).toEqual({ served: 500, refused: 500, failed: 0, rides: 0 });
-  // Of 18,000, 18,002, ... 19,998 the 990th.
-  expect(recent.p99Ms(19_999)).toBe(19_978);
-  expect(recent.p99Ms(30_000)).toBeNull();
-});
-
 function ratesOf(all: readonly Noted[], nowMs: number): object {
   const last = all.filter(({ atMs }) => atMs > nowMs - 1000);
   const count = (kind: AnswerKind): number => last.filter((one) => one.kind === kind).length;

@@ -76,15 +76,6 @@ it('counts each request in the phase in which it was sent, whenever its answer c
   );
 });
 
-it('never counts a request as served that fails after the limiter let it pass', () => {
-  const meter = new RiderMeter();
-  const [first, second, third] = [0, 1, 2].map((ms) => meter.sent('surge', ms, 'rides'));
-  first!({ status: 503 }, 3000);
-  second!({ status: 0 }, 3100);
-  third!({ status: 429, policy: 'matching' }, 3200);
-  expect(meter.now(3300)).toEqual({ served: 0, refused: 1, failed: 2, rides: 0, p99Ms: 3099 });
-});
-
 interface Sent {
   readonly route: (typeof ROUTES)[number];
 }

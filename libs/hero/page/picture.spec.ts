@@ -35,8 +35,4 @@ describe('the plan of the picture', () => {
     }
     expect(met).toEqual([]);
   });
-
-  it('leaves words out where there is no room for them', () => {
-    expect(labelsOf(planOf(330, 130)).map(({ seconds }) => seconds)).toEqual([0, 3]);
-  });
 });

@@ -1,11 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
+import { histories } from '../../../test/support/property-runs.js';
 import { snapped } from '../../geo/position-tree.js';
-import { zoneOf } from '../../geo/zone.js';
 import { LocalDriverIndex } from './local-driver-index.js';
 
 const GARDEN = { lat: 40.7505, lng: -73.9934 };
-const AIRPORT = { lat: 40.6413, lng: -73.7781 };
 const TIMEOUT_MS = 60_000;
 const TRIP_MS = 600_000;
 
@@ -26,24 +25,6 @@ const claim = async (leaseMs = TRIP_MS): Promise<string | undefined> =>
 const shown = async (): Promise<string[]> => (await index.nearby(GARDEN, 5, 10)).map(({ driverId }) => driverId);
 
 describe('positions', () => {
-  it('finds free drivers within the radius, nearest first, up to the limit', async () => {
-    await index.report([north('c', 300), north('a', 100), north('b', 200)]);
-    expect(await index.nearby(GARDEN, 0.25, 10)).toEqual([
-      { ...north('a', 100), distanceKm: expect.closeTo(0.1, 4) },
-      { ...north('b', 200), distanceKm: expect.closeTo(0.2, 4) },
-    ]);
-    expect(await index.nearby(GARDEN, 5, 1)).toHaveLength(1);
-    expect(await index.nearby(AIRPORT, 5, 10)).toEqual([]);
-  });
-
-  it('takes the last position of a driver, within a batch and after it', async () => {
-    await index.report([north('a', 100), { driverId: 'a', ...AIRPORT }]);
-    expect(await shown()).toEqual([]);
-    await index.report([north('a', 50)]);
-    expect(await index.nearby(AIRPORT, 5, 10)).toEqual([]);
-    expect(await shown()).toEqual(['a']);
-  });
-
   it('offers a driver until the timeout, and again after a new report', async () => {
     await index.report([north('a', 100)]);
     now += TIMEOUT_MS - 1;
@@ -54,27 +35,9 @@ describe('positions', () => {
     await index.report([north('a', 100)]);
     expect(await shown()).toEqual(['a']);
   });
-
-  it('never forgets a stationed driver who has not reported', async () => {
-    index.station([north('s', 10)]);
-    now += 100 * TIMEOUT_MS;
-    await index.report([north('a', 100), north('b', 100), north('c', 100), north('d', 100)]);
-    expect(await shown()).toContain('s');
-  });
 });
 
 describe('claims', () => {
-  it('gives each free driver to one rider, the nearest first, until none is left', async () => {
-    await index.report([north('far', 300), north('near', 100)]);
-    expect(await Promise.all([claim(), claim(), claim()])).toEqual(['near', 'far', undefined]);
-    expect(await shown()).toEqual([]);
-  });
-
-  it('does not reach beyond the radius', async () => {
-    await index.report([north('a', 1001)]);
-    expect(await index.claimNearest(GARDEN, 1, TRIP_MS)).toBeUndefined();
-  });
-
   it('frees the driver at the instant that the claim names', async () => {
     index.station([north('a', 100)]);
     expect(await index.claimNearest(GARDEN, 5, TRIP_MS)).toMatchObject({ driverId: 'a', freeAt: now + TRIP_MS });
@@ -82,23 +45,6 @@ describe('claims', () => {
     expect(await claim()).toBeUndefined();
     now += 1;
     expect(await claim()).toBe('a');
-  });
-
-  it('keeps a driver who moves during a trip on the trip', async () => {
-    await index.report([north('a', 100)]);
-    await claim();
-    await index.report([north('a', 0)]);
-    expect(await claim()).toBeUndefined();
-  });
-
-  it('keeps a driver who is silent during a trip on the trip', async () => {
-    await index.report([north('a', 100)]);
-    await claim();
-    now += 2 * TIMEOUT_MS;
-    await index.report([north('b', 4000)]);
-    await index.report([north('a', 100)]);
-    expect(await claim()).toBe('b');
-    expect(await claim()).toBeUndefined();
   });
 });
 
@@ -123,18 +69,11 @@ it('never gives a driver to two riders at the same time, despite reports and sil
         }
       }
     }),
-    { numRuns: 500 },
+    histories(2),
   );
 });
 
 describe('memory', () => {
-  it('forgets the longest silent drivers beyond the limit', async () => {
-    await index.report(['a', 'b', 'c'].map((id) => north(id, 100)));
-    await index.report([north('a', 100)]);
-    await index.report([north('d', 100)]);
-    expect((await shown()).toSorted()).toEqual(['a', 'c', 'd']);
-  });
-
   it('forgets drivers on a trip last, but stays within its limit', async () => {
     await index.report([north('a', 100), north('b', 200), north('c', 300)]);
     expect([await claim(), await claim()]).toEqual(['a', 'b']);
@@ -143,47 +82,5 @@ describe('memory', () => {
     expect(await claim()).toBe('d');
     await index.report([north('e', 500)]);
     expect(await shown()).toEqual([]);
-  });
-});
-
-it('counts free and busy drivers by zone, without silent ones', async () => {
-  await index.report([north('silent', 1)]);
-  now += TIMEOUT_MS;
-  index.station([north('a', 1), north('b', 2), { driverId: 'c', ...AIRPORT }]);
-  await claim();
-  expect(await index.countsByZone()).toEqual(
-    new Map([
-      [zoneOf(GARDEN), { free: 1, busy: 1 }],
-      [zoneOf(AIRPORT), { free: 1, busy: 0 }],
-    ]),
-  );
-});
-
-describe('the work of a request', () => {
-  const COUNT = 100_000;
-
-  beforeEach(async () => {
-    index = new LocalDriverIndex({ now: () => now }, { max: COUNT, timeoutMs: TIMEOUT_MS });
-    await index.report(Array.from({ length: COUNT }, (_, i) => north(`d${i}`, 0)));
-  });
-
-  it('is the same with 100,000 free or busy drivers at one spot', async () => {
-    const before = index.looks;
-    expect(await index.nearby(GARDEN, 5, 50)).toHaveLength(50);
-    for (let i = 0; i < 1000; i++) expect(await claim()).toBeDefined();
-    expect(await index.nearby(GARDEN, 5, 50)).toHaveLength(50);
-    expect((index.looks - before) / 1002).toBeLessThan(200);
-    expect(await index.countsByZone()).toEqual(new Map([[zoneOf(GARDEN), { free: COUNT - 1000, busy: 1000 }]]));
-  });
-
-  it('is the same when no driver is free', async () => {
-    for (let i = 0; i < COUNT; i++) await index.claimNearest(GARDEN, 5, TRIP_MS);
-    await index.report([north('far', 4000)]);
-    const before = index.looks;
-    expect(await claim()).toBeUndefined(); // one too many: the one that is on no trip was forgotten
-    expect(index.looks - before).toBeLessThan(200);
-    now += TRIP_MS;
-    await index.report([north('far', 4000)]);
-    expect(await shown()).toEqual(['far']); // all the others have been silent for longer than the timeout
   });
 });
