@@ -1,21 +1,22 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
 import { shardTags } from '../../libs/rate-limit/src/stores/shard-tags.js';
-import { Pod } from '../support/faults/pod.js';
+import { expectInTime, timesOf } from '../support/faults/arrivals.js';
+import { type Answer, Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
+import { measured } from '../support/turning-time.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-/** More than the default: six servers of a Cluster share the machine with all other tests. */
-const DEADLINE_MS = 250;
-const LATE_MS = 100;
-const RECOVERY_MS = 5_000;
+/** More than the default: six servers of a Cluster share the machine. */
+const DEADLINE_MS = 500;
+const LIMIT_MS = 20_000;
 const MINE: Policy = { name: 'mine', algorithm: 'fixed-window', limit: 100, window: '300d' };
 const ALL: Policy = { ...MINE, name: 'all', by: 'global' };
 const SHARDED: Policy = { ...ALL, name: 'shards', limit: 60, shards: 6 };
@@ -44,29 +45,31 @@ function stopped(node: ClusterNode): Disposable {
   return { [Symbol.dispose]: () => node.cont() };
 }
 
-it('a node that hangs: its users are decided in microseconds when its breaker is open, and the log has one line', async () => {
+it('a node that hangs: none of its users waits when its breaker is open, and the log has one line', async () => {
   const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
   const [bad, good] = [await on.cluster.userOf(sick, 'hung'), await on.cluster.userOf(healthy, 'hung')];
   const node = `${sick.host}:${sick.port}`;
-  const answers: number[] = [];
+  const answers: Answer[] = [];
   {
     using _ = stopped(sick);
     for (let i = 0; i < 10; i++) {
       const [one, other] = await Promise.all([on.pod.timed(bad), on.pod.timed(good)]);
       expect([one.decision.decidedBy, other.decision.decidedBy]).toEqual(['local', 'store']);
-      expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
-      answers.push(one.ms, other.ms);
+      answers.push(one, other);
     }
+    expectInTime(answers, DEADLINE_MS);
     // After five failures in a row no request is sent to the node.
-    expect(answers.filter((ms) => ms >= DEADLINE_MS).length).toBeLessThanOrEqual(5);
+    expect(await Promise.race([on.pod.ask(bad).then(({ decidedBy }) => decidedBy), nextTurn().then(nextTurn)])).toBe(
+      'local',
+    );
     expect(changes).toEqual([{ available: false, outageMs: 0, reason: expect.any(String), node }]);
     expect(on.pod.app.logs.of('warn').filter((line) => line.includes(node))).toHaveLength(1);
   }
   const since = performance.now();
-  await until('the node decides again', RECOVERY_MS, async () => (await on.pod.ask(bad)).decidedBy === 'store');
+  await until('the node decides again', LIMIT_MS, async () => (await on.pod.ask(bad)).decidedBy === 'store');
   const recoveryMs = performance.now() - since;
   expect(changes.map(({ available }) => available)).toEqual([false, true]);
-  await on.pod.conclude('cluster: a node hangs, no replica takes over', { answers, recoveryMs });
+  await on.pod.conclude('cluster: a node hangs, no replica takes over', { answers: timesOf(answers), recoveryMs });
 });
 
 it('the deadline falls between two slots: both charges are refunded', async () => {
@@ -79,21 +82,19 @@ it('the deadline falls between two slots: both charges are refunded', async () =
   {
     using _ = stopped(owner);
     for (let i = 0; i < 3; i++) {
-      const since = performance.now();
-      expect(await consume([MINE, ALL], user)).toMatchObject({ allowed: true, decidedBy: 'local' });
-      answers.push(performance.now() - since);
+      const { result, ms } = await measured(() => consume([MINE, ALL], user));
+      expect(result).toMatchObject({ allowed: true, decidedBy: 'local' });
+      answers.push(ms);
     }
     expect(await taken(MINE, user)).toBe(mine);
   }
   // The node executes the charges that were sent while it hung, and then their refunds.
-  await until('the late charges are refunded', RECOVERY_MS, async () => {
+  await until('the late charges are refunded', LIMIT_MS, async () => {
     await delay(10);
     const { decidedBy, policies } = await on.pod.limiter.peek(ALL, { kind: 'user', value: user });
     return decidedBy === 'store' && 100 - policies[0]!.remaining === all;
   });
   expect(await taken(MINE, user)).toBe(mine);
-  const slowest = Math.max(...answers);
-  expect(slowest).toBeLessThan(DEADLINE_MS + LATE_MS);
   const left = (await taken(MINE, user)) - mine + (await taken(ALL)) - all;
   // Above 0: charges without a refund. Below 0: refunds beyond the charges.
   record('cluster: the deadline falls between two slots', {
@@ -110,9 +111,7 @@ it('a rejection stands while a later policy lies on a node that hangs', async ()
   const once: Policy = { ...MINE, name: 'once', limit: 1 };
   expect(await consume(once, user)).toMatchObject({ allowed: true, decidedBy: 'store' });
   using _ = stopped(owner);
-  const since = performance.now();
   const decision = await consume([once, ALL], user);
-  expect(performance.now() - since).toBeLessThan(DEADLINE_MS + LATE_MS);
   expect(decision).toMatchObject({ allowed: false, decidedBy: 'store' });
   expect(decision.policies).toMatchObject([
     { policy: 'once', allowed: false, remaining: 0 },
@@ -139,7 +138,7 @@ it('a request is no failure of the store while the nodes of all its shards are u
   expect((await consume(sharded, 'anybody')).decidedBy).toBe('store');
   using _ = { [Symbol.dispose]: () => owners.forEach((node) => node.cont()) };
   for (const node of owners) node.stop();
-  await until('the nodes are unavailable', RECOVERY_MS, async () => {
+  await until('the nodes are unavailable', LIMIT_MS, async () => {
     await consume(sharded, 'anybody');
     return changes.length === owners.size;
   });
@@ -164,16 +163,16 @@ it('a black hole between this pod and one node: its users are decided locally, t
   expect((await behind.ask(bad)).decidedBy).toBe('store');
   expect(proxy.open).toBeGreaterThan(0);
   proxy.blackHole();
-  const answers: number[] = [];
-  for (let i = 0; i < 20; i++) {
+  const answers: Answer[] = [];
+  for (let i = 0; i < 10; i++) {
     const [one, other] = await Promise.all([behind.timed(bad), behind.timed(good)]);
     expect([one.decision.decidedBy, other.decision.decidedBy]).toEqual(['local', 'store']);
-    expect(one.ms).toBeLessThan(DEADLINE_MS + LATE_MS);
-    answers.push(one.ms, other.ms);
+    answers.push(one, other);
   }
+  expectInTime(answers, DEADLINE_MS);
   await proxy.pass();
   const since = performance.now();
-  await until('the node decides again', RECOVERY_MS, async () => (await behind.ask(bad)).decidedBy === 'store');
+  await until('the node decides again', LIMIT_MS, async () => (await behind.ask(bad)).decidedBy === 'store');
   const recoveryMs = performance.now() - since;
-  await behind.conclude('cluster: black hole to a node', { answers, recoveryMs });
+  await behind.conclude('cluster: black hole to a node', { answers: timesOf(answers), recoveryMs });
 });

@@ -1,129 +1,131 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Policy } from 'nestjs-floodgate';
-import { Processes } from '../support/processes/processes.js';
-import { record } from '../support/faults/record.js';
-import { useRedis } from '../support/redis-fixture.js';
-import { commandsDuring } from '../concurrency/support/command-stats.js';
-import { takenFrom, USERS } from '../concurrency/support/lasting-policies.js';
-import { openLimiter } from '../concurrency/support/open-limiter.js';
-import type { procedures } from '../concurrency/workers/limiter.js';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it, jest } from '@jest/globals';
+import { AbstractConnector, type RedisOptions } from 'ioredis';
+import type { RateLimitModuleOptions } from 'nestjs-floodgate';
+import { useOneRedis } from '../support/faults/one-redis.js';
+import { CAPACITY } from '../support/faults/pod.js';
+import { until } from '../support/faults/until.js';
 
-const PROCESSES = 6;
-const IN_FLIGHT = 6;
-const FOR_MS = 1500;
-/** Decisions of each process at least. */
-const AT_LEAST = 1000;
-/** The capacity of `SOME`. */
-const CAPACITY = 4000;
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-const ALL: Policy = { name: 'all', algorithm: 'fixed-window', limit: 1_000_000_000, window: '36500d' };
-const SOME: Policy = { name: 'some', algorithm: 'token-bucket', capacity: CAPACITY, refill: '1/d' };
+/** Options that would send a charge again, or queue it. */
+const UNDOING = {
+  autoResendUnfulfilledCommands: true,
+  maxRetriesPerRequest: 20,
+  enableOfflineQueue: true,
+  enableAutoPipelining: true,
+  commandTimeout: 10,
+  socketTimeout: 10,
+  lazyConnect: false,
+  monitor: true,
+  readOnly: true,
+  reconnectOnError: () => 2 as const,
+};
 
-let processes: Processes<typeof procedures>;
+/** What the warning says of them. */
+const NAMES = [...Object.keys(UNDOING), 'maxRetriesPerRequest: 0'];
 
-// Hooks run in this order: the server stops after its clients.
-afterAll(async () => {
-  await processes?.stop();
+const on = useOneRedis();
+
+const query = (options: object): string =>
+  Object.entries(options)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+    .join('&');
+
+describe.each<[string, () => RateLimitModuleOptions['redis'], string[]]>([
+  ['no options', () => on.proxy.url, []],
+  ['options in the query of a URL', () => `${on.proxy.url}?${query(UNDOING)}`, NAMES],
+  ['options', () => ({ host: on.proxy.host, port: on.proxy.port, ...UNDOING }), NAMES],
+])('with %s that would send a charge again', (_, redis, ignored) => {
+  it('makes a charge whose answer is lost once', async () => {
+    const pod = await on.start({ redis: redis() });
+    await pod.recovered();
+    for (let i = 0; i < 6; i++) {
+      on.proxy.cut({ containing: 'evalsha' });
+      const { decision } = await (i % 2 === 0 ? pod.timed() : pod.timedOnce());
+      expect(decision.decidedBy).toBe('local');
+      await on.proxy.pass();
+      await pod.recovered();
+    }
+    expect(on.proxy.cuts).toBe(6);
+    expect(CAPACITY - (await pod.leftInRedis())).toBe(3);
+    await pod.conclude('answer lost after execution', { answers: [] });
+  });
+
+  it('lets no timer of ioredis decide, and names at boot each option that does not hold, with the value that does', async () => {
+    const pod = await on.start({ redis: redis(), deadline: 10_000 });
+    on.proxy.delay(30);
+    expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
+    const warnings = pod.app.logs.of('warn').filter((line) => line.includes('ignored'));
+    expect(warnings).toHaveLength(Math.min(1, ignored.length));
+    for (const name of ignored) expect(warnings[0]).toContain(name);
+    expect(warnings.join()).not.toContain(String(on.proxy.port));
+  });
 });
 
-const redis = useRedis();
-
-beforeAll(async () => {
-  processes = await Processes.start(new URL('../concurrency/workers/limiter.ts', import.meta.url), PROCESSES);
-  await processes.all('connect', () => redis.server.url);
-}, 60_000);
-
-interface Outcome {
-  readonly admitted: number;
-  readonly refused: number;
-  readonly failed: number;
-  /** Calls of `disturb`. */
-  readonly disturbed: number;
-  /** Milliseconds of each answer. */
-  readonly answers: readonly number[];
-}
-
-/** The decisions of all processes together while `disturb` runs again and again. */
-async function countDuring(
-  policies: readonly Policy[],
-  users: 'one' | 'each its own',
-  everyMs: number,
-  disturb: () => Promise<unknown>,
-): Promise<Outcome> {
-  const counting = processes.all('count', () => ({
-    policies,
-    forMs: FOR_MS,
-    atLeast: AT_LEAST,
-    inFlight: IN_FLIGHT,
-    users,
-  }));
-  const ended = counting.then(() => true);
-  let disturbed = 0;
-  do {
-    await disturb();
-    disturbed++;
-  } while (!(await Promise.race([ended, sleep(everyMs, false)])));
-  const counts = await counting;
-  const total = (field: 'admitted' | 'refused' | 'failed'): number =>
-    counts.reduce((sum, count) => sum + count[field], 0);
-  const answers = counts.flatMap((count) => [...count.answers]);
-  return { admitted: total('admitted'), refused: total('refused'), failed: total('failed'), disturbed, answers };
-}
-
-describe('while the scripts are flushed every few milliseconds', () => {
-  it.each([
-    { title: 'charges every request once', row: 'no limit', policies: [ALL], admits: undefined },
-    { title: 'admits the limit and no more', row: 'a limit', policies: [ALL, SOME], admits: CAPACITY },
-  ])(
-    '$title',
-    async ({ row, policies, admits }) => {
-      let outcome!: Outcome;
-      const stats = await commandsDuring(redis.client, async () => {
-        outcome = await countDuring(policies, 'one', 3, () => redis.client.script('FLUSH'));
-      });
-
-      await using opened = await openLimiter(redis.server.url);
-      const taken = await Promise.all(policies.map((policy) => takenFrom(opened.limiter, policy, USERS[0]!)));
-      record(`SCRIPT FLUSH every 3 ms, ${row}`, {
-        answers: outcome.answers,
-        doubles: Math.max(...taken) - outcome.admitted,
-        overAdmissions: Math.max(0, outcome.admitted - (admits ?? Infinity)),
-      });
-      expect(outcome.failed).toBe(0);
-      expect(outcome.admitted + outcome.refused).toBeGreaterThanOrEqual(PROCESSES * AT_LEAST);
-      expect(outcome.admitted).toBe(admits ?? outcome.admitted + outcome.refused);
-      expect(taken).toEqual(policies.map(() => outcome.admitted));
-
-      // Each EVAL follows an EVALSHA without a script. A flush affects at most the calls in flight.
-      const [evalsha, evaluated] = [stats('evalsha'), stats('eval')];
-      expect(evaluated.calls).toBeGreaterThan(0);
-      expect(evaluated).toEqual({ calls: evalsha.failed, failed: 0 });
-      expect(evaluated.calls).toBeLessThanOrEqual(outcome.disturbed * PROCESSES * IN_FLIGHT);
-      expect(evalsha.calls).toBeGreaterThan(evaluated.calls);
-    },
-    30_000,
-  );
+it('other options hold, without a warning', async () => {
+  const pod = await on.start({
+    redis: `${on.server.url}?db=3&keyPrefix=shop:&connectTimeout=7000`,
+    deadline: 10_000,
+  });
+  expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
+  await on.admin.select(3);
+  expect(await on.admin.keys('shop:rl:{user:ada}*')).toHaveLength(1);
+  await on.admin.select(0);
+  expect(pod.app.logs.of('warn')).toEqual([]);
 });
 
-describe('while connections are lost again and again', () => {
-  it('charges no request twice: a charge whose answer is lost is not made again', async () => {
-    const kill = (): Promise<unknown> => redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
-    const outcome = await countDuring([ALL], 'each its own', 60, kill);
+it.each(['', null])('the host %j means localhost, as in ioredis', async (host) => {
+  const pod = await on.start({ redis: { host: host as string, port: on.server.port }, deadline: 10_000 });
+  expect(await pod.ask()).toMatchObject({ decidedBy: 'store' });
+});
 
-    // All keys have the same policy, window and cost: a key that was charged twice holds another state.
-    const keys = await redis.client.keys('rl:{user:*'); // not the keys of probes
-    const states = await redis.client.mget(keys);
-    const others = states.filter((state) => state !== states[0]).length;
-    record('connections killed every 60 ms', {
-      answers: outcome.answers,
-      doubles: Math.min(others, states.length - others),
-      overAdmissions: Math.max(0, outcome.admitted - keys.length),
-    });
-    expect(new Set(states).size).toBe(1);
-    // Some of the failed requests were never sent, and some lost the answer to a charge.
-    expect(outcome.failed).toBeGreaterThan(0);
-    expect(keys.length).toBeGreaterThanOrEqual(outcome.admitted);
-    expect(keys.length).toBeLessThanOrEqual(outcome.admitted + outcome.failed);
-  }, 30_000);
+/** Fails twice after the first connection. */
+function failingConnector(): NonNullable<RedisOptions['Connector']> {
+  let attempts = 0;
+  class FailingConnector extends AbstractConnector {
+    constructor() {
+      super(50);
+    }
+    async connect(): Promise<Socket> {
+      attempts++;
+      if (attempts === 2 || attempts === 3) throw new Error('no token');
+      this.connecting = true;
+      return (this.stream = connect(on.proxy.port, on.proxy.host));
+    }
+  }
+  return FailingConnector;
+}
+
+it.each<[string, () => RedisOptions]>([
+  ['a connector that fails', () => ({ Connector: failingConnector() })],
+  ['a retryStrategy that gives up', () => ({ port: on.proxy.port, host: on.proxy.host, retryStrategy: () => null })],
+])('Redis decides again after %s', async (fault, options) => {
+  const pod = await on.start({ redis: options() });
+  await pod.recovered();
+  on.proxy.reset();
+  expect(await pod.ask()).toMatchObject({ decidedBy: 'local' });
+  await on.proxy.pass();
+  const recoveryMs = await pod.recovered();
+  await pod.conclude(fault, { answers: [], recoveryMs });
+});
+
+it('a connection that falls silent is replaced, and one that is only slow is kept', async () => {
+  const pod = await on.start({ redis: on.proxy.url });
+  await pod.recovered();
+  on.proxy.delay(100); // no answer in time, but each one comes
+  const { accepted } = on.proxy;
+  for (let i = 0; i < 20; i++) expect((await pod.ask()).decidedBy).toBe('local');
+  await on.proxy.pass();
+  await pod.recovered();
+  expect(on.proxy.accepted).toBe(accepted);
+  on.proxy.blackHole();
+  await until('the connection is replaced, again and again', 20_000, async () => {
+    await pod.ask();
+    return on.proxy.accepted > accepted + 1;
+  });
+  await on.proxy.pass();
+  const recoveryMs = await pod.recovered();
+  expect(on.proxy.open).toBe(1);
+  await pod.conclude('black hole, until connections are replaced', { answers: [], recoveryMs });
 });

@@ -7,7 +7,7 @@ import { until } from '../support/faults/until.js';
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 /** The clocks are compared every 10 s. */
-const COMPARED_MS = 13_000;
+const COMPARED_MS = 20_000;
 
 let redis: ClockedRedis;
 let admin: Redis;
@@ -24,14 +24,14 @@ afterAll(async () => {
 
 it("a process with clock: 'app' warns with both figures when its clock jumps, and logs the end", async () => {
   redis.setAhead(0);
-  await using pod = await Pod.start({ redis: redis.server.url, clock: 'app', maxSkew: 1000 });
+  await using pod = await Pod.start({ redis: redis.server.url, clock: 'app', maxSkew: 1000, deadline: 10_000 });
   expect((await pod.ask()).decidedBy).toBe('store');
   expect(pod.app.logs.of('warn')).toEqual([]);
   redis.setAhead(800); // within maxSkew
   await until('the process warns', COMPARED_MS, async () => pod.app.logs.of('warn').length > 0);
   expect(pod.app.logs.of('warn')).toEqual([
     expect.stringMatching(
-      /^The clock of this process is [78]\d\d ms behind Redis's clock, more than half of maxSkew \(1000 ms\)/,
+      /^The clock of this process is \d{3} ms behind Redis's clock, more than half of maxSkew \(1000 ms\)/,
     ),
   ]);
   redis.setAhead(-3_600_000);
@@ -50,9 +50,9 @@ it("without the right +time, Redis decides nevertheless, and the log says so onc
   const rights = ['evalsha', 'eval', 'mget', 'exists', 'set', 'info'].map((right) => `+${right}`);
   await admin.call('ACL', 'SETUSER', 'timeless', 'reset', 'on', '>secret', '~rl:*', '-@all', ...rights);
   const url = Object.assign(new URL(redis.server.url), { username: 'timeless', password: 'secret' });
-  await using pod = await Pod.start({ redis: url.href, clock: 'app' });
+  await using pod = await Pod.start({ redis: url.href, clock: 'app', deadline: 10_000 });
   expect((await pod.ask()).decidedBy).toBe('store');
-  await until('the process warns', 1_000, async () => pod.app.logs.of('warn').length > 1);
+  await until('the process warns', COMPARED_MS, async () => pod.app.logs.of('warn').length > 1);
   // Overrides end by Redis's clock, so they cannot be read without it, either.
   expect(pod.app.logs.of('warn').toSorted()).toEqual([
     expect.stringContaining('No overrides are in force until Redis tells which there are'),

@@ -3,38 +3,25 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Controller, Get } from '@nestjs/common';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import {
-  type Decision,
-  type Policy,
-  RateLimit,
-  type RateLimitModuleOptions,
-  type StoreStateChange,
-} from 'nestjs-floodgate';
+import { type Decision, type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { RedisCluster } from '../support/faults/redis-cluster.js';
 import { limited, PLATFORMS } from '../support/http-app.js';
-import { RedisServer } from '../support/redis-server.js';
 
 jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
-const STALLS_MS = [500, 1000, 3000, 10_000];
+const STALLS_MS = [600, 3000, 10_000];
 /** Shorter than every stall, and longer than Redis waits for a processor on a busy machine. */
-const DEADLINE_MS = 250;
+const DEADLINE_MS = 500;
 /** The sender, the application and Redis share two processors for seconds. */
-const BURST_DEADLINE_MS = 1000;
+const BURST_DEADLINE_MS = 10_000;
 
-let server: RedisServer;
-let changes: StoreStateChange[];
-
-beforeEach(async () => {
-  server = await RedisServer.start();
-  changes = [];
-});
-
-afterEach(() => server.stop());
+const on = useOneRedis();
+const { changes } = on;
 
 const watched = (options: RateLimitModuleOptions): RateLimitModuleOptions => ({
   deadline: DEADLINE_MS,
@@ -67,14 +54,14 @@ async function expectDecidedByRedis(pod: Pod, ms: number): Promise<void> {
 
 describe('a stall of the event loop is no outage', () => {
   it.each(STALLS_MS)('of %i ms', async (ms) => {
-    await using pod = await Pod.start(watched({ redis: server.url }));
+    await using pod = await Pod.start(watched({ redis: on.server.url }));
     await expectDecidedByRedis(pod, ms);
     await pod.conclude(`event loop stalls for ${ms} ms`, { answers: [] });
   });
 
-  it('of 500 ms, at any question of a request that runs over to the policy behind an else', async () => {
+  it('of 600 ms, at any question of a request that runs over to the policy behind an else', async () => {
     const credits: Policy = { algorithm: 'token-bucket', capacity: 1000, refill: '1/h' };
-    await using pod = await Pod.start(watched({ redis: server.url, policies: { credits } }));
+    await using pod = await Pod.start(watched({ redis: on.server.url, policies: { credits } }));
     const full: Policy = { name: 'full', algorithm: 'fixed-window', limit: 1, window: '300d', else: 'credits' };
     const ask = (): Promise<Decision> => pod.limiter.consume(full, ADA);
     expect(await ask()).toMatchObject({ decidedBy: 'store', policies: [{ policy: 'full' }] });
@@ -83,7 +70,7 @@ describe('a stall of the event loop is no outage', () => {
       const answers = [ask(), ask()];
       for (let i = 0; i < turns; i++) await new Promise((resolve) => setImmediate(resolve));
       answers.push(ask());
-      stall(500);
+      stall(600);
       for (const answer of await Promise.all(answers)) {
         expect(answer).toMatchObject({ decidedBy: 'store', policies: [{ policy: 'credits' }] });
       }
@@ -91,14 +78,8 @@ describe('a stall of the event loop is no outage', () => {
     expect(changes).toEqual([]);
   });
 
-  it('of 1,500 ms, again and again', async () => {
-    await using pod = await Pod.start(watched({ redis: server.url }));
-    for (let i = 0; i < 5; i++) await expectDecidedByRedis(pod, 1500);
-    await pod.conclude('event loop stalls for 1,500 ms, five times', { answers: [] });
-  });
-
   it('while the connection is made: the connection is kept, and Redis decides soon', async () => {
-    const starting = Pod.start(watched({ redis: server.url }));
+    const starting = Pod.start(watched({ redis: on.server.url }));
     for (const ms of [5, 5, 5, 5]) {
       await delay(ms);
       stall(1200);
@@ -116,15 +97,15 @@ describe('with a Cluster', () => {
   });
   afterAll(() => cluster.stop());
 
-  it.each([1500, 4000])('a stall of %i ms is no outage either', async (ms) => {
+  it('a stall of 4 s is no outage either', async () => {
     const client = new Cluster(cluster.addresses);
     client.on('error', () => undefined);
     await using pod = await Pod.start(watched({ redis: client }));
     await pod.recovered();
     changes.length = 0;
-    await expectDecidedByRedis(pod, ms);
+    await expectDecidedByRedis(pod, 4000);
     client.disconnect();
-    await pod.conclude(`cluster: event loop stalls for ${ms} ms`, { answers: [] });
+    await pod.conclude('cluster: event loop stalls for 4 s', { answers: [] });
   });
 });
 
@@ -137,11 +118,10 @@ class Routes {
 
 describe.each(PLATFORMS)('pipelined requests of another process, over %s', (platform) => {
   it.each([
-    [200, 50],
     [200, 150],
     [1000, 10],
   ])('%i connections with %i each admit exactly the limit', async (connections, requests) => {
-    await using app = await limited(platform, Routes, watched({ redis: server.url, deadline: BURST_DEADLINE_MS }));
+    await using app = await limited(platform, Routes, watched({ redis: on.server.url, deadline: BURST_DEADLINE_MS }));
     const pipeliner = fileURLToPath(new URL('workers/pipeliner.js', import.meta.url));
     const { stdout } = await promisify(execFile)(
       process.execPath,

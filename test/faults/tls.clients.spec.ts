@@ -3,7 +3,7 @@ import type { RedisOptions } from 'ioredis';
 import { Pod } from '../support/faults/pod.js';
 import { TlsRedis } from '../support/faults/tls.js';
 
-jest.setTimeout(20_000); // it is real time, and the machine may be busy
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 let redis: TlsRedis;
 let named: TlsRedis;
@@ -27,7 +27,7 @@ describe('a Redis behind TLS', () => {
     ['its CA is trusted', () => target(redis, { ca: redis.ca })],
     ['its name is another, and said', () => target(named, { ca: named.ca, servername: 'redis.example' })],
   ])('decides when %s', async (_, options) => {
-    await using pod = await Pod.start({ redis: options() });
+    await using pod = await Pod.start({ redis: options(), deadline: 10_000 });
     expect((await pod.ask()).decidedBy).toBe('store');
     expect(pod.app.logs.of('warn')).toEqual([]);
   });

@@ -4,8 +4,8 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 
-/** A plain application. Arguments: the platform, a capacity, optionally a Redis URL. */
-const [platform, capacity, redis = ''] = process.argv.slice(2);
+/** A plain application. Arguments: the platform, a capacity, optionally a Redis URL, and 'stdin' to close when stdin ends. */
+const [platform, capacity, redis = '', closesWith] = process.argv.slice(2);
 
 @Controller()
 class Routes {
@@ -17,8 +17,14 @@ class Routes {
 @Module({ imports: [RateLimitModule.forRoot({ redis })], controllers: [Routes] })
 class AppModule {}
 
+async function close(): Promise<void> {
+  await app.close();
+  console.log('closed');
+}
+
 const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
 const app = await NestFactory.create(AppModule, adapter, { logger: ['error', 'fatal'] });
 app.enableShutdownHooks();
 await app.listen(0, '127.0.0.1');
 console.log(await app.getUrl());
+if (closesWith === 'stdin') process.stdin.once('end', () => void close()).resume();

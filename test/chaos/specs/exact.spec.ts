@@ -33,13 +33,6 @@ it('counts each admission beyond the limit, over all processes', () => {
   });
 });
 
-it('counts a request of cost n as n requests', () => {
-  const evidence = new Evidence();
-  windowFull(evidence, LIMIT - 1);
-  evidence.decided(['window'], 10_100, { cost: 2 });
-  expect(over(evidence).shared).toBe(1);
-});
-
 it('counts an admission of a lower class that leaves too little free', () => {
   const evidence = new Evidence();
   windowFull(evidence, LIMIT / 2 - 1);
@@ -49,17 +42,6 @@ it('counts an admission of a lower class that leaves too little free', () => {
   expect(over(evidence)).toMatchObject({ shared: 1, failures: [expect.stringContaining('beyond its limit')] });
   evidence.decided(['window'], 10_102, { priority: 'first' });
   expect(over(evidence).shared).toBe(1);
-});
-
-it('finds an order for the admissions of one instant, which were one batch', () => {
-  const evidence = new Evidence();
-  windowFull(evidence, LIMIT / 2 - 1);
-  const at = (10_099.5 + evidence.wallAheadMs) * 1000;
-  for (const priority of ['first', 'second', 'first'] as const) evidence.decided(['window'], 10_100, { at, priority });
-  expect(over(evidence).shared).toBe(0);
-  // Both of the lower class fit in no order.
-  evidence.decided(['window'], 10_100, { at, priority: 'second' });
-  expect(over(evidence)).toMatchObject({ shared: 1, failures: [expect.stringContaining('beyond its limit')] });
 });
 
 it('expects a new limit only after lost keys', () => {
@@ -83,24 +65,6 @@ it('checks decisions of the fallback against the local share', () => {
   expect(over(evidence)).toEqual({ shared: 0, local: 0, failures: [] });
   evidence.decided(['window'], 10_350, { source: 'local', remaining: { window: 0 } });
   expect(over(evidence)).toMatchObject({ local: 1, failures: [expect.stringContaining('beyond its local share')] });
-});
-
-it('gives a bucket a state for each share, and windows one for all', () => {
-  const evidence = new Evidence();
-  evidence.fault('redis stopped', 10_000, 10_900);
-  const locally = (policy: 'rider' | 'window', at: number, limit: number): void => {
-    evidence.decided([policy], at, { source: 'local', remaining: { [policy]: 0 }, limits: { [policy]: limit } });
-  };
-  for (const [i, limit] of [2, 2, 1].entries()) locally('rider', 10_100 + i, limit);
-  expect(over(evidence).local).toBe(0);
-  locally('rider', 10_110, 1);
-  expect(over(evidence).local).toBe(1);
-  locally('rider', 10_111, 2);
-  expect(over(evidence).local).toBe(2);
-  for (let i = 0; i < SHARE; i++) locally('window', 10_200 + i, i % 2 === 0 ? SHARE : SHARE / 2);
-  expect(over(evidence).local).toBe(2);
-  locally('window', 10_300, SHARE / 2);
-  expect(over(evidence).local).toBe(3);
 });
 
 it.each(['process computes', 'process stopped', 'burst over many connections', 'localShare changes'] as const)(
@@ -128,16 +92,6 @@ it('excuses the fallback for as long as a process had no time to recover', () =>
   expect(over(evidence).shared).toBe(1);
   evidence.process(0).stalls.push({ from: 8_000, to: 10_000 });
   expect(over(evidence).shared).toBe(0);
-});
-
-it('excuses the fallback while the machine is slow, but not while the process then stalls', () => {
-  const evidence = new Evidence();
-  windowFull(evidence, LIMIT);
-  evidence.parts.slow = [{ from: 10_250, to: 10_350 }];
-  evidence.decided(['window'], 11_600, { source: 'local', askedAt: 10_200, remaining: { window: 0 } });
-  expect(over(evidence).shared).toBe(0);
-  evidence.process(0).stalls.push({ from: 10_201, to: 11_599 });
-  expect(over(evidence).shared).toBe(1);
 });
 
 it('finds an answer that was decided before its request', () => {

@@ -3,7 +3,7 @@ import { readOptions, UsageError } from '../options.js';
 import { KINDS, needOf, planOf, PODS } from '../plan.js';
 
 const TEN_MINUTES = 600_000;
-const SEEDS = Array.from({ length: 5 }, (_, i) => 1000 * i);
+const SEEDS = [0, 1000];
 
 it('plans the same faults for the same seed, and other faults for another seed', () => {
   expect(planOf(7, TEN_MINUTES)).toEqual(planOf(7, TEN_MINUTES));

@@ -1,22 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from '@jest/globals';
 import type { Answer, Pod } from './pod.js';
 
-/**
- * Sends a number of requests each millisecond, without waiting for answers. Every other request is of a client that sends only
- * this one. The latency counts from the instant at which a request was due: a client waits for a late process, too.
- */
-export async function arrivals(pod: Pod, perMs: number, forMs: number): Promise<Answer[]> {
+/** A busy machine may add it to a deadline. */
+const LATE_MS = 500;
+
+/** Sends requests, two in a millisecond, and does not wait for answers meanwhile. Every other one is of a client that sends only this one. */
+export async function arrivals(pod: Pod, count: number): Promise<Answer[]> {
   const answers: Promise<Answer>[] = [];
-  const since = performance.now();
-  for (let now = 0; now < forMs; now = performance.now() - since) {
-    for (let due = answers.length / perMs; due <= now; due = answers.length / perMs) {
-      const late = performance.now() - since - due;
-      const answer = answers.length % 2 === 0 ? pod.timed() : pod.timedOnce();
-      answers.push(answer.then(({ decision, ms }) => ({ decision, ms: ms + late })));
-    }
+  while (answers.length < count) {
+    answers.push(pod.timed(), pod.timedOnce());
     await delay(1);
   }
   return Promise.all(answers);
 }
 
 export const timesOf = (answers: readonly Answer[]): number[] => answers.map(({ ms }) => ms);
+
+/** Checks that each request was answered by the deadline, in time of an event loop that turns. */
+export function expectInTime(answers: readonly Answer[], deadlineMs = 50): void {
+  expect(answers.filter(({ ms }) => ms > deadlineMs + LATE_MS)).toEqual([]);
+}
+
+/** Checks that the process itself decided each request, by the deadline. */
+export function expectLocal(answers: readonly Answer[], deadlineMs?: number): void {
+  expect(answers.filter(({ decision }) => decision.decidedBy !== 'local')).toEqual([]);
+  expectInTime(answers, deadlineMs);
+}

@@ -1,8 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { RateLimitModuleOptions } from 'nestjs-floodgate';
-import { Pod } from './pod.js';
-import { RedisCluster } from './redis-cluster.js';
+import { timesOf } from './arrivals.js';
+import { type Answer, CAPACITY, Pod, POLICY } from './pod.js';
+import { type ClusterNode, RedisCluster } from './redis-cluster.js';
+import { until } from './until.js';
+
+/** For the Cluster to promote a replica, which depends on Redis, and for a pod to notice. */
+const PROMOTION_MS = 45_000;
 
 export interface ClusterFixture {
   readonly cluster: RedisCluster;
@@ -64,4 +69,42 @@ export function useClusterPod(args: readonly string[], options: RateLimitModuleO
       return pod;
     },
   };
+}
+
+/** What Redis has charged a user of `POLICY`. */
+export function chargedTo(pod: Pod, user: string): Promise<number> {
+  return until('Redis tells what is charged', PROMOTION_MS, async () => {
+    const { decidedBy, policies } = await pod.limiter.peek(POLICY, { kind: 'user', value: user });
+    return decidedBy === 'store' && CAPACITY - policies[0]!.remaining;
+  });
+}
+
+/** Loses a master: its users are decided locally, other users by their nodes, and its replica decides without help. */
+export async function expectPromotion(
+  { cluster, pod }: ClusterPodFixture,
+  what: string,
+  begin: (master: ClusterNode) => unknown,
+  end: (master: ClusterNode) => unknown,
+): Promise<void> {
+  const [sick, healthy] = (await cluster.masters()) as [ClusterNode, ClusterNode];
+  const [bad, good] = [await cluster.userOf(sick, what), await cluster.userOf(healthy, what)];
+  for (const user of [bad, good]) expect((await pod.ask(user)).decidedBy).toBe('store');
+  await using _ = { [Symbol.asyncDispose]: async () => void (await end(sick)) };
+  await begin(sick);
+  const answers: Answer[] = [];
+  for (let i = 0; i < 8; i++) {
+    const [one, other] = await Promise.all([pod.timed(bad), pod.timed(good)]);
+    expect(other.decision.decidedBy).toBe('store');
+    answers.push(one, other);
+  }
+  const slot = await cluster.slotOf(`{user:${bad}}`);
+  await until('a replica is promoted', PROMOTION_MS, async () => (await cluster.ownerOf(slot)) !== sick);
+  const since = performance.now();
+  const charged = await chargedTo(pod, bad);
+  const recoveryMs = performance.now() - since;
+  expect(await chargedTo(pod, good)).toBe(9);
+  // Requests whose answers were lost may have been charged, once.
+  expect(charged).toBeLessThanOrEqual(9);
+  // The writes that the old master had not replicated are lost.
+  await pod.conclude(`cluster: a master ${what}`, { answers: timesOf(answers), recoveryMs }, { limits: 2 });
 }

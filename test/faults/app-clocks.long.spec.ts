@@ -97,8 +97,6 @@ it('pods that decide by clocks 100 ms apart admit no more than the skew allows, 
     const admitted = seen.filter(({ allowed }) => allowed).map(({ at }) => at);
     const rejected = Math.max(...seen.filter(({ allowed }) => !allowed).map(({ at }) => at));
     const { beyond, lost = 0 } = count({ admitted: admitted.toSorted((a, b) => a - b), rejected });
-    expect(admitted.length).toBeGreaterThan(LIMIT);
-    expect(rejected).toBeGreaterThan(Math.min(...admitted)); // otherwise the limit was never reached
     doubles += lost;
     overAdmissions += beyond;
   }

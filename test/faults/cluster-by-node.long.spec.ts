@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
@@ -17,11 +16,11 @@ import { until } from '../support/faults/until.js';
 
 jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
-const PROBED_MS = 10_000;
+const PROBED_MS = 20_000;
 const LIMIT = 20;
-const DECISIONS = 60_000;
+const DECISIONS = 20_000;
 const IN_FLIGHT = 256;
-const DEADLINE_MS = 2_000;
+const DEADLINE_MS = 10_000;
 const POLICY: Policy = { name: 'once', algorithm: 'fixed-window', limit: 1, window: '300d' };
 
 const on = useCluster();
@@ -30,11 +29,11 @@ const sumOf = async (command: string): Promise<number> =>
   (await Promise.all(on.cluster.nodes.map(({ client }) => callsOf(client, command)))).reduce((sum, one) => sum + one);
 
 /** The slots that move, in which half of the users lie: those below this one. */
-const MOVING = 512;
+const MOVING = 256;
 const TOGETHER = 16;
 
 /** Moves slots from one master to the two others, several at once, each of which is half moved for a while. */
-async function migrate(masters: readonly ClusterNode[]): Promise<void> {
+async function migrate(masters: readonly ClusterNode[], halfMoved: () => Promise<unknown>): Promise<void> {
   const from = await on.cluster.ownerOf(0);
   const others = masters.filter((node) => node !== from);
   for (let slot = 0; slot < MOVING; slot += TOGETHER) {
@@ -42,7 +41,7 @@ async function migrate(masters: readonly ClusterNode[]): Promise<void> {
     const steps = Array.from({ length: TOGETHER }, (_, i) => new SlotMigration(slot + i, from, to, masters));
     await Promise.all(steps.map((step) => step.open()));
     await Promise.all(steps.map((step) => step.moveKeys(2)));
-    await delay(5);
+    await halfMoved();
     await Promise.all(steps.map((step) => step.close()));
   }
 }
@@ -61,7 +60,11 @@ it('hundreds of slots move under load: every decision is made once, and no limit
   const admitted = new Map<Charge[], number>();
   const migrated = new AbortController();
   const [byNode, bySlot] = [await sumOf('get'), await sumOf('mget')];
-  const migration = migrate(masters).finally(() => migrated.abort());
+  // Keys that the nodes do not have any more are read by slot.
+  const readBySlot = async (): Promise<boolean> => (await sumOf('mget')) > bySlot;
+  const migration = migrate(masters, () => until('keys are read by slot', PROBED_MS, readBySlot)).finally(() =>
+    migrated.abort(),
+  );
   let asked = 0;
   const failures: unknown[] = [];
   const load = async (): Promise<void> => {
@@ -80,9 +83,7 @@ it('hundreds of slots move under load: every decision is made once, and no limit
   // Each user asked more often than the limit lets pass.
   const exact = users.filter((user) => admitted.get(user) === LIMIT);
   expect(exact).toHaveLength(users.length);
-  const [nodeReads, slotReads] = [(await sumOf('get')) - byNode, (await sumOf('mget')) - bySlot];
-  expect(nodeReads).toBeGreaterThan(DECISIONS / 4);
-  expect(slotReads).toBeGreaterThan(0); // keys that the nodes did not have any more
+  expect((await sumOf('get')) - byNode).toBeGreaterThan(DECISIONS / 4);
   const beyond = [...admitted.values()].reduce((sum, count) => sum + Math.max(0, count - LIMIT), 0);
   record('cluster: hundreds of slots move under load', {
     answers: [],
@@ -109,13 +110,6 @@ async function startPod(): Promise<Pod> {
   const pod = await Pod.start({ redis: client, deadline: DEADLINE_MS });
   await pod.recovered();
   return pod;
-}
-
-/** Asks for each of many users of all nodes at once, each of whom passes. Such a call has a program of its own. */
-async function askApart(pod: Pod, name: string): Promise<void> {
-  const users = Array.from({ length: 60 }, (_, i) => ({ kind: 'user', value: `${name}-${i}` }));
-  const decisions = await Promise.all(users.map((user) => pod.limiter.consume(POLICY, user)));
-  expect(decisions.filter(({ allowed, decidedBy }) => allowed && decidedBy === 'store')).toHaveLength(users.length);
 }
 
 /** Asks twice for each of many users of all nodes at once: one of the two requests passes. */
@@ -152,26 +146,16 @@ it('nodes that forbid undeclared keys are asked by slot, with one warning, until
   await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `allowed-${i++}`));
 });
 
-it.each([
-  ['one request a user', askApart],
-  ['two', askOnce],
-])('a right that is withdrawn costs no request its decision, and charges none twice: %s', async (name, ask) => {
+it('a forgotten script is sent to its node again; a right that is withdrawn costs no request its decision, and charges none twice', async () => {
   await grant(`${RIGHTS} get`);
   await using pod = await startPod();
   let i = 0;
-  await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `before ${name}-${i++}`));
-  await grant(RIGHTS);
-  for (let round = 0; round < 5; round++) await ask(pod, `withdrawn, ${name}-${round}`);
-  expect(warningsOf(pod)).toHaveLength(1);
-});
-
-it('a script that a node has forgotten is sent again to that node', async () => {
-  await grant(`${RIGHTS} get`);
-  await using pod = await startPod();
-  let i = 0;
-  await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `known-${i++}`));
+  await until('the nodes are asked for all their slots', PROBED_MS, () => isByNode(pod, `before-${i++}`));
   await Promise.all(on.cluster.nodes.map(({ client }) => client.script('FLUSH')));
   expect(await isByNode(pod, 'forgotten')).toBe(true);
+  await grant(RIGHTS);
+  for (let round = 0; round < 3; round++) await askOnce(pod, `withdrawn-${round}`);
+  expect(warningsOf(pod)).toHaveLength(1);
 });
 
 it('a log that outgrows its text, or loses an entry, while its slot moves keeps all its entries', async () => {

@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { timesOf } from '../support/faults/arrivals.js';
+import { expectInTime, timesOf } from '../support/faults/arrivals.js';
 import type { Answer } from '../support/faults/pod.js';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
@@ -7,10 +7,9 @@ import { until } from '../support/faults/until.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
-/** More than the default: six servers of a Cluster share the machine with all other tests. */
+/** More than the default: six servers of a Cluster share the machine. */
 const DEADLINE_MS = 250;
-const LATE_MS = 250;
-const DOWN_MS = 10_000;
+const LIMIT_MS = 20_000;
 
 const on = useClusterPod(['--cluster-require-full-coverage', 'yes'], { deadline: DEADLINE_MS });
 
@@ -32,7 +31,7 @@ it.each<[string, () => Promise<ClusterNode[]>]>([
     const users = await Promise.all(
       (await on.cluster.masters()).map((master) => on.cluster.userOf(master, `down-${what.length}`)),
     );
-    for (const user of users) expect((await on.pod.ask(user)).decidedBy).toBe('store');
+    for (const user of users) await on.pod.ask(user);
     const sick = await lost();
     const healthy = on.cluster.nodes.filter((node) => !sick.includes(node));
     const answers: Answer[] = [];
@@ -44,7 +43,7 @@ it.each<[string, () => Promise<ClusterNode[]>]>([
     {
       await using _ = { [Symbol.asyncDispose]: async () => sick.forEach((node) => node.cont()) };
       for (const node of sick) node.stop();
-      await until('the cluster is down', DOWN_MS, async () => {
+      await until('the cluster is down', LIMIT_MS, async () => {
         await askAll();
         return !(await Promise.all(healthy.map(isOk))).includes(true);
       });
@@ -52,12 +51,12 @@ it.each<[string, () => Promise<ClusterNode[]>]>([
         const asked = await askAll();
         expect(asked.map(({ decision }) => decision.decidedBy)).toEqual(asked.map(() => 'local'));
       }
-      for (const { ms } of answers) expect(ms).toBeLessThan(DEADLINE_MS + LATE_MS);
+      expectInTime(answers, DEADLINE_MS);
       expect(on.pod.app.logs.text).toContain('CLUSTERDOWN');
     }
     await on.cluster.settled();
     const since = performance.now();
-    await until('Redis decides for all users', DOWN_MS, async () =>
+    await until('Redis decides for all users', LIMIT_MS, async () =>
       (await askAll()).every(({ decision }) => decision.decidedBy === 'store'),
     );
     const recoveryMs = performance.now() - since;
