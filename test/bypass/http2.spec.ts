@@ -1,39 +1,22 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
-import { Controller, Get, type INestApplication } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it } from '@jest/globals';
-import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { selfSigned } from '../support/self-signed.js';
 import { StillStore } from '../support/still-store.js';
-import { RateLimitRuntime } from '../support/runtime.js';
-
-const QUEUE = {
-  name: 'queue',
-  algorithm: 'leaky-bucket',
-  capacity: 3,
-  drain: '1/h',
-  by: 'global',
-  scope: 'app',
-} as const;
-const USER = { kind: 'user', value: 'ada' };
 
 @Controller()
 class Routes {
   @Get()
   @RateLimit({ name: 'one', algorithm: 'token-bucket', capacity: 5, refill: '1/h' })
   get(): void {}
-
-  @Get('queue')
-  @RateLimit(QUEUE)
-  queue(): void {}
 }
 
 interface Served extends AsyncDisposable {
-  readonly app: INestApplication;
   readonly store: StillStore;
   readonly open: () => ClientHttp2Session;
 }
@@ -59,7 +42,7 @@ async function serve(https?: ReturnType<typeof selfSigned>): Promise<Served> {
     for (const session of sessions) session.destroy();
     await app.close();
   };
-  return { app, store, open, [Symbol.asyncDispose]: close };
+  return { store, open, [Symbol.asyncDispose]: close };
 }
 
 async function ask(session: ClientHttp2Session, headers: OutgoingHttpHeaders = {}): Promise<IncomingHttpHeaders> {
@@ -102,28 +85,5 @@ describe.each([
     );
     expect(answers.filter((answer) => Number(answer[':status']) === 200)).toHaveLength(5);
     expect(new Set(served.store.keys.map((key) => /\{.*\}/.exec(key)![0]))).toEqual(new Set(['{ip:127.0.0.1}']));
-  });
-
-  it('refunds the slot of a stream that is reset while it waits', async () => {
-    await using served = await serve(certificate);
-    const limiter = served.app.get(RateLimiter);
-    const { waitingRoom } = served.app.get(RateLimitRuntime);
-    const places = async (): Promise<number> => (await limiter.peek(QUEUE, USER)).policies[0]!.remaining;
-    const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-      for (const since = performance.now(); !(await holds()); await delay(1)) {
-        if (performance.now() - since > 4_000) throw new Error(`Timed out waiting for ${String(holds)}`);
-      }
-    };
-    const session = served.open();
-    expect((await ask(session, { ':path': '/queue' }))[':status']).toBe(200);
-    const waiting = Array.from({ length: 3 }, () => session.request({ ':path': '/queue' }).on('error', () => {}));
-    await until(() => waitingRoom.size === 3);
-    expect(await places()).toBe(0);
-    waiting[2]!.close(8); // CANCEL
-    await until(async () => (await places()) === 1 && waitingRoom.places === 2);
-    session.destroy();
-    await until(() => waitingRoom.places === 0);
-    // The streams of a session close one by one. A slot that is not the last one is not refunded.
-    await until(async () => (await places()) >= 2);
   });
 });

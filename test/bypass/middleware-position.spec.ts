@@ -3,13 +3,11 @@ import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
 import { Body, Controller, Get, type INestApplication, Param, Post } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
 import { type Charge, MemoryStore, type Policy, RateLimitModule, type Verdict } from 'nestjs-floodgate';
 import { CapturedLogs, HttpApp, isOldFastify, limited, type Platform, PLATFORMS, start } from '../support/http-app.js';
 import { exchange, statuses } from '../support/raw-client.js';
 import { StillStore } from '../support/still-store.js';
-import { RateLimitRuntime } from '../support/runtime.js';
 
 const LIMIT: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 
@@ -87,32 +85,13 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     expect((await app.send('/')).headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('also runs in an application of a testing module', async () => {
+  it('does not see WebSocket upgrades that a gateway handles, as boot warns, nor what Node itself rejects', async () => {
     const store = new StillStore();
-    const builder = Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ store, middleware: [LIMIT] })],
-      controllers: [Echo],
-    });
-    const app = (await builder.compile()).createNestApplication(adapterOf(platform) as never, { logger: false });
-    app.enableCors();
-    await app.listen(0, '127.0.0.1');
-    try {
-      const { port } = (app.getHttpServer() as { address(): { port: number } }).address();
-      const preflight = 'Origin: http://a.test\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n';
-      const answers = [];
-      for (let i = 0; i < 4; i++)
-        answers.push(...statuses(await exchange(port, `OPTIONS /echo HTTP/1.1\r\nHost: x\r\n${preflight}\r\n`)));
-      expect(answers).toEqual([204, 204, 204, 429]);
-    } finally {
-      await app.close();
-    }
-  });
-
-  it('does not see WebSocket upgrades and requests that Node itself rejects, as documented', async () => {
-    const store = new StillStore();
-    await using app = await limited(platform, Echo, { store, middleware: [LIMIT] });
-    const server = app.app.getHttpServer() as Server;
-    server.on('upgrade', (_, socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'));
+    const configure = (app: INestApplication): void => {
+      const server = app.getHttpServer() as Server;
+      server.on('upgrade', (_, socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'));
+    };
+    await using app = await limited(platform, Echo, { store, middleware: [LIMIT] }, { configure });
     const upgrade = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
     const malformed = 'GET echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
     for (let i = 0; i < 5; i++) {
@@ -120,6 +99,11 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
       expect(statuses(await exchange(app.port, malformed))).toEqual([400]);
     }
     expect(store.asked).toEqual([]);
+    await using none = await limited(platform, Echo, { store, middleware: [LIMIT] });
+    const warnings = [app, none].map(({ logs }) =>
+      logs.of('warn').filter((text) => text.includes('upgrades go straight')),
+    );
+    expect(warnings.map(({ length }) => length)).toEqual([1, 0]);
   });
 
   describe.each(['before', 'after'] as const)('with a request hook that is set %s its own', (when) => {
@@ -156,25 +140,9 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   });
 });
 
-it.each(['before', 'after'] as const)(
-  'a request hook of Fastify that is set %s the middleware may return a promise',
-  async (when) => {
-    const hook: Hook = () => Promise.resolve();
-    await using app = await withHook('Fastify', hook, when);
-    expect(await app.crowd(5, '/nothing')).toEqual({ 404: 3, 429: 2 });
-  },
-);
-
 describe('the middleware without Express and Fastify', () => {
   class Root {}
   const limits = () => RateLimitModule.forRoot({ store: new StillStore(), middleware: [LIMIT] });
-
-  it('does not stop the boot of an application context', async () => {
-    const module = { module: Root, imports: [limits()] };
-    const context = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
-    expect(context.get(RateLimitRuntime).middleware).toBeDefined();
-    await context.close();
-  });
 
   it('stops the boot over another adapter', async () => {
     class Other extends ExpressAdapter {

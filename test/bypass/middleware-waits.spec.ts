@@ -3,13 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import {
-  MemoryStore,
-  type Policy,
-  RateLimit,
-  type RateLimitModuleOptions,
-  type RateLimitStore,
-} from 'nestjs-floodgate';
+import { type Policy, type RateLimitModuleOptions, type RateLimitStore } from 'nestjs-floodgate';
 import { type HttpApp, limited, limitHeaders, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { RateLimitRuntime } from '../support/runtime.js';
@@ -59,16 +53,6 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   });
 
   describe('with a leaky bucket', () => {
-    it('delays requests with and without a route, and passes them in order', async () => {
-      const queue = { ...QUEUE, drain: '1/20ms' } as Policy;
-      await using app = await open(queue, { store: new MemoryStore() });
-      const since = performance.now();
-      const replies = await Promise.all(['/nothing', '/free', '/nothing', '/free'].map((path) => app.send(path)));
-      expect(replies.map(({ status }) => status)).toEqual([404, 200, 404, 200]);
-      expect(performance.now() - since).toBeGreaterThan(3 * 20 - 1);
-      expect(app.app.get(RateLimitRuntime).waitingRoom.places).toBe(0);
-    });
-
     it('answers 503 beyond maxWaiting, and frees the places of clients that disconnect', async () => {
       await using app = await open(QUEUE, { maxWaiting: 2 });
       const { waitingRoom } = app.app.get(RateLimitRuntime);
@@ -82,29 +66,6 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
       for (const client of clients) client.destroy();
       while (waitingRoom.places > 0) await turn();
       expect([waitingRoom.size, app.logs.of('error')]).toEqual([0, []]);
-    });
-
-    it('delays a request before a leaky bucket of the route delays it', async () => {
-      @Controller()
-      class Both {
-        @Get()
-        @RateLimit({ ...QUEUE, name: 'own', drain: '1/20ms' } as Policy)
-        get(): void {}
-      }
-      const options = { store: new MemoryStore(), middleware: [{ ...QUEUE, drain: '1/20ms' } as Policy] };
-      await using app = await limited(platform, Both, options);
-      const since = performance.now();
-      expect(await app.crowd(4, '/')).toEqual({ 200: 4 });
-      expect(performance.now() - since).toBeGreaterThan(3 * 20 - 1);
-    });
-
-    it('warns at boot when more requests fit the bucket than may wait', async () => {
-      await using app = await open({ ...QUEUE, by: 'ip' });
-      expect(app.logs.of('warn')).toEqual([
-        expect.stringMatching(
-          /^RateLimitModule, middleware: of the 1000 requests that fit the queue of policy 'queue', 100/,
-        ),
-      ]);
     });
   });
 });

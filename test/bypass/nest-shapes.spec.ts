@@ -1,7 +1,4 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import { connect } from 'node:net';
-import { Controller, Get, Inject, Injectable, type INestApplication, Module, Post, Scope } from '@nestjs/common';
+import { Controller, Get, Inject, Injectable, Module, Scope } from '@nestjs/common';
 import {
   ContextIdFactory,
   type ContextIdStrategy,
@@ -125,72 +122,5 @@ describe.each(PLATFORMS)('a lazily loaded module over %s', (platform) => {
     // Nest adds no routes of a lazily loaded module. The other routes stay limited.
     expect((await app.send('/lazy')).status).toBe(404);
     expect(await app.crowd(5, '/')).toEqual({ 200: 3, 429: 2 });
-  });
-
-  it('cannot import RateLimitModule with options a second time', async () => {
-    @Module({ imports: [RateLimitModule.forRoot({ keyPrefix: 'again' })] })
-    class Again {}
-    @Module({ imports: [Again] })
-    class LazyModule {}
-    await using app = await limited(platform, Routes, options());
-    const load = app.app.get(LazyModuleLoader).load(() => LazyModule);
-    await expect(load).rejects.toThrow('RateLimitModule: is imported twice with options');
-    expect(await app.crowd(5, '/')).toEqual({ 200: 3, 429: 2 });
-  });
-});
-
-describe.each(PLATFORMS)('the middleware and the guard over %s', (platform) => {
-  @Controller()
-  class Routes {
-    @Post('graphql')
-    @RateLimit({ ...ADDRESS, name: 'route', capacity: 2 } as Policy)
-    graphql(): object {
-      return { data: {} };
-    }
-
-    @Get('socket')
-    @RateLimit({ ...ADDRESS, name: 'route', capacity: 2 } as Policy)
-    socket(): void {}
-  }
-  const PASSES_WARNING = 'WebSocket upgrades go straight';
-  const upgrade = async (port: number): Promise<string> => {
-    const socket = connect(port, '127.0.0.1');
-    socket.write(
-      'GET /socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-    );
-    const [data] = (await once(socket, 'data')) as [Buffer];
-    socket.destroy();
-    return data.toString().split(' ')[1]!;
-  };
-
-  it('do not count an upgrade that a gateway handles, and boot warns of it', async () => {
-    const store = new StillStore();
-    const gateway = (app: INestApplication): void => {
-      (app.getHttpServer() as Server).on('upgrade', (_, socket) => {
-        socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-      });
-    };
-    await using app = await limited(platform, Routes, { store, middleware: [ADDRESS] }, { configure: gateway });
-    for (let i = 0; i < 5; i++) expect(await upgrade(app.port)).toBe('101');
-    expect(store.asked).toEqual([]);
-    expect(app.logs.of('warn').filter((text) => text.includes(PASSES_WARNING))).toHaveLength(1);
-  });
-
-  it('count an upgrade that no gateway handles, and boot does not warn', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore(), middleware: [ADDRESS] });
-    const statuses = [];
-    for (let i = 0; i < 5; i++) statuses.push(await upgrade(app.port));
-    expect(statuses).toEqual(['200', '200', '429', '429', '429']);
-    expect(app.logs.of('warn').filter((text) => text.includes(PASSES_WARNING))).toEqual([]);
-  });
-
-  it('limit GraphQL: the guard on a route, the middleware where other middleware serves it', async () => {
-    const served = (app: INestApplication): void => {
-      app.use('/other/graphql', (_: unknown, response: { end(text: string): void }) => response.end('{"data":{}}'));
-    };
-    const options = { store: new StillStore(), middleware: [{ ...ADDRESS, capacity: 5 } as Policy] };
-    await using app = await limited(platform, Routes, options, { configure: served });
-    expect(await app.crowd(3, '/graphql', { method: 'POST' })).toEqual({ 201: 2, 429: 1 });
-    expect(await app.crowd(4, '/other/graphql', { method: 'POST' })).toEqual({ 200: 2, 429: 2 });
   });
 });
