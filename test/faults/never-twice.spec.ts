@@ -63,6 +63,19 @@ describe.each<[string, () => RateLimitModuleOptions['redis'], string[]]>([
   });
 });
 
+it('charges every request once while the scripts are flushed again and again', async () => {
+  const pod = await on.start({ deadline: 10_000 });
+  for (let round = 0; round < 20; round++) {
+    const flushed = on.admin.script('FLUSH');
+    const asked = Array.from({ length: 5 }, () => [pod.ask(), pod.timedOnce()]).flat();
+    await flushed;
+    await Promise.all(asked);
+  }
+  expect(pod.admittedByRedis()).toBe(100);
+  expect(CAPACITY - (await pod.leftInRedis())).toBe(100);
+  await pod.conclude('SCRIPT FLUSH again and again', { answers: [] });
+});
+
 it('other options hold, without a warning', async () => {
   const pod = await on.start({
     redis: `${on.server.url}?db=3&keyPrefix=shop:&connectTimeout=7000`,
