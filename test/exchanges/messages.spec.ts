@@ -1,4 +1,4 @@
 import { describeMoments } from './support/moments.js';
-import { natsMessages, redisMessages, tcpMessages } from './transports/messages.js';
+import { tcpMessages } from './transports/messages.js';
 
-for (const transport of [tcpMessages, redisMessages, natsMessages]) describeMoments(transport);
+describeMoments(tcpMessages);

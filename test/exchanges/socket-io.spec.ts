@@ -1,5 +1,5 @@
 import { describeMoments } from './support/moments.js';
-import { socketIoConnections, socketIoMessages } from './transports/socket-io.js';
+import { socketIoConnections, socketIoMessages } from './transports/sockets.js';
 
 describeMoments(socketIoMessages);
 describeMoments(socketIoConnections);

@@ -1,6 +1,6 @@
 import { describeMoments } from './support/moments.js';
 import { subscriptions } from './transports/subscriptions.js';
 
-// Apollo's driver subscribes over Fastify by the same code as over Express.
+// Apollo runs graphql-ws over Express and over Fastify; Mercurius has a server of its own.
 describeMoments(subscriptions('Apollo over Express'));
 describeMoments(subscriptions('Mercurius'));

@@ -1,5 +1,5 @@
 import { describeMoments } from './support/moments.js';
-import { wsConnections, wsMessages } from './transports/ws.js';
+import { wsConnections, wsMessages } from './transports/sockets.js';
 
 describeMoments(wsMessages);
 describeMoments(wsConnections);

@@ -23,39 +23,28 @@ interface Stream {
   end(): void;
 }
 
-type Method = (...args: unknown[]) => Stream & { cancel(): void };
+type Method = (...args: unknown[]) => Stream;
 
 /** A client of rides.proto. */
 export class GrpcClient implements Disposable {
   private readonly client: Client & Readonly<Record<string, Method>>;
 
-  /** @param service the configuration of the client, with its policy of retries */
-  constructor(url: string, service?: object) {
+  constructor(url: string) {
     const { rides } = loadPackageDefinition(loadSync(PROTO)) as unknown as {
       rides: { Rides: new (...args: unknown[]) => Client & Readonly<Record<string, Method>> };
     };
-    const options = service === undefined ? {} : { 'grpc.service_config': JSON.stringify(service) };
-    this.client = new rides.Rides(url, credentials.createInsecure(), options);
+    this.client = new rides.Rides(url, credentials.createInsecure());
   }
 
   /** Calls a method with one request and one answer. */
   ask(method: string, headers: Readonly<Record<string, string>> = {}): Promise<CallOutcome> {
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
     return new Promise((resolve) => {
-      this.begin(method, headers, (error, answer) =>
+      this.client[method]!({ km: 2 }, metadata, (error: ServiceError | null, answer: unknown) =>
         resolve(error === null ? { answers: [answer] } : { answers: [], error }),
       );
     });
-  }
-
-  /** Begins a call with one request and one answer, for a test that cancels it. */
-  begin(
-    method: string,
-    headers: Readonly<Record<string, string>>,
-    done: (error: ServiceError | null, answer: unknown) => void,
-  ): { cancel(): void } {
-    const metadata = new Metadata();
-    for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
-    return this.client[method]!({ km: 2 }, metadata, done);
   }
 
   /** Calls a method with a stream of two requests and one answer. */
@@ -105,32 +94,38 @@ export class GrpcApp implements AsyncDisposable {
   }
 
   /** @param host of the address to listen on, or the whole address of a UNIX domain socket */
-  static async start(metadata: ModuleMetadata, host = '127.0.0.1'): Promise<GrpcApp> {
-    for (let attempt = 1; ; attempt++) {
-      const url = host.startsWith('unix:') ? host : `${host}:${randomPort()}`;
-      const logs = new CapturedLogs();
-      class Root {}
-      const app = await NestFactory.createMicroservice<MicroserviceOptions>(
-        { module: Root, ...metadata },
-        {
-          transport: Transport.GRPC,
-          options: { url, package: 'rides', protoPath: PROTO },
-          logger: logs,
-          abortOnError: false,
-        },
-      );
-      try {
-        await app.listen();
-        return new GrpcApp(app, logs, url);
-      } catch (error) {
-        await app.close();
-        if (attempt === PORT_ATTEMPTS || !String(error).includes('EADDRINUSE')) throw error;
-      }
-    }
+  static async start(metadata: ModuleMetadata, host?: string): Promise<GrpcApp> {
+    const { app, logs, url } = await listenGrpc(metadata, 'rides', PROTO, host);
+    return new GrpcApp(app, logs, url);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.client[Symbol.dispose]();
     await this.app.close();
+  }
+}
+
+/** Serves a package of a proto file on a port that is free. */
+export async function listenGrpc(
+  metadata: ModuleMetadata,
+  name: string,
+  protoPath: string,
+  host = '127.0.0.1',
+): Promise<{ app: INestApplicationContext; logs: CapturedLogs; url: string; close: () => Promise<void> }> {
+  for (let attempt = 1; ; attempt++) {
+    const url = host.startsWith('unix:') ? host : `${host}:${randomPort()}`;
+    const logs = new CapturedLogs();
+    class Root {}
+    const app = await NestFactory.createMicroservice<MicroserviceOptions>(
+      { module: Root, ...metadata },
+      { transport: Transport.GRPC, options: { url, package: name, protoPath }, logger: logs, abortOnError: false },
+    );
+    try {
+      await app.listen();
+      return { app, logs, url, close: () => app.close() };
+    } catch (error) {
+      await app.close();
+      if (attempt === PORT_ATTEMPTS || !String(error).includes('EADDRINUSE')) throw error;
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { type ExecutionContext, Injectable } from '@nestjs/common';
+import { type ExecutionContext, Injectable, type Type, UseGuards } from '@nestjs/common';
 import {
   type ConcurrencyPolicy,
   type FixedWindowPolicy,
@@ -171,6 +171,33 @@ export const POLICIES: Readonly<Record<Work, readonly [PolicySource, ...PolicySo
 /** Limits a method by the policies of `work`. */
 export function Limited(work: Work): MethodDecorator {
   return RateLimit(...POLICIES[work]);
+}
+
+/** The handlers of a transport without a stream. */
+export const PLAIN: readonly Work[] = ['work', 'planned', 'chosen', 'queue'];
+
+/**
+ * A class with one limited handler for each work.
+ *
+ * @param decorate makes the decorators of the transport that mark a handler
+ * @param bodyOf what the handler does; default: what the stage says
+ */
+export function handlers(
+  works: readonly Work[],
+  decorate: (work: Work) => MethodDecorator,
+  bodyOf: (work: Work) => (...args: never[]) => unknown = () => () => stage.work(),
+): Type<Readonly<Record<string, (...args: unknown[]) => unknown>>> {
+  class Handlers {}
+  for (const work of works) {
+    const body = bodyOf(work);
+    const method = { [work]: (...args: never[]): unknown => body(...args) }[work];
+    const descriptor = { value: method, writable: true, configurable: true };
+    Limited(work)(Handlers.prototype, work, descriptor);
+    decorate(work)(Handlers.prototype, work, descriptor);
+    Object.defineProperty(Handlers.prototype, work, descriptor);
+  }
+  UseGuards(GatedGuard)(Handlers);
+  return Handlers as never;
 }
 
 /** The library's guard behind a gate of the application. */

@@ -74,15 +74,11 @@ class TimedRedis extends RedisStore implements TimedStore {
 
 export type StoreKind = 'memory' | 'Redis';
 
-export const STORES: readonly StoreKind[] = ['memory', 'Redis'];
-
-/** A `MemoryStore` whose answers wait at the gate of the store. */
-export function gatedMemory(): TimedStore {
-  return new GatedMemory();
-}
-
-/** @param isGated whether a test holds the store's answers: `MemoryStore` as it is would answer at once */
-export function storeOf(kind: StoreKind, client: Redis, isGated: boolean): TimedStore {
-  if (kind === 'Redis') return new TimedRedis(client);
+/**
+ * @param client of Redis; undefined: a store in memory
+ * @param isGated whether a test holds the store's answers: `MemoryStore` as it is would answer at once
+ */
+export function storeOf(client: Redis | undefined, isGated: boolean): TimedStore {
+  if (client !== undefined) return new TimedRedis(client);
   return isGated ? new GatedMemory() : new TimedMemory();
 }

@@ -1,10 +1,37 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from 'nestjs-floodgate';
 import type { CapturedLogs } from '../../support/http-app.js';
-import type { Work } from './stage.js';
+import type { Place, Work } from './stage.js';
 
 /** When a client leaves. */
 export type Moment = 'guard' | 'identity' | 'plan' | 'policy' | 'store' | 'queue' | 'handler' | 'stream' | 'answer';
+
+export interface Held {
+  readonly title: string;
+  readonly work: Work;
+  /** Where the requests are when their clients leave; undefined: in the waiting room, or answered. */
+  readonly place?: Place;
+}
+
+export const MOMENTS: Readonly<Record<Moment, Held>> = {
+  guard: { title: 'before the guard runs', work: 'work', place: 'guard' },
+  identity: { title: 'while an identity function is pending', work: 'work', place: 'identity' },
+  plan: { title: 'while a plan is pending', work: 'planned', place: 'plan' },
+  policy: { title: 'while a policy function is pending', work: 'chosen', place: 'policy' },
+  store: { title: 'while the store decides', work: 'work', place: 'store' },
+  queue: { title: 'while the request waits for its slot', work: 'queue' },
+  handler: { title: 'in the handler', work: 'work', place: 'handler' },
+  stream: { title: 'while the answer streams', work: 'stream', place: 'stream' },
+  answer: { title: 'right after the answer', work: 'work' },
+};
+
+/** In these the store may not have been asked yet: a client that is known to have left need not be charged. */
+export const BEFORE_THE_STORE: readonly Moment[] = ['guard', 'identity', 'plan', 'policy'];
+
+/** In these the transport does not take part: one transport stands for all, but in the long run. */
+export const INSIDE: readonly Moment[] = ['identity', 'plan', 'policy'];
+/** In these the transport differs by the way to leave: at the others its first way stands for all, but in the long run. */
+export const BY_WAY: readonly Moment[] = ['handler', 'stream', 'answer'];
 
 /**
  * How a client leaves:
@@ -65,8 +92,6 @@ export interface Transport {
   readonly ways: readonly Way[];
   /** The moments that it does not have, or not with one way to leave, and why. */
   readonly without: Partial<Readonly<Record<Moment | `${Moment} by ${Way}`, string>>>;
-  /** The clients of a test, where a crowd of them takes too long. */
-  readonly clients?: number;
   /** The ways to leave of which only the end of a running handler tells; default none. */
   readonly endsWithHandler?: readonly Way[];
   /** The ways to leave of which a server hears nothing where the request was answered before; default none. */

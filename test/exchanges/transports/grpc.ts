@@ -1,109 +1,44 @@
 import { fileURLToPath } from 'node:url';
 import { type ClientDuplexStream, credentials, loadPackageDefinition, type ServerDuplexStream } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { Controller, type ExecutionContext, type INestApplicationContext, type Type, UseGuards } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import {
-  GrpcMethod,
-  GrpcStreamCall,
-  type MicroserviceOptions,
-  Transport as NestTransport,
-} from '@nestjs/microservices';
+import { Controller, type ExecutionContext, type Type } from '@nestjs/common';
+import { GrpcMethod, GrpcStreamCall } from '@nestjs/microservices';
 import { RateLimitModule } from 'nestjs-floodgate';
 import { from, type Observable } from 'rxjs';
-import { CapturedLogs } from '../../support/http-app.js';
+import { listenGrpc } from '../../contexts/support/grpc-app.js';
 import { TcpProxy } from '../../support/faults/tcp-proxy.js';
-import { randomPort } from '../../support/redis-server.js';
-import { GatedGuard, Limited, stage, type Work } from '../support/stage.js';
+import { handlers, PLAIN, stage, type Work } from '../support/stage.js';
 import type { Client, Ending, Moment, Sent, Transport, Way } from '../support/transport.js';
-import { endingOfHandler } from './ws.js';
+import { endingOfHandler } from './sockets.js';
 
 const PROTO = fileURLToPath(new URL('moments.proto', import.meta.url));
-const PORT_ATTEMPTS = 20;
 const SAID = { text: 'done' };
 const FIRST = { text: 'first' };
 const LAST = { text: 'last' };
 
-@Controller()
-@UseGuards(GatedGuard)
-class Calls {
-  @GrpcMethod('Calls')
-  @Limited('work')
-  work(): unknown {
-    return stage.work();
-  }
-
-  @GrpcMethod('Calls')
-  @Limited('planned')
-  planned(): unknown {
-    return stage.work();
-  }
-
-  @GrpcMethod('Calls')
-  @Limited('chosen')
-  chosen(): unknown {
-    return stage.work();
-  }
-
-  @GrpcMethod('Calls')
-  @Limited('queue')
-  queue(): unknown {
-    return stage.work();
-  }
-
-  @GrpcMethod('Calls')
-  @Limited('stream')
-  stream(): Observable<unknown> {
-    return from(stage.items(FIRST, LAST));
-  }
-}
+const Calls = handlers(
+  [...PLAIN, 'stream'],
+  () => GrpcMethod('Calls'),
+  (work) => (work === 'stream' ? (): Observable<unknown> => from(stage.items(FIRST, LAST)) : () => stage.work()),
+);
+Controller()(Calls);
 
 type ServerCall = ServerDuplexStream<object, object>;
 
-/** Answers a call itself, after the handler has returned. */
-function answer(call: ServerCall): void {
-  void stage.work().then((said) => {
-    call.write(said as object);
-    call.end();
-  });
-}
-
-@Controller()
-@UseGuards(GatedGuard)
-class Streams {
-  @GrpcStreamCall('Streams')
-  @Limited('work')
-  work(call: ServerCall): void {
-    answer(call);
-  }
-
-  @GrpcStreamCall('Streams')
-  @Limited('planned')
-  planned(call: ServerCall): void {
-    answer(call);
-  }
-
-  @GrpcStreamCall('Streams')
-  @Limited('chosen')
-  chosen(call: ServerCall): void {
-    answer(call);
-  }
-
-  @GrpcStreamCall('Streams')
-  @Limited('queue')
-  queue(call: ServerCall): void {
-    answer(call);
-  }
-
-  @GrpcStreamCall('Streams')
-  @Limited('stream')
-  stream(call: ServerCall): void {
-    void (async () => {
-      for await (const item of stage.items(FIRST, LAST)) call.write(item);
-      call.end();
-    })();
-  }
-}
+/** The handlers answer their call themselves, after they have returned. */
+const Streams = handlers(
+  [...PLAIN, 'stream'],
+  () => GrpcStreamCall('Streams'),
+  (work) =>
+    (call: ServerCall): void => {
+      void (async () => {
+        if (work === 'stream') for await (const item of stage.items(FIRST, LAST)) call.write(item);
+        else call.write((await stage.work()) as object);
+        call.end();
+      })();
+    },
+);
+Controller()(Streams);
 
 type Call = ClientDuplexStream<object, object>;
 type Method = (...args: unknown[]) => Call;
@@ -154,33 +89,6 @@ function callOf(context: ExecutionContext): CallOfServer {
   )!;
 }
 
-async function listen(
-  controller: Type,
-  options: Parameters<Transport['open']>[0],
-): Promise<{ readonly app: INestApplicationContext; readonly logs: CapturedLogs; readonly port: number }> {
-  for (let attempt = 1; ; attempt++) {
-    const port = randomPort();
-    const logs = new CapturedLogs();
-    class Root {}
-    const app = await NestFactory.createMicroservice<MicroserviceOptions>(
-      { module: Root, imports: [RateLimitModule.forRoot(options)], controllers: [controller] },
-      {
-        transport: NestTransport.GRPC,
-        options: { url: `127.0.0.1:${port}`, package: 'moments', protoPath: PROTO },
-        logger: logs,
-        abortOnError: false,
-      },
-    );
-    try {
-      await app.listen();
-      return { app, logs, port };
-    } catch (error) {
-      await app.close();
-      if (attempt === PORT_ATTEMPTS || !String(error).includes('EADDRINUSE')) throw error;
-    }
-  }
-}
-
 /** Calls over one connection, which goes through a proxy that can break it. */
 function calls(
   name: string,
@@ -196,8 +104,9 @@ function calls(
     leavesUnseen: ['cancel', 'FIN', 'RST'],
     ending,
     async open(options) {
-      const { app, logs, port } = await listen(controller, options);
-      const proxy = await TcpProxy.start(port);
+      const metadata = { imports: [RateLimitModule.forRoot(options)], controllers: [controller] };
+      const { app, logs, url, close } = await listenGrpc(metadata, 'moments', PROTO);
+      const proxy = await TcpProxy.start(Number(url.split(':').at(-1)));
       const { moments } = loadPackageDefinition(loadSync(PROTO)) as unknown as {
         moments: Readonly<Record<typeof service, new (...args: unknown[]) => Stub>>;
       };
@@ -215,7 +124,7 @@ function calls(
         listeners: () => 0,
         async [Symbol.asyncDispose]() {
           stub.close();
-          await app.close();
+          await close();
           await proxy[Symbol.asyncDispose]();
         },
       };

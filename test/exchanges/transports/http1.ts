@@ -1,49 +1,24 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { createConnection, type Socket } from 'node:net';
-import { Controller, Get, Sse, UseGuards } from '@nestjs/common';
+import { Controller, Get, Sse } from '@nestjs/common';
 import { RateLimitModule } from 'nestjs-floodgate';
 import { from, type Observable } from 'rxjs';
 import { type Platform, start } from '../../support/http-app.js';
-import { GatedGuard, Limited, stage, type Work } from '../support/stage.js';
+import { handlers, PLAIN, stage, type Work } from '../support/stage.js';
 import type { Client, Ending, Moment, Sent, Served, Transport, Way } from '../support/transport.js';
 import { CountedConnections } from './connections.js';
 
 export const ANSWER = { answer: 'done' };
 
-@Controller()
-@UseGuards(GatedGuard)
-export class Routes {
-  @Get('work')
-  @Limited('work')
-  work(): unknown {
-    return stage.work();
-  }
+const stream = (): Observable<unknown> => from(stage.items({ data: 'first' }, { data: 'last' }));
 
-  @Get('planned')
-  @Limited('planned')
-  planned(): unknown {
-    return stage.work();
-  }
-
-  @Get('chosen')
-  @Limited('chosen')
-  chosen(): unknown {
-    return stage.work();
-  }
-
-  @Get('queue')
-  @Limited('queue')
-  queue(): unknown {
-    return stage.work();
-  }
-
-  @Sse('stream')
-  @Limited('stream')
-  stream(): Observable<unknown> {
-    return from(stage.items({ data: 'first' }, { data: 'last' }));
-  }
-}
+export const Routes = handlers(
+  [...PLAIN, 'stream'],
+  (work) => (work === 'stream' ? Sse(work) : Get(work)),
+  (work) => (work === 'stream' ? stream : () => stage.work()),
+);
+Controller()(Routes);
 
 /** How requests over HTTP end: with their response. */
 export function endingOfResponse(value: unknown): (moment: Moment) => Ending {

@@ -1,61 +1,23 @@
 import { once } from 'node:events';
 import { createConnection, type Server, type Socket } from 'node:net';
-import { Controller, UseGuards } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import {
-  type ClientOptions,
-  type ClientProxy,
-  ClientProxyFactory,
-  MessagePattern,
-  type MicroserviceOptions,
-  Transport as NestTransport,
-} from '@nestjs/microservices';
+import { Controller } from '@nestjs/common';
+import { MessagePattern } from '@nestjs/microservices';
 import { RateLimitModule } from 'nestjs-floodgate';
-import { from, lastValueFrom, type Observable } from 'rxjs';
+import { from, type Observable } from 'rxjs';
 import { isNest11 } from '../../support/nest-version.js';
 import { MessageApp } from '../../contexts/support/message-app.js';
-import { CapturedLogs } from '../../support/http-app.js';
-import { NatsServer } from '../../support/nats-server.js';
-import { RedisServer } from '../../support/redis-server.js';
-import { GatedGuard, Limited, stage, type Work } from '../support/stage.js';
-import type { Client, Moment, Sent, Transport, Way } from '../support/transport.js';
+import { handlers, PLAIN, stage, type Work } from '../support/stage.js';
+import type { Client, Sent, Transport, Way } from '../support/transport.js';
 import { CountedConnections } from './connections.js';
 import { ANSWER } from './http1.js';
-import { endingOfHandler } from './ws.js';
+import { endingOfHandler } from './sockets.js';
 
-@Controller()
-@UseGuards(GatedGuard)
-class Messages {
-  @MessagePattern('work')
-  @Limited('work')
-  work(): unknown {
-    return stage.work();
-  }
-
-  @MessagePattern('planned')
-  @Limited('planned')
-  planned(): unknown {
-    return stage.work();
-  }
-
-  @MessagePattern('chosen')
-  @Limited('chosen')
-  chosen(): unknown {
-    return stage.work();
-  }
-
-  @MessagePattern('queue')
-  @Limited('queue')
-  queue(): unknown {
-    return stage.work();
-  }
-
-  @MessagePattern('stream')
-  @Limited('stream')
-  stream(): Observable<unknown> {
-    return from(stage.items('first', 'last'));
-  }
-}
+const Messages = handlers(
+  [...PLAIN, 'stream'],
+  (work) => MessagePattern(work),
+  (work) => (work === 'stream' ? (): Observable<unknown> => from(stage.items('first', 'last')) : () => stage.work()),
+);
+Controller()(Messages);
 
 /** A client over a connection of its own, which a test can reset. */
 class TcpClient implements Client {
@@ -130,79 +92,3 @@ export const tcpMessages: Transport = {
     };
   },
 };
-
-type Transported = Extract<MicroserviceOptions, { transport?: NestTransport.REDIS | NestTransport.NATS }>;
-
-interface Broker extends AsyncDisposable {
-  readonly options: Transported;
-}
-
-async function redis(): Promise<Broker> {
-  const server = await RedisServer.start();
-  return {
-    options: { transport: NestTransport.REDIS, options: { host: server.host, port: server.port } },
-    [Symbol.asyncDispose]: () => server.stop(),
-  };
-}
-
-async function nats(): Promise<Broker> {
-  const server = await NatsServer.start();
-  return {
-    options: { transport: NestTransport.NATS, options: { servers: [server.url] } },
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  };
-}
-
-class BrokerClient implements Client {
-  constructor(private readonly proxy: ClientProxy) {}
-
-  send(work: Work): Sent {
-    const done = lastValueFrom(this.proxy.send<unknown>(work, {}));
-    return { first: done, done };
-  }
-
-  leave(): void {
-    // Nobody would hear of it.
-  }
-}
-
-const NOBODY_LEAVES = 'a broker does not say that a sender has left';
-
-/** Messages over a broker. They end with their handler: there is no client that could leave. */
-function brokered(name: string, start: () => Promise<Broker>): Transport {
-  const moments: readonly Moment[] = ['guard', 'identity', 'plan', 'policy', 'store', 'queue', 'handler', 'stream'];
-  return {
-    name: `RPC over ${name}`,
-    value: ANSWER,
-    ways: ['stays'],
-    without: Object.fromEntries(moments.map((moment) => [moment, NOBODY_LEAVES])),
-    ending: endingOfHandler(ANSWER),
-    async open(options) {
-      const broker = await start();
-      const logs = new CapturedLogs();
-      class Root {}
-      const app = await NestFactory.createMicroservice<MicroserviceOptions>(
-        { module: Root, imports: [RateLimitModule.forRoot(options)], controllers: [Messages] },
-        { ...broker.options, logger: logs, abortOnError: false },
-      );
-      await app.listen();
-      const proxy = ClientProxyFactory.create(broker.options as ClientOptions);
-      await proxy.connect();
-      return {
-        app,
-        logs,
-        client: async () => new BrokerClient(proxy),
-        departed: () => 0,
-        listeners: () => 0,
-        async [Symbol.asyncDispose]() {
-          await proxy.close();
-          await app.close();
-          await broker[Symbol.asyncDispose]();
-        },
-      };
-    },
-  };
-}
-
-export const redisMessages = brokered('Redis', redis);
-export const natsMessages = brokered('NATS', nats);

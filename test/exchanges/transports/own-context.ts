@@ -1,14 +1,13 @@
 import { getEventListeners } from 'node:events';
-import { Injectable, SetMetadata, UseGuards } from '@nestjs/common';
+import { Injectable, SetMetadata } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
 import { clientOf, type ContextAdapter, RateLimitModule } from 'nestjs-floodgate';
 import { start } from '../../support/http-app.js';
-import { GatedGuard, Limited, stage, type Work } from '../support/stage.js';
+import { handlers, PLAIN, type Work } from '../support/stage.js';
 import type { Client, Moment, Sent, Transport, Way } from '../support/transport.js';
-import { endingOfHandler } from './ws.js';
+import { endingOfHandler } from './sockets.js';
 
 const DONE = 'done';
-const Job = SetMetadata('job', true);
 
 /** Where jobs come from: it may hang up. */
 class Sender {
@@ -23,33 +22,8 @@ class Sender {
   }
 }
 
-@Injectable()
-@UseGuards(GatedGuard)
-class Jobs {
-  @Job
-  @Limited('work')
-  work(_from: Sender): unknown {
-    return stage.work();
-  }
-
-  @Job
-  @Limited('planned')
-  planned(_from: Sender): unknown {
-    return stage.work();
-  }
-
-  @Job
-  @Limited('chosen')
-  chosen(_from: Sender): unknown {
-    return stage.work();
-  }
-
-  @Job
-  @Limited('queue')
-  queue(_from: Sender): unknown {
-    return stage.work();
-  }
-}
+const Jobs = handlers(PLAIN, () => SetMetadata('job', true));
+Injectable()(Jobs);
 
 const JOBS: ContextAdapter = {
   type: 'job',
@@ -87,8 +61,7 @@ function jobs(name: string, adapter: ContextAdapter, more: Pick<Transport, 'ways
       const instance = http.app.get(Jobs);
       const call = (work: Work, sender: Sender): Promise<unknown> => {
         const none = undefined;
-        const handler = instance[work as keyof Jobs] as (...args: unknown[]) => unknown;
-        return creator.create(instance, handler, work, none, none, none, none, none, 'job')(sender);
+        return creator.create(instance, instance[work]!, work, none, none, none, none, none, 'job')(sender);
       };
       const clients: JobClient[] = [];
       return {

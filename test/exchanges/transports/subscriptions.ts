@@ -1,59 +1,25 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { UseGuards } from '@nestjs/common';
 import { Query, Resolver, Subscription } from '@nestjs/graphql';
 import { RateLimitModule } from 'nestjs-floodgate';
 import { WebSocket } from 'ws';
 import { type Driver, startGraphql } from '../../contexts/support/graphql-app.js';
-import { GatedGuard, Limited, stage, type Work } from '../support/stage.js';
+import { handlers, PLAIN, stage, type Work } from '../support/stage.js';
 import type { Client, Ending, Moment, Sent, Transport, Way } from '../support/transport.js';
 import { CountedConnections } from './connections.js';
-import { leaveSocket } from './ws.js';
+import { leaveSocket } from './sockets.js';
 
 const LAST = 'last';
 
-function itemsOf(field: Work): AsyncGenerator<object> {
-  return stage.items({ [field]: 'first' }, { [field]: LAST });
-}
-
-@Resolver()
-@UseGuards(GatedGuard)
-class Subscriptions {
-  @Query(() => String)
-  none(): string {
-    return '';
-  }
-
-  @Subscription(() => String)
-  @Limited('work')
-  work(): AsyncIterable<object> {
-    return itemsOf('work');
-  }
-
-  @Subscription(() => String)
-  @Limited('planned')
-  planned(): AsyncIterable<object> {
-    return itemsOf('planned');
-  }
-
-  @Subscription(() => String)
-  @Limited('chosen')
-  chosen(): AsyncIterable<object> {
-    return itemsOf('chosen');
-  }
-
-  @Subscription(() => String)
-  @Limited('queue')
-  queue(): AsyncIterable<object> {
-    return itemsOf('queue');
-  }
-
-  @Subscription(() => String)
-  @Limited('stream')
-  stream(): AsyncIterable<object> {
-    return itemsOf('stream');
-  }
-}
+const Subscriptions = handlers(
+  [...PLAIN, 'stream'],
+  () => Subscription(() => String),
+  (field) => () => stage.items({ [field]: 'first' }, { [field]: LAST }),
+);
+const none = { value: () => '', writable: true, configurable: true };
+Query(() => String)(Subscriptions.prototype, 'none', none);
+Object.defineProperty(Subscriptions.prototype, 'none', none);
+Resolver()(Subscriptions);
 
 /** Ends with the iteration. It is aborted where the client completes or leaves before the source is exhausted. */
 function ending(moment: Moment): Ending {
