@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { CallWaitError, type Policy, RateLimiter } from 'nestjs-floodgate';
-import { limited, PLATFORMS } from '../../support/http-app.js';
+import { type Policy, RateLimiter } from 'nestjs-floodgate';
+import { limited } from '../../support/http-app.js';
 
 const PARTNER = { algorithm: 'token-bucket', capacity: 1, refill: '1/h', by: 'global' } as const satisfies Policy;
 
@@ -20,9 +20,9 @@ class InvoicesController {
   }
 }
 
-describe.each(PLATFORMS)('a call that gets no turn, in a route over %s', (platform) => {
+describe('a call that gets no turn, in a route', () => {
   it('answers 503 with the time to wait, and tells the client neither policies nor options', async () => {
-    await using app = await limited(platform, InvoicesController, { policies: { partner: PARTNER } });
+    await using app = await limited('Express', InvoicesController, { policies: { partner: PARTNER } });
     expect((await app.send('/late')).text).toBe('an invoice');
     const { status, headers, body } = await app.send('/late');
     expect(status).toBe(503);
@@ -37,7 +37,7 @@ describe.each(PLATFORMS)('a call that gets no turn, in a route over %s', (platfo
 
   it('says the same of a full queue, as problem details as well', async () => {
     const options = { policies: { partner: PARTNER }, maxQueuedCalls: 1, problem: true };
-    await using app = await limited(platform, InvoicesController, options);
+    await using app = await limited('Express', InvoicesController, options);
     expect((await app.send('/queued')).status).toBe(200);
     const waiting = app.send('/queued').catch(() => undefined);
     const answers = [await app.send('/queued'), await app.send('/queued')];
@@ -45,15 +45,5 @@ describe.each(PLATFORMS)('a call that gets no turn, in a route over %s', (platfo
     expect(answers.at(-1)!.body).toMatchObject({ detail: 'Too many requests are waiting' });
     await app.app.close();
     await waiting;
-  });
-
-  it('tells code the policy and the option', async () => {
-    await using app = await limited(platform, InvoicesController, { policies: { partner: PARTNER } });
-    const limiter = app.app.get(RateLimiter);
-    await limiter.consume('partner');
-    const thrown: unknown = await limiter.schedule('partner', () => 1, { maxWaitMs: 0 }).catch((error) => error);
-    expect(thrown).toBeInstanceOf(CallWaitError);
-    expect(String(thrown)).toContain("under 'partner'");
-    expect(String(thrown)).toContain('errors.md#fg_call_wait');
   });
 });

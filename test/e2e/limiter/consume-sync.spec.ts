@@ -5,7 +5,6 @@ import * as fc from 'fast-check';
 import {
   type Charge,
   type Decision,
-  type DecisionEvent,
   type Identity,
   LimiterUnavailableError,
   MemoryStore,
@@ -142,35 +141,6 @@ describe('consumeSync', () => {
     });
     await fc.assert(law, histories(0.2));
   });
-
-  it('answers with plain data that callers may print, copy and compare', () => {
-    const who = { kind: 'user', value: 'looks' };
-    const decision = apps.sync.limiter.consumeSync('bucket', who);
-    const said = {
-      policy: 'bucket',
-      algorithm: 'token-bucket',
-      limit: 5,
-      allowed: true,
-      remaining: 4,
-      resetAfterMs: 100,
-      retryAfterMs: 0,
-      delayMs: 0,
-    };
-    const wanted = {
-      allowed: true,
-      decidedBy: 'store',
-      policies: [said],
-      retryAfterMs: 0,
-      delayMs: 0,
-      decidedAtMs: clock.now / 1000,
-    };
-    expect(decision).toEqual(wanted);
-    expect({ ...decision }).toEqual(wanted);
-    expect(structuredClone(decision)).toEqual(wanted);
-    expect(JSON.parse(JSON.stringify(decision))).toEqual(wanted);
-    expect(Object.keys(decision).toSorted()).toEqual(Object.keys(wanted).toSorted());
-    expect(Object.keys(decision.policies[0]!)).toEqual(Object.keys(said));
-  });
 });
 
 describe('consumeSync and a store that answers later', () => {
@@ -188,16 +158,6 @@ describe('consumeSync and a store that answers later', () => {
     expect(await redis.client.keys('*')).toEqual([]);
   });
 
-  it('throws over a store with promises, and asks it once, for nothing', async () => {
-    const store = ToldStore.slow();
-    await using app = await open({ store, policies: { bucket: POLICIES['bucket']! } });
-    for (let i = 0; i < 3; i++) {
-      expect(() => app.limiter.consumeSync('bucket', ADA)).toThrow('the store answers later');
-    }
-    expect(store.asked.map(([charge]) => [charge!.cost, charge!.mode])).toEqual([[0, 'peek']]);
-    expect((await app.limiter.consume('bucket', ADA)).policies[0]!.remaining).toBe(4);
-  });
-
   it('throws over a store that fails later, without an unhandled rejection', async () => {
     await using app = await open({ store: ToldStore.failing(), policies: { bucket: POLICIES['bucket']! } });
     expect(() => app.limiter.consumeSync('bucket', ADA)).toThrow('the store answers later');
@@ -206,17 +166,6 @@ describe('consumeSync and a store that answers later', () => {
 });
 
 describe('consumeSync with the rest of the limiter', () => {
-  it('tells onDecision', async () => {
-    const events: DecisionEvent[] = [];
-    await using app = await open({ onDecision: (event) => events.push(event) });
-    const decisions = [app.limiter.consumeSync('bucket', ADA), app.limiter.consumeSync(['bucket', 'log'], ADA)];
-    expect(events.map(({ decision, source, route }) => [decision, source, route])).toEqual(
-      decisions.map((decision) => [decision, 'store', undefined]),
-    );
-    expect(events.every(({ durationMs }) => durationMs > 0)).toBe(true);
-    expect(app.limiter.stats().latencyMs!.count).toBe(2);
-  });
-
   it('obeys overrides, also those that come after the first call', async () => {
     await using app = await open({});
     const { limiter, overrides } = app;
@@ -227,15 +176,6 @@ describe('consumeSync with the rest of the limiter', () => {
     expect(limiter.consumeSync('bucket', ADA)).toMatchObject({ allowed: false, decidedBy: 'override' });
     await overrides.remove({ policy: 'bucket', identity: ADA });
     expect(limiter.consumeSync('bucket', ADA).policies[0]).toMatchObject({ limit: 5, remaining: 3 });
-  });
-
-  it('asks the denial cache of a store of the application', async () => {
-    const store = new OwnStore();
-    await using app = await open({ store, denialCache: 1_000 });
-    for (let i = 0; i < 10; i++) app.limiter.consumeSync('window', ADA);
-    // One to see whether it answers at once, and one after each of the 4 that pass.
-    expect(store.asked.length).toBe(1 + 4 + 1);
-    expect(app.limiter.stats().sources).toMatchObject({ store: 5, 'denial-cache': 5 });
   });
 
   it('falls back at once where the store throws', async () => {
@@ -249,34 +189,5 @@ describe('consumeSync with the rest of the limiter', () => {
     );
     await using closed = await open({ store, policies: { bucket: POLICIES['bucket']! }, onStoreFailure: 'closed' });
     expect(() => closed.limiter.consumeSync('bucket', ADA)).toThrow(LimiterUnavailableError);
-  });
-
-  it('falls back where a MemoryStore cannot read its clock', async () => {
-    const clock = { isBroken: false };
-    const read = (): number => {
-      if (clock.isBroken) throw new Error('no clock');
-      return 1_000_000_000;
-    };
-    await using app = await open({ store: new MemoryStore({ clock: read }) });
-    expect(app.limiter.consumeSync('bucket', ADA).decidedBy).toBe('store');
-    clock.isBroken = true;
-    expect(app.limiter.consumeSync('bucket', ADA).decidedBy).toBe('local');
-    expect((await app.limiter.consume('bucket', ADA)).policies[0]!.remaining).toBe(3);
-    clock.isBroken = false;
-    expect(app.limiter.consumeSync('bucket', ADA).policies[0]!.remaining).toBe(3);
-  });
-
-  it('takes the plan and the time zone of a call', async () => {
-    const policies: Readonly<Record<string, Policy>> = {
-      planned: { algorithm: 'fixed-window', limit: 2, window: '1h', plans: { pro: { limit: 20 } } },
-      zoned: { algorithm: 'fixed-window', limit: 2, window: { calendar: 'day', timeZone: () => 'UTC' } },
-    };
-    await using app = await open({ policies });
-    const { limiter } = app;
-    expect(limiter.consumeSync('planned', ADA, { plan: 'pro' }).policies[0]).toMatchObject({ limit: 20, plan: 'pro' });
-    expect(limiter.consumeSync('planned', ADA, { plan: null }).policies[0]!.limit).toBe(2);
-    expect(limiter.consumeSync('zoned', ADA, { timeZone: 'Europe/Paris' }).allowed).toBe(true);
-    expect(() => limiter.consumeSync('zoned', ADA)).toThrow('is a function of a request');
-    expect(() => limiter.consumeSync('planned', ADA)).toThrow('has plans');
   });
 });

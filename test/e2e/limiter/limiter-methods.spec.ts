@@ -48,7 +48,6 @@ type Wrong = readonly [args: readonly unknown[], problem: string];
 const WRONG_IDENTITY: readonly (readonly [identity: unknown, problem: string])[] = [
   [undefined, 'counts an identity'],
   ['ada', 'its kind must be'],
-  [{ kind: 'User', value: 'ada' }, 'its kind must be'],
   [{ kind: 'user', value: 1.5 }, 'its value must be'],
   [{ kind: 'api-key', value: {} }, 'its value must be'],
 ];
@@ -56,21 +55,14 @@ const WRONG_POLICIES: readonly (readonly [policies: unknown, problem: string])[]
   ['daly', "there is no policy named 'daly'"],
   [['daily', 'daly'], "there is no policy named 'daly'"],
   [[], 'takes at least one policy'],
-  [['daily', 'daily'], "two policies are named 'daily'"],
-  [undefined, 'a policy must be an object'],
   [DAILY, 'a policy outside a route needs a name'],
   [{ ...DAILY, name: 'x', limit: 0 }, 'limit must be'],
 ];
-const WRONG_COSTS: readonly Wrong[] = [-1, 1.5, NaN, '2'].map((cost) => [
-  ['daily', ADA, { cost }],
-  'the cost of policy',
-]);
+const WRONG_COSTS: readonly Wrong[] = [1.5, '2'].map((cost) => [['daily', ADA, { cost }], 'the cost of policy']);
 const WRONG_OPTIONS: readonly Wrong[] = [
   [['daily', ADA, { ocst: 1 }], "'ocst' is not an option of"],
-  [['daily', ADA, null], 'options must be an object'],
   [['daily', ADA, { plan: 7 }], 'plan must be'],
   [['daily', ADA, { plan: 'pro' }], 'plan has no effect'],
-  [['zoned', ADA, { timeZone: 'Mars' }], 'timeZone must be'],
   [['daily', ADA, { timeZone: 'UTC' }], 'timeZone has no effect'],
   [['zoned', ADA], 'the time zone of policy'],
 ];
@@ -87,12 +79,10 @@ const ofRoute: readonly Wrong[] = [
   ]),
   [[[Shop, 'plain'], 'ada'], 'identity must be'],
   [[[Shop, 'noRoute'], ADA], 'is no handler of a request'],
-  [[[Shop, 'nothing'], ADA], 'is no handler of a request'],
   [['GET /plian', ADA], "there is no route named 'GET /plian'. Did you mean 'GET /plain'?"],
-  [[{ route: 'daily' }, ADA], "there is no route named 'daily'"],
-  [[{ route: 7 }, ADA], 'route must be'],
   [[[Shop, 'chosen'], ADA], 'has policies that a function chooses'],
 ];
+
 /** A concurrency beside another policy may be acquired, and all else is wrong in the same way. */
 const acquired = (args: readonly unknown[]): readonly unknown[] => {
   const [policies, ...rest] = args;
@@ -141,9 +131,7 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     ...WRONG_POLICIES.map(([policies, problem]): Wrong => [[policies, ADA, { ms: 1 }], problem]),
     [['daily', ADA], 'options must be an object such as { ms: 30_000 }'],
     [['daily', ADA, { ms: 0 }], 'ms must be milliseconds from 1'],
-    [['daily', ADA, { ms: Infinity }], 'ms must be milliseconds from 1'],
     [['daily', ADA, { ms: 1, reason: 7 }], 'reason must be text'],
-    [['daily', ADA, { forMs: 1 }], "'forMs' is not an option of"],
   ],
   peek: [
     ...ofPolicies.filter(([[, identity]]) => identity !== 'ada'),
@@ -166,26 +154,18 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     ...ofRoute,
     [['daily', 'ada'], 'identity must be'],
     [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
-    [[{ policy: 7 }, ADA], 'policy must be a name'],
     [[{ policy: 'daily' }, 'key:secret'], 'the tag of an API key'],
   ],
-  setHeaders: [
-    [[undefined, {}], 'takes the response'],
-    [[{}, {}], 'takes the response'],
-  ],
+  setHeaders: [[[undefined, {}], 'takes the response']],
   explain: [
     ...WRONG_IDENTITY.slice(2).map(([identity, problem]): Wrong => [[null, identity], problem]),
     ...ofRoute.filter(([[, identity]]) => identity === ADA).slice(0, -1),
     [[null, 'ada'], 'identity must be'],
-    [[null, undefined], 'identity must be'],
     [[null, 'key:secret'], 'the tag of an API key'],
     [['daly', ADA], "there is no policy named 'daly'"],
     [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
-    [[7, ADA], 'route must be'],
     [[undefined, ADA], 'route must be'],
     [[null, ADA, { cost: 1 }], "'cost' is not an option of"],
-    [['GET /plain', ADA, { plan: 'pro' }], 'plan has no effect'],
-    [['GET /plain', ADA, { timeZone: 'UTC' }], 'timeZone has no effect'],
     [['GET /zoned', ADA, { timeZone: 'Mars' }], 'timeZone must be'],
   ],
 };
@@ -221,38 +201,12 @@ describe('an error names the method that was called:', () => {
     expect(first).toBe(`RateLimiter.${String(method)}`);
   });
 
-  const COUNTING = ['consume', 'consumeSync', 'reserve', 'acquire', 'peek', 'reset', 'explain'];
-  it.each(COUNTING)('%s in the old order says what was given and what is right', async (method) => {
-    const call = limiter[method as 'consume'] as (...given: unknown[]) => unknown;
-    const of = (...args: unknown[]): Promise<string> => messageOf(() => call.apply(limiter, args));
-    const takes = `RateLimiter.${method} takes (policies or route, identity, options), got `;
-    const right = `: give ${method}('login', { kind: 'user', value: 'rider-1' })`;
-    expect(await of(ADA, 'daily')).toBe(`${takes}the identity { kind: 'user' } first${right}`);
-    await expect(async () => call.apply(limiter, [ADA, 'daily'])).rejects.toBeInstanceOf(TypeError);
-    // The value may be an API key.
-    expect(await of({ kind: 'api-key', value: 'sk_live_1' }, { policy: 'daily' })).not.toContain('sk_live');
-  });
-
-  it.each(['peek', 'reset', 'explain'])('%s knows the forms that it had before', async (method) => {
-    const call = limiter[method as 'peek'] as (...given: unknown[]) => unknown;
-    const of = (...args: unknown[]): Promise<string> => messageOf(() => call.apply(limiter, args));
-    const takes = `RateLimiter.${method} takes (policies or route, identity, options), got `;
-    const right = (first: string): string => `: give ${method}(${first}, { kind: 'user', value: 'rider-1' })`;
-    expect(await of('user:ada', 'daily')).toBe(`${takes}the identity's tag 'user:...' first${right("'login'")}`);
-    expect(await of('user:ada')).toBe(`${takes}the identity's tag 'user:...' first${right("'login'")}`);
-    expect(await of(Shop, 'plain', ADA)).toBe(`${takes}the class Shop first${right("[Shop, 'method']")}`);
-    expect(await of('daily', [Shop, 'plain'])).toBe(`${takes}an array second${right("'login'")}`);
-    expect(await of('daily', { route: 'GET /plain' })).toBe(`${takes}a policy or a route second${right("'login'")}`);
-  });
-
   it.each<[string, unknown[]]>([
     ['set', [{ policy: 'daily', identity: { kind: 'User', value: 1 } }, { limit: 3 }]],
-    ['set', [{ policy: 'daly', identity: ADA }, { limit: 3 }]],
     ['set', [{ policy: 'daily', identity: ADA }, { limt: 3 }]],
     ['get', [{ policy: 'daily', identity: { kind: 'user', value: {} } }]],
     ['remove', [{ policy: 7 }]],
     ['list', [{ cursor: '0' }]],
-    ['history', [undefined, { cursor: '0' }]],
     ['history', [{ policy: 'daily', identity: 7 }]],
   ])('RateLimitOverrides.%s %j', async (method, args) => {
     const call = overrides[method as 'list'] as (...given: unknown[]) => unknown;

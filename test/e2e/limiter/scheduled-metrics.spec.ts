@@ -87,10 +87,7 @@ describe('a scheduled call that waits', () => {
   it.each<[string, string | readonly string[], object]>([
     ['under a plain policy', 'plain', {}],
     ['with a signal', 'plain', { signal: new AbortController().signal }],
-    ['under a policy that is settled', 'settled', {}],
-    ['under several policies', ['plain', 'beside'], {}],
     ['under a policy with an else', 'full', {}],
-    ['in a class', 'classed', { priority: 'low' }],
     ['for a departure slot', 'even', {}],
   ])('is no rejected request, %s: it counts once, when it gets its turn', async (_, policies, options) => {
     await using opened = await open();
@@ -134,64 +131,10 @@ describe('a scheduled call that waits', () => {
     expect(limiter.stats()).toMatchObject({ requests: 7, rejected: 3 });
     expect(limiter.stats().topRejected.identities).toMatchObject([{ identity: 'user:ada', atLeast: 3 }]);
   });
-
-  it('is not unavailable while it waits for the store, whose failures count', async () => {
-    await using opened = await open({ deadline: '1s' });
-    const { clock, call, limiter, store } = opened;
-    store.fails = true;
-    const calls = [call('closed'), call('closed')];
-    await pass(clock, 1_000);
-    expect(countsOf(limiter.stats())).toEqual({ requests: 0, allowed: 0, rejected: 0, unavailable: 0 });
-    expect(limiter.stats().storeFailures).toBeGreaterThan(0);
-    store.fails = false;
-    await pass(clock, 5_000);
-    await Promise.all(calls);
-    expect(countsOf(limiter.stats())).toEqual({ requests: 2, allowed: 2, rejected: 0, unavailable: 0 });
-  });
-
-  it('counts an override once', async () => {
-    await using opened = await open();
-    const { clock, call, limiter, overrides } = opened;
-    await overrides.set({ policy: 'plain', identity: ADA }, { capacity: 1 });
-    const calls = [call('plain'), call('plain'), call('plain')];
-    await pass(clock, 3_000);
-    await Promise.all(calls);
-    expect(limiter.stats().overridden).toEqual({ changed: 3, exempt: 0, blocked: 0 });
-    await overrides.set({ policy: 'plain', identity: ADA }, { blocked: true });
-    const blocked = call('plain', { maxWaitMs: 2_500 });
-    await pass(clock, 3_000);
-    await expect(blocked).rejects.toThrow('no turn');
-    expect(limiter.stats()).toMatchObject({
-      requests: 3,
-      rejected: 0,
-      overridden: { changed: 3, exempt: 0, blocked: 0 },
-    });
-  });
 });
 
 describe('stats().scheduled', () => {
   const NONE = { waiting: 0, atOnce: 0, waited: 0, late: 0, aborted: 0, full: 0, closed: 0, failed: 0 };
-
-  it.each<[string, string, object]>([
-    ['plain', 'plain', {}],
-    ['settled', 'settled', {}],
-    ['with a signal', 'plain', { signal: new AbortController().signal }],
-  ])('shows the calls that wait, and how the others ended: %s', async (_, policy, options) => {
-    await using opened = await open();
-    const { clock, call, limiter } = opened;
-    expect(limiter.stats().scheduled).toEqual([]);
-    for (let i = 0; i < 2; i++) await call(policy, options);
-    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2 }]);
-    for (let i = 0; i < 5; i++) void call(policy, options);
-    void call(policy, { maxWaitMs: 0 });
-    void call(policy, { maxWaitMs: 1_500 });
-    await turns();
-    expect(limiter.stats().scheduled).toMatchObject([{ policy, atOnce: 2, late: 1, waiting: 6 }]);
-    await pass(clock, 2_000);
-    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2, late: 2, waited: 2, waiting: 3 }]);
-    await pass(clock, 5_000);
-    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2, late: 2, waited: 5 }]);
-  });
 
   it('counts calls that leave, that are not let in, and that the shutdown ends', async () => {
     const opened = await open({ maxQueuedCalls: 3 });
@@ -226,23 +169,6 @@ describe('stats().scheduled', () => {
       full: 1,
       closed: 4,
     });
-  });
-
-  it('counts a call of several policies once for each, and a slot of a leaky bucket as waiting', async () => {
-    await using opened = await open();
-    const { clock, call, limiter } = opened;
-    for (let i = 0; i < 3; i++) void call(['even', 'beside']);
-    await turns();
-    expect(limiter.stats().scheduled).toEqual([
-      { policy: 'even', ...NONE, atOnce: 1, waiting: 2 },
-      { policy: 'beside', ...NONE, atOnce: 1, waiting: 2 },
-    ]);
-    void call('even', { maxWaitMs: 100 });
-    await pass(clock, 3_000);
-    expect(limiter.stats().scheduled).toEqual([
-      { policy: 'even', ...NONE, atOnce: 1, waited: 2, late: 1 },
-      { policy: 'beside', ...NONE, atOnce: 1, waited: 2 },
-    ]);
   });
 
   it('is in Prometheus, with names that are bounded', async () => {
