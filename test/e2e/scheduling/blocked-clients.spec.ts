@@ -27,40 +27,6 @@ describe('a policy with blockFor', () => {
     },
   );
 
-  it('does not block for calls that leave, nor for those that do not wait', async () => {
-    await using app = await opened();
-    const leaving = [1, 2, 3, 4, 5, 6].map(() => app.call('strict', 'x', { maxWaitMs: 0 }, ADA));
-    const seen = await Promise.allSettled(leaving);
-    expect(seen.map(({ status }) => status)).toEqual([
-      ...Array<string>(2).fill('fulfilled'),
-      ...Array<string>(4).fill('rejected'),
-    ]);
-    expect(await blockOf(app, 'strict')).toBeNull();
-  });
-
-  it('does not block for calls that wait for a lease, or at the end of a row of else', async () => {
-    await using app = await opened();
-    let release = (): void => undefined;
-    const first = app.limiter.schedule('slots', ADA, () => new Promise<void>((resolve) => (release = resolve)));
-    void app.call('slots', 'second', {}, ADA);
-    for (const call of ['a', 'b', 'c', 'd', 'e']) void app.call('quota', call, {}, BOB);
-    await pass(app.clock, 3_000);
-    release();
-    await first;
-    await pass(app.clock, 9_000);
-    expect(app.ran).toHaveLength(6);
-    expect([await blockOf(app, 'slots'), await blockOf(app, 'strict', BOB)]).toEqual([null, null]);
-  });
-
-  it("does not block under an override's numbers", async () => {
-    await using app = await opened();
-    await app.overrides.set({ policy: 'strict', identity: ADA }, { limit: 1 });
-    for (const call of ['a', 'b', 'c']) void app.call('strict', call, {}, ADA);
-    await pass(app.clock, 12_000);
-    expect(app.ran.map((call) => call[0])).toEqual(['a', 'b', 'c']);
-    expect(await blockOf(app, 'strict')).toBeNull();
-  });
-
   it('makes calls wait for a block that the identity has earned elsewhere, and no longer', async () => {
     await using app = await opened();
     for (let i = 0; i < 3; i++) await app.limiter.consume('strict', ADA);

@@ -49,22 +49,6 @@ describe('RateLimiter.schedule', () => {
     expect(store.questions).toBeLessThanOrEqual(3 + 2 * 20 + 2);
   });
 
-  it('takes what a new window has in a few rounds, and asks no more than twice for each call', async () => {
-    await using opened = await open();
-    const { clock, call, ran, store } = opened;
-    for (let i = 0; i < 350; i++) void call('window', `${i}`, { maxWaitMs: 300_000 });
-    await turns();
-    expect(ran).toHaveLength(100);
-    await pass(clock, 60_000, 10_000);
-    expect(ran).toHaveLength(200);
-    await pass(clock, 120_000, 10_000);
-    expect(ran.map((one) => one.split('@')[0])).toEqual(Array.from({ length: 350 }, (_, i) => `${i}`));
-    expect(ran.map((one) => Number(one.split('@')[1]) / 60)).toEqual(
-      Array.from({ length: 350 }, (_, i) => Math.floor(i / 100)),
-    );
-    expect(store.questions).toBeLessThan(2 * 350);
-  });
-
   it('does not let a cheap call overtake a dear one that waits', async () => {
     await using opened = await open();
     const { clock, call, ran } = opened;
@@ -83,39 +67,6 @@ describe('RateLimiter.schedule', () => {
     await expect(call('partner', 'x', { cost: 3 })).rejects.toThrow(RangeError);
     await expect(call('partner', 'x', { cost: 3 })).rejects.toThrow("cost 3 never fits policy 'partner', which lets 2");
     expect(store.questions).toBe(asked);
-  });
-
-  it('does not hold up calls of a higher priority behind those of a lower one', async () => {
-    await using opened = await open();
-    const { clock, call, limiter, ran } = opened;
-    await limiter.consume('classed', null, { cost: 3, priority: 'high' });
-    void call('classed', 'low 1', { priority: 'low' });
-    void call('classed', 'low 2', { priority: 'low' });
-    void call('classed', 'high', { priority: 'high' });
-    await turns();
-    expect(ran).toEqual(['high@0']);
-    await pass(clock, 5_000);
-    expect(ran).toEqual(['high@0', 'low 1@3', 'low 2@4']);
-    await limiter.pause('classed', null, { ms: 2_000 });
-    void call('classed', 'low 3', { priority: 'low' });
-    void call('classed', 'high 2', { priority: 'high' });
-    await pass(clock, 1_900);
-    expect(ran).toHaveLength(3);
-    await pass(clock, 2_000);
-    expect(ran).toHaveLength(5);
-  });
-
-  it('moves a call to the policy that lets it wait for longest, and keeps the order there', async () => {
-    await using opened = await open();
-    const { clock, call, ran } = opened;
-    const both = ['user', 'partner'];
-    void call(both, 'ada 1', {}, ADA);
-    void call(both, 'ada 2', {}, ADA);
-    void call(both, 'ada 3', {}, ADA); // waits under both
-    void call(both, 'bob 1', {}, BOB); // waits for the partner
-    void call('partner', 'other');
-    await pass(clock, 4_000);
-    expect(ran.toSorted()).toEqual(['ada 1@0', 'ada 2@0', 'ada 3@1', 'bob 1@2', 'other@3']);
   });
 });
 

@@ -24,7 +24,6 @@ async function waiting(policy: string, taken: readonly string[]): Promise<Opened
 
 describe.each([
   ['hourly', ['hourly'], 'hourly'],
-  ['own', ['own', 'credits'], 'own'],
   ['own', ['own', 'credits'], 'credits'],
 ])('a call of %s that waits for an hour, where %j are used up', (policy, taken, changed) => {
   const target = { policy: changed, identity: ADA };
@@ -50,25 +49,5 @@ describe.each([
     await opened.limiter.reset(changed, ADA);
     await turns();
     expect(opened.ran).toEqual(['ada@1']);
-  });
-});
-
-describe('a question that is under way when a limit changes', () => {
-  it.each(['an override', 'a reset'])('is asked again after %s, which it may not have met', async (kind) => {
-    await using opened = await open({ policies: POLICIES });
-    const { call, clock, limiter, overrides, ran, store } = opened;
-    await limiter.consume('hourly', ADA);
-    void call('hourly', 'a', { maxWaitMs: 7_200_000 }, ADA);
-    await turns();
-    // It sleeps for 30 s at most, and asks then.
-    store.hold();
-    await pass(clock, 30_000, 1_000);
-    if (kind === 'a reset') await limiter.reset('hourly', ADA);
-    else await overrides.set({ policy: 'hourly', identity: ADA }, { limit: 5 });
-    await turns();
-    expect(ran).toEqual([]);
-    store.release();
-    await turns();
-    expect(ran).toEqual(['a@30']);
   });
 });

@@ -35,20 +35,6 @@ describe('a call that leaves the queue', () => {
     expect((await limiter.peek('partner')).policies[0]!.remaining).toBe(2);
   });
 
-  it('lets the next one on at once where that one needs less', async () => {
-    await using opened = await open();
-    const { clock, call, ran } = opened;
-    const abort = new AbortController();
-    void call('partner', 'a');
-    void call('partner', 'dear', { cost: 2, signal: abort.signal });
-    void call('partner', 'cheap');
-    await turns();
-    abort.abort();
-    await turns();
-    expect(ran).toEqual(['a@0', 'cheap@0']);
-    await pass(clock, 100);
-  });
-
   it('rejects at once where its time is certain not to suffice, and says when to come again', async () => {
     await using opened = await open();
     const { clock, call } = opened;
@@ -94,22 +80,5 @@ describe('a call that leaves the queue', () => {
     await pass(clock, 1_000);
     void call('partner', 'y', { maxWaitMs: 5_000 });
     expect(runtime.calls.size).toBe(3);
-  });
-
-  it('frees its slot of a leaky bucket, and is refunded where its slot comes too late', async () => {
-    await using opened = await open();
-    const { clock, call, ran } = opened;
-    const abort = new AbortController();
-    void call('even', 'a');
-    void call('even', 'gone', { signal: abort.signal }).catch(() => undefined);
-    await turns();
-    abort.abort();
-    await turns();
-    void call('even', 'b');
-    await expect(call('even', 'late', { maxWaitMs: 1_500 })).rejects.toMatchObject({ retryAfterMs: 500 });
-    await turns();
-    void call('even', 'c');
-    await pass(clock, 2_000);
-    expect(ran).toEqual(['a@0', 'b@1', 'c@2']);
   });
 });
