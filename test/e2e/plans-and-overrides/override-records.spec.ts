@@ -1,8 +1,7 @@
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { OverrideConflictError, RateLimitOverrides } from 'nestjs-floodgate';
-import { FROM_HEADERS, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
-import { ADA, overrideCases, Routes, serviceOf } from '../support/overridden-routes.js';
+import { ADA, overrideCases, serviceOf } from '../support/overridden-routes.js';
 
 jest.setTimeout(20_000);
 
@@ -15,49 +14,22 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     await using http = await service();
     const overrides = http.app.get(RateLimitOverrides);
     const target = { policy: 'api', identity: ADA };
-    const refused = async (change: unknown, problem: string, to: unknown = target, more?: unknown) =>
-      expect(overrides.set(to as typeof target, change as { capacity: number }, more as object)).rejects.toThrow(
-        problem,
-      );
-    await refused(
-      { capacity: 0 },
-      `RateLimitOverrides.set, policy 'api' of GET /bucket: capacity must be a whole number from 1 to`,
-    );
-    await refused({ limit: 5 }, `'limit' is not an option of token-bucket (got 5). The options are capacity, refill`);
-    await refused({}, 'the numbers must be an object with some of those in { capacity: 3');
-    await refused(5, 'a change must be an object such as { capacity: 100 } or { blocked: true }, got 5');
-    await refused({ exempt: false }, 'or { blocked: true }, got { exempt: false }');
-    await refused({ blocked: true, capacity: 5 }, 'got { blocked: true, capacity: 5 }');
-    const names = `'coded', 'api', 'daily', 'one', 'two', 'all', 'queue'`;
-    await refused(
-      { capacity: 5 },
-      `there is no policy named 'apy'. Did you mean 'api'? The application's policies are ${names}`,
-      {
-        ...target,
-        policy: 'apy',
-      },
-    );
-    await refused({ capacity: 5 }, `has no scope 'GET /': its scopes are 'GET /bucket'`, { ...target, scope: 'GET /' });
-    await refused({ capacity: 5 }, `identity is missing: policy 'api' counts each client for itself`, {
-      policy: 'api',
-    });
-    await refused({ capacity: 5 }, `(by: 'global'): leave identity out`, { ...target, policy: 'all' });
-    await refused({ capacity: 5 }, `an identity: its kind must be`, {
-      policy: 'api',
-      identity: { kind: 'A', value: 'x' },
-    });
-    await refused({ capacity: 5 }, `'who' is not an option. The options are policy, identity, scope`, {
-      ...target,
-      who: 1,
-    });
-    await refused(
-      { capacity: 5 },
-      `expiresIn must be milliseconds or a duration such as '24h', from 1 s to 100 years, got 60`,
-      target,
-      { expiresIn: 60 },
-    );
-    await refused({ capacity: 5 }, 'ifVersion must be a whole number from 0, got -1', target, { ifVersion: -1 });
-    await refused({ capacity: 5 }, 'reason must be text of up to 500 characters', target, { reason: 'x'.repeat(501) });
+    const global = { ...target, policy: 'all' };
+    for (const [to, change, more, problem] of [
+      [target, { capacity: 0 }, {}, `RateLimitOverrides.set, policy 'api' of GET /bucket: capacity must be a whole`],
+      [target, { limit: 5 }, {}, `'limit' is not an option of token-bucket (got 5). The options are capacity, refill`],
+      [target, {}, {}, 'the numbers must be an object with some of those in { capacity: 3'],
+      [target, { blocked: true, capacity: 5 }, {}, 'got { blocked: true, capacity: 5 }'],
+      [{ ...target, policy: 'apy' }, { capacity: 5 }, {}, `there is no policy named 'apy'. Did you mean 'api'?`],
+      [{ ...target, scope: 'GET /' }, { capacity: 5 }, {}, `has no scope 'GET /': its scopes are 'GET /bucket'`],
+      [{ policy: 'api' }, { capacity: 5 }, {}, `identity is missing: policy 'api' counts each client for itself`],
+      [global, { capacity: 5 }, {}, `(by: 'global'): leave identity out`],
+      [target, { capacity: 5 }, { expiresIn: 60 }, `from 1 s to 100 years, got 60`],
+      [target, { capacity: 5 }, { ifVersion: -1 }, 'ifVersion must be a whole number from 0, got -1'],
+      [target, { capacity: 5 }, { reason: 'x'.repeat(501) }, 'reason must be text of up to 500 characters'],
+    ] as const) {
+      await expect(overrides.set(to, change as { capacity: number }, more)).rejects.toThrow(problem);
+    }
     expect((await overrides.list()).items).toEqual([]);
     expect((await overrides.history()).items).toEqual([]);
   });
@@ -132,22 +104,5 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
       }
       version = current;
     }
-  });
-});
-
-describe('with Redis', () => {
-  beforeEach(() => redis.client.flushall());
-
-  it('keeps all of its keys under the prefix, in one slot', async () => {
-    await using http = await limited('Express', Routes, {
-      identity: FROM_HEADERS,
-      redis: redis.server.url,
-      keyPrefix: 'mine',
-    });
-    await http.app.get(RateLimitOverrides).set({ policy: 'api', identity: ADA }, { capacity: 5 }, { expiresIn: '1h' });
-    const keys = await redis.client.keys('*overrides*');
-    expect(keys.toSorted()).toEqual(
-      ['changes', 'ends', 'records', 'version', 'versions'].map((k) => `mine:{overrides}:${k}`),
-    );
   });
 });

@@ -1,13 +1,5 @@
-import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import {
-  type OverrideChange,
-  type Policy,
-  RateLimit,
-  type RateLimitExceededBody,
-  RateLimiter,
-  RateLimitOverrides,
-} from 'nestjs-floodgate';
+import { type RateLimitExceededBody, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
 import { FROM_HEADERS, left, limited } from '../../support/http-app.js';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { useRedis } from '../../support/redis-fixture.js';
@@ -31,43 +23,6 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     expect(set).toMatchObject({ policy: 'api', identity: 'user:ada', scope: undefined, change: { capacity: 5 } });
     expect(set.expiresAtMs! - set.setAtMs).toBe(86_400_000);
     expect(Math.abs(set.setAtMs - Date.now())).toBeLessThan(5000);
-  });
-
-  it('shows the other limit in headers and decisions', async () => {
-    await using http = await service();
-    const overrides = http.app.get(RateLimitOverrides);
-    const { version } = await overrides.set({ policy: 'api', identity: ADA }, { capacity: 50 });
-    const reply = await http.as('ada', '/bucket');
-    expect([reply.headers['x-ratelimit-limit'], left(reply)]).toEqual(['50', 49]);
-    const limiter = http.app.get(RateLimiter);
-    await overrides.set({ policy: 'coded', identity: ADA }, { refill: '2/h' });
-    const decision = await limiter.consume('coded', ADA);
-    expect(decision.policies[0]).toMatchObject({ limit: 3, remaining: 2, override: expect.any(Number) });
-    expect(decision.policies[0]!.override).toBeGreaterThan(version);
-    const { policies } = await limiter.consume('coded', BOB);
-    expect(policies[0]).not.toHaveProperty('override');
-  });
-
-  it('goes on counting in a window whose limit changes', async () => {
-    await using http = await service();
-    const overrides = http.app.get(RateLimitOverrides);
-    expect(await statuses(http, '/window', 4)).toEqual([200, 200, 200, 429]);
-    await overrides.set({ policy: 'daily', identity: ADA }, { limit: 5 });
-    expect(await statuses(http, '/window', 3)).toEqual([200, 200, 429]);
-    await overrides.set({ policy: 'daily', identity: ADA }, { limit: 1 });
-    expect(await statuses(http, '/window', 1)).toEqual([429]);
-    expect(await overrides.remove({ policy: 'daily', identity: ADA })).toBe(true);
-    expect(await statuses(http, '/window', 1)).toEqual([429]);
-  });
-
-  it('begins afresh in a window of another length, and goes on in the first one after it', async () => {
-    await using http = await service();
-    const overrides = http.app.get(RateLimitOverrides);
-    expect(await statuses(http, '/window', 2)).toEqual([200, 200]);
-    await overrides.set({ policy: 'daily', identity: ADA }, { window: '301d' });
-    expect(await statuses(http, '/window', 4)).toEqual([200, 200, 200, 429]);
-    await overrides.remove({ policy: 'daily', identity: ADA });
-    expect(await statuses(http, '/window', 2)).toEqual([200, 429]);
   });
 
   it('gives a bucket at most one capacity of the new numbers, once for each change', async () => {
@@ -141,22 +96,6 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     expect((await limiter.peek([Routes, 'bucket'], ADA)).policies[0]!.remaining).toBe(7);
   });
 
-  it('survives reset, which clears the changed bucket', async () => {
-    await using http = await service();
-    const overrides = http.app.get(RateLimitOverrides);
-    const limiter = http.app.get(RateLimiter);
-    await http.as('ada', '/bucket');
-    const target = { policy: 'api', identity: ADA };
-    await overrides.set(target, { capacity: 5 });
-    await statuses(http, '/bucket', 6);
-    await limiter.reset('coded', ADA);
-    await limiter.reset([Routes, 'bucket'], ADA);
-    expect(left(await http.as('ada', '/bucket'))).toBe(4);
-    expect(await overrides.get(target)).toMatchObject({ change: { capacity: 5 } });
-    await overrides.remove(target);
-    expect(left(await http.as('ada', '/bucket'))).toBe(2); // the policy's own bucket was cleared as well
-  });
-
   it('changes a policy that counts all clients together, and one scope of a policy', async () => {
     await using http = await service();
     const overrides = http.app.get(RateLimitOverrides);
@@ -166,15 +105,6 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     await overrides.set({ policy: 'api', identity: ADA }, { blocked: true });
     await overrides.set({ policy: 'api', identity: ADA, scope: 'GET /bucket' }, { capacity: 1 });
     expect(await statuses(http, '/bucket', 2)).toEqual([200, 429]);
-  });
-
-  it('delays by the numbers of an override', async () => {
-    await using http = await service();
-    await http.app.get(RateLimitOverrides).set({ policy: 'queue', identity: ADA }, { drain: 10 });
-    const since = performance.now();
-    const replies = await Promise.all([1, 2, 3].map(() => http.as('ada', '/queue')));
-    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(performance.now() - since).toBeGreaterThan(190);
   });
 });
 
@@ -196,58 +126,3 @@ it('ends by the clock of a store that a test drives', async () => {
   expect([await overrides.get(target), (await overrides.list()).items]).toEqual([undefined, []]);
   expect(http.app.get(RateLimiter).stats().overrides).toEqual({ count: 0, loaded: true });
 });
-
-it('is obeyed by the middleware, which charges a request before its route does', async () => {
-  await using http = await limited('Express', Routes, {
-    identity: FROM_HEADERS,
-    policies: { gate: { algorithm: 'fixed-window', limit: 1, window: '300d' } },
-    middleware: ['gate'],
-  });
-  const overrides = http.app.get(RateLimitOverrides);
-  const both = async (): Promise<number[]> => [
-    (await http.as('ada', '/bucket')).status,
-    (await http.as('ada', '/bucket')).status,
-  ];
-  expect(await both()).toEqual([200, 429]);
-  await overrides.set({ policy: 'gate', identity: ADA }, { exempt: true });
-  expect(await both()).toEqual([200, 200]);
-  await overrides.set({ policy: 'gate', identity: ADA }, { blocked: true });
-  expect(await both()).toEqual([429, 429]);
-});
-
-it.each<[change: OverrideChange, after: number, dear: number, cost: number]>([
-  [{ capacity: 50 }, 49, 40, 10],
-  [{ refill: '2/h' }, 99, 90, 10],
-  [{ capacity: 1000 }, 999, 880, 120], // more than fits without the override
-])(
-  'is charged the difference that a route costs beyond the middleware, where it is %p',
-  async (change, after, dear, cost) => {
-    const gate: Policy = {
-      algorithm: 'token-bucket',
-      capacity: 100,
-      refill: '1/h',
-      scope: 'app',
-      cost: (_, context) => (context.getHandler().name === 'dear' ? cost : 1),
-    };
-    @Controller()
-    class Gated {
-      @Get('cheap')
-      @RateLimit('gate')
-      cheap(): void {}
-
-      @Get('dear')
-      @RateLimit('gate')
-      dear(): void {}
-    }
-    await using http = await limited('Express', Gated, {
-      identity: FROM_HEADERS,
-      policies: { gate },
-      middleware: ['gate'],
-    });
-    await http.app.get(RateLimitOverrides).set({ policy: 'gate', identity: ADA }, change);
-    await http.app.get(RateLimitOverrides).set({ policy: 'gate', identity: BOB }, change);
-    expect(left(await http.as('ada', '/cheap'))).toBe(after);
-    // The numbers of a bucket are part of its key.
-    expect(left(await http.as('bob', '/dear'))).toBe(dear);
-  },
-);

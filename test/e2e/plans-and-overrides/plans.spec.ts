@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { start } from '../../support/http-app.js';
+import { RateLimiter } from 'nestjs-floodgate';
 import { RedisServer } from '../../support/redis-server.js';
 import {
   API,
@@ -11,14 +10,13 @@ import {
   LIMITS,
   limitOf,
   passing,
-  PLAIN,
   planOf,
   Routes,
   user,
   userOf,
 } from '../support/planned-routes.js';
 
-jest.setTimeout(20_000); // thousands of requests
+jest.setTimeout(20_000); // many requests
 
 let server: RedisServer;
 
@@ -75,18 +73,7 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
     expect(await passing(http, 'ada')).toBe(5);
   });
 
-  it('change within cacheFor', async () => {
-    let plan = 'pro';
-    await using http = await app(platform, options(), { resolve: async () => plan, cacheFor: '300ms' });
-    expect(await limitOf(http, 'ada')).toBe(5);
-    plan = 'enterprise';
-    const since = performance.now();
-    while ((await limitOf(http, 'ada')) === 5) expect(performance.now() - since).toBeLessThan(2000);
-    // A request that was sent before and answered after is not late.
-    expect(performance.now() - since).toBeLessThan(600);
-  });
-
-  it('are one call of resolve for thousands of requests of a client at once', async () => {
+  it('are one call of resolve for many requests of a client at once', async () => {
     let calls = 0;
     const resolve = async (): Promise<string> => {
       calls++;
@@ -94,11 +81,11 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
       return 'enterprise';
     };
     await using http = await app(platform, { ...options(), deadline: 5000 }, { resolve });
-    expect(await http.crowd(2000, '/api', { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 9, 429: 1991 });
+    expect(await http.crowd(200, '/api', { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 9, 429: 191 });
     expect(calls).toBe(1);
     const { plans, functionFailures } = http.app.get(RateLimiter).stats();
     expect(functionFailures.plan).toBe(0);
-    expect(plans.cache + plans.resolver).toBe(2000);
+    expect(plans.cache + plans.resolver).toBe(200);
   });
 
   it('are those of code as well: named, last known or fallback; peeked at and reset', async () => {
@@ -140,31 +127,5 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
     }
     expect(await limiter.reset([Routes, 'api'], user('pro-7'))).toEqual([{ policy: 'api', scope: 'GET /api' }]);
     expect((await limiter.peek([Routes, 'api'], user('pro-7'))).policies[0]!.remaining).toBe(5);
-  });
-});
-
-describe('by code', () => {
-  it('a plan that could have no effect is an error', async () => {
-    await using http = await start('Express', {
-      imports: [RateLimitModule.forRoot({ policies: { api: { ...API, name: 'api' }, plain: PLAIN } })],
-    });
-    const limiter = http.app.get(RateLimiter);
-    await expect(limiter.consume('plain', user('ada'), { plan: 'pro' })).rejects.toThrow(
-      "plan has no effect, because no policy of the call has plans ('plain'), got 'pro'",
-    );
-    await expect(limiter.consume('api', user('ada'), { plan: 5 as never })).rejects.toThrow(
-      'plan must be the name of a plan, or null for none, got 5',
-    );
-    await expect(limiter.consume('api', user('ada'))).rejects.toThrow(
-      "policy 'api' has plans, and nothing says which plan the client has: give { plan: 'pro' }",
-    );
-    await expect(limiter.peek('api', user('ada'), { cost: 2 } as never)).rejects.toThrow(
-      "'cost' is not an option of RateLimiter.peek; the options are plan, timeZone and priority",
-    );
-    const both = await limiter.consume(['plain', 'api'], user('ada'), { plan: 'pro' });
-    expect(both.policies.map(({ limit, plan }) => [limit, plan])).toEqual([
-      [4, undefined],
-      [5, 'pro'],
-    ]);
   });
 });

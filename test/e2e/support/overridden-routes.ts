@@ -1,11 +1,13 @@
 import { Controller, Get } from '@nestjs/common';
 import { type Identity, type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { FROM_HEADERS, type HttpApp, limited, type Platform, PLATFORMS } from '../../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited, type Platform } from '../../support/http-app.js';
 
 export const API: Policy = { name: 'api', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 3, window: '300d' };
 const ALL: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 1000, refill: '1/h', by: 'global' };
+
 export const ADA: Identity = { kind: 'user', value: 'ada' };
+
 export const BOB: Identity = { kind: 'user', value: 'bob' };
 
 @Controller()
@@ -41,13 +43,12 @@ export class Routes {
   }
 }
 
-/** Both stores over both platforms. `url` is asked when a test begins. */
+/** Each store over one of the platforms. `url` is asked when a test begins. */
 export function overrideCases(url: () => string) {
-  const stores: [string, () => RateLimitModuleOptions][] = [
-    ['the memory store', () => ({})],
-    ['Redis', () => ({ redis: url() })],
-  ];
-  return PLATFORMS.flatMap((platform) => stores.map(([store, options]) => [platform, store, options] as const));
+  return [
+    ['Express', 'the memory store', (): RateLimitModuleOptions => ({})],
+    ['Fastify', 'Redis', (): RateLimitModuleOptions => ({ redis: url(), deadline: '10s' })],
+  ] as const;
 }
 
 export function serviceOf(platform: Platform, options: RateLimitModuleOptions): Promise<HttpApp> {
