@@ -3,8 +3,8 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimitAdminModule, type RateLimitAdminOptions, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
-import { PLATFORMS, start } from '../../support/http-app.js';
-import { ask, GUARDED, LIMITS, OperatorsModule, serve, SupportGuard } from '../support/admin-service.js';
+import { start } from '../../support/http-app.js';
+import { ask, GUARDED, LIMITS, serve, SupportGuard } from '../support/admin-service.js';
 
 jest.setTimeout(20_000);
 
@@ -14,9 +14,7 @@ describe('RateLimitAdminModule.register', () => {
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'got none: anybody could lift limits'],
     ['no guards', {}, 'guards must have at least one guard that knows the operators, such as [SupportGuard], got none'],
-    ['an empty list', { guards: [] }, 'got none'],
     ['the limiting guard alone', { guards: [RateLimitGuard] }, 'got RateLimitGuard, which lets every client in'],
-    ['a subclass of it alone', { guards: [class extends RateLimitGuard {}] }, 'got RateLimitGuard'],
     [
       'one guard outside of a list',
       { guards: SupportGuard },
@@ -27,22 +25,15 @@ describe('RateLimitAdminModule.register', () => {
       { guards: [SupportGuard, undefined] },
       'guards[1] must be a class or an object with canActivate, got undefined (is it',
     ],
-    ['no guard', { guards: [class {}] }, 'guards[0] must be a class or an object with canActivate, got a function'],
     ['a misspelt option', { guard: [SupportGuard] }, "'guard' is not an option. Did you mean guards?"],
     ['no path', { ...GUARDED, path: '' }, "path must be the path of a controller, such as 'admin/limits', got ''"],
-    ['a pattern', { ...GUARDED, path: ':any' }, "got ':any'"],
     ['an author', { ...GUARDED, author: 'eve' }, "author must be a function of the request, got 'eve'"],
-    ['one module', { ...GUARDED, imports: OperatorsModule }, 'imports must be an array of modules, got a function'],
     ['an array', [SupportGuard], 'options must be an object such as { guards: [SupportGuard] }, got an array'],
   ])('refuses %s', (_, options, message) => {
     expect(register(options)).toThrow(message);
     expect(register(options)).toThrow(
       expect.objectContaining({ code: expect.stringMatching(/^FG_(ADMIN_GUARD|INVALID_OPTION|UNKNOWN_OPTION)$/) }),
     );
-  });
-
-  it('has a code of its own without a guard', () => {
-    expect(register({ guards: [] })).toThrow(expect.objectContaining({ code: 'FG_ADMIN_GUARD' }));
   });
 
   it('stops the boot without RateLimitModule, and where the class is imported without options', async () => {
@@ -62,61 +53,40 @@ describe('RateLimitAdminModule.register', () => {
   });
 });
 
-describe.each(PLATFORMS)('OpenAPI over %s', (platform) => {
+describe('OpenAPI', () => {
   it('describes the endpoints with bodies, queries and answers, also of an application that boots twice', async () => {
     const documents: OpenAPIObject[] = [];
     const admin = RateLimitAdminModule.register(GUARDED);
     for (let i = 0; i < 2; i++) {
-      await using http = await start(platform, { imports: [RateLimitModule.forRoot(), admin] });
+      await using http = await start('Express', { imports: [RateLimitModule.forRoot(), admin] });
       documents.push(SwaggerModule.createDocument(http.app, new DocumentBuilder().setTitle('x').build()));
     }
     const [document, again] = documents;
     expect(again).toEqual(document);
     expect(await new Validator().validate(structuredClone(document) as never)).toMatchObject({ valid: true });
     const operations = Object.entries(document!.paths).flatMap(([path, item]) =>
-      Object.entries(item).map(([method, operation]) => ({
-        name: `${method} ${path}`,
-        operation: operation as Operation,
-      })),
+      Object.entries(item as Record<string, Operation>).map(([method, { summary, tags, responses }]) => {
+        expect([summary, tags]).toEqual([expect.stringMatching(/./), ['rate limits']]);
+        return `${method} ${path} ${Object.keys(responses).join()}`;
+      }),
     );
-    const described = operations.map(({ name, operation }) => [
-      name,
-      Object.keys(operation.requestBody?.content['application/json']?.schema.properties ?? {}).join(),
-      (operation.parameters ?? []).map((parameter) => parameter.name).join(),
-      Object.keys(operation.responses).join(),
+    expect(operations).toEqual([
+      'get /admin/limits/table 200,400,503',
+      'get /admin/limits/top-rejected 200,400,503',
+      'post /admin/limits/explain 200,400,404,503',
+      'post /admin/limits/reset 200,400,404,503',
+      'get /admin/limits/overrides 200,400,503',
+      'put /admin/limits/overrides 200,400,404,409,503',
+      'post /admin/limits/overrides/find 200,400,404,503',
+      'post /admin/limits/overrides/remove 200,400,404,409,503',
+      'get /admin/limits/overrides/history 200,400,503',
+      'post /admin/limits/overrides/history 200,400,503',
     ]);
-    expect(described).toEqual([
-      ['get /admin/limits/table', '', 'limited', '200,400,503'],
-      ['get /admin/limits/top-rejected', '', '', '200,400,503'],
-      ['post /admin/limits/explain', 'identity,route,plan,timeZone,priority', '', '200,400,404,503'],
-      ['post /admin/limits/reset', 'identity,route,policy', '', '200,400,404,503'],
-      ['get /admin/limits/overrides', '', 'cursor,limit', '200,400,503'],
-      [
-        'put /admin/limits/overrides',
-        'policy,identity,scope,change,expiresIn,reason,author,ifVersion',
-        '',
-        '200,400,404,409,503',
-      ],
-      ['post /admin/limits/overrides/find', 'policy,identity,scope', '', '200,400,404,503'],
-      [
-        'post /admin/limits/overrides/remove',
-        'policy,identity,scope,reason,author,ifVersion',
-        '',
-        '200,400,404,409,503',
-      ],
-      ['get /admin/limits/overrides/history', '', 'cursor,limit', '200,400,503'],
-      ['post /admin/limits/overrides/history', 'policy,identity,scope,cursor,limit', '', '200,400,503'],
-    ]);
-    expect(operations.every(({ operation }) => operation.summary !== '' && operation.tags?.[0] === 'rate limits')).toBe(
-      true,
-    );
   });
 });
 
 interface Operation {
   readonly summary?: string;
   readonly tags?: readonly string[];
-  readonly parameters?: readonly { readonly name: string }[];
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: { readonly properties?: object } }> };
   readonly responses: object;
 }

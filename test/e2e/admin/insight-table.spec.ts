@@ -1,16 +1,12 @@
-import { Controller, Get, Post } from '@nestjs/common';
-import { Query as QueryField, Resolver } from '@nestjs/graphql';
-import { MessagePattern } from '@nestjs/microservices';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Policy, RateLimit, RateLimiter, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
-import { FROM_HEADERS, limited, PLATFORMS, start } from '../../support/http-app.js';
-import { ADA, open, Shop, WINDOW } from '../support/shop.js';
+import { RateLimiter } from 'nestjs-floodgate';
+import { open } from '../support/shop.js';
 
 jest.setTimeout(20_000);
 
-describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
+describe('RateLimiter.table', () => {
   it('lists every handler with its policies, also those that nothing limits, as plain data', async () => {
-    await using http = await open(platform);
+    await using http = await open('Express');
     const limiter = http.app.get(RateLimiter);
     const table = limiter.table();
     expect(JSON.parse(JSON.stringify(table))).toEqual(table);
@@ -69,91 +65,5 @@ describe.each(PLATFORMS)('over %s, RateLimiter.table', (platform) => {
     expect(of('GET /twins')).toMatchObject([{ scope: 'Twins /twins' }]);
     expect(table.middleware).toMatchObject({ chosen: false, policies: [{ name: 'address', scope: 'app' }] });
     expect(table.named).toMatchObject([{ name: 'emails', scope: 'app', numbers: { limit: 2, window: '1h' } }]);
-  });
-
-  it('lists what settles, what is told and what gives way', async () => {
-    @Controller('fares')
-    class Fares {
-      @Get('estimates')
-      @RateLimit({
-        ...WINDOW,
-        name: 'matching',
-        priorities: { rides: 1, estimates: 0.5 },
-        priority: 'estimates',
-        thresholds: [0.8, 1],
-        settle: () => 1,
-      })
-      estimate(): void {}
-
-      @Post('logins')
-      @RateLimit({ ...WINDOW, name: 'logins', countIf: () => true })
-      login(): void {}
-
-      @Get('health')
-      @SkipRateLimit()
-      health(): void {}
-    }
-    const shed = { classes: ['estimates'], check: () => false };
-    await using http = await limited(platform, Fares, { identity: FROM_HEADERS, shed, onThreshold: () => undefined });
-    const { routes } = http.app.get(RateLimiter).table();
-    expect(routes.map(({ route, sheds }) => [route, sheds])).toEqual([
-      ['GET /fares/estimates', true],
-      ['POST /fares/logins', false],
-      ['GET /fares/health', false],
-    ]);
-    const priorities = { rides: 1, estimates: 0.5 };
-    expect(routes[0]!.policies).toMatchObject([
-      { priorities, priority: 'estimates', thresholds: [0.8, 1], settles: 'settle' },
-    ]);
-    expect(routes[1]!.policies).toMatchObject([{ priorities: null, thresholds: null, settles: 'countIf' }]);
-  });
-
-  it('lists handlers of other contexts, and explains them', async () => {
-    @Controller()
-    class Messages {
-      @MessagePattern('rides')
-      @RateLimit({ ...WINDOW, name: 'messages' })
-      ride(): void {}
-    }
-    @Resolver()
-    class Queries {
-      @QueryField(() => String)
-      rides(): string {
-        return '';
-      }
-    }
-    const imports = [RateLimitModule.forRoot({ identity: FROM_HEADERS })];
-    await using http = await start(platform, { imports, controllers: [Messages], providers: [Queries] });
-    const limiter = http.app.get(RateLimiter);
-    expect(limiter.table().routes).toMatchObject([
-      { context: 'graphql', handler: 'Queries.rides', route: 'Queries.rides', limited: false, guarded: true },
-      { context: 'rpc', handler: 'Messages.ride', route: 'Messages.ride', limited: true, guarded: true },
-    ]);
-    expect(await limiter.explain('Messages.ride', ADA)).toMatchObject({
-      route: { context: 'rpc' },
-      policies: [{ policy: 'messages', outcome: 'passes' }],
-    });
-  });
-
-  it('says where no guard stands, and where defaults limit', async () => {
-    const defaults: Policy[] = [
-      { name: 'default', algorithm: 'token-bucket', capacity: 9, refill: 9, prefetch: { for: '1s', max: 5 } },
-    ];
-    await using bound = await open(platform, { defaults });
-    const bare = bound.app
-      .get(RateLimiter)
-      .table()
-      .routes.find(({ handler }) => handler === 'Shop.bare');
-    expect(bare).toMatchObject({
-      origin: 'defaults',
-      limited: true,
-      policies: [{ name: 'default', scope: 'GET /shop/bare', prefetch: { for: 1000, max: 5 } }],
-    });
-    await using unbound = await open(platform, { guard: false });
-    const { routes } = unbound.app.get(RateLimiter).table();
-    expect(routes.filter(({ guarded, limited: is }) => guarded || is)).toEqual([]);
-    // Nothing but the middleware rejects there.
-    const { policies } = await unbound.app.get(RateLimiter).explain([Shop, 'list'], ADA);
-    expect(policies.map(({ policy }) => policy)).toEqual(['address']);
   });
 });

@@ -1,7 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, SkipRateLimit } from 'nestjs-floodgate';
-import { FROM_HEADERS, limited, PLATFORMS } from '../../support/http-app.js';
+import { FROM_HEADERS, limited } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
 const ONE = { algorithm: 'fixed-window', limit: 1, window: '300d' } as const;
@@ -35,8 +35,8 @@ class Shared {
 
 const policies: Record<string, Policy> = { login: ONE };
 
-describe.each(PLATFORMS)('over %s, a reset of RateLimiter', (platform) => {
-  const open = () => limited(platform, [Rides, Shared], { store: new StillStore(), policies, identity: FROM_HEADERS });
+describe('a reset of RateLimiter', () => {
+  const open = () => limited('Express', [Rides, Shared], { store: new StillStore(), policies, identity: FROM_HEADERS });
 
   it('clears the states of a policy name on every route, and returns them', async () => {
     await using app = await open();
@@ -60,18 +60,6 @@ describe.each(PLATFORMS)('over %s, a reset of RateLimiter', (platform) => {
     expect(await take()).toEqual([201, 429, 200, 1]);
   });
 
-  it('clears the states of a policy that a function has chosen for a route', async () => {
-    await using app = await open();
-    expect([(await app.as('ada', '/rides/chosen')).status, (await app.as('ada', '/rides/chosen')).status]).toEqual([
-      200, 429,
-    ]);
-    expect(await app.app.get(RateLimiter).reset('login', ADA)).toContainEqual({
-      policy: 'login',
-      scope: 'GET /rides/chosen',
-    });
-    expect((await app.as('ada', '/rides/chosen')).status).toBe(200);
-  });
-
   it('of a route clears the states of its policies, and no others', async () => {
     await using app = await open();
     const limiter = app.app.get(RateLimiter);
@@ -82,18 +70,5 @@ describe.each(PLATFORMS)('over %s, a reset of RateLimiter', (platform) => {
     ]);
     expect((await app.as('ada', '/rides')).status).toBe(200);
     expect((await app.as('ada', '/rides', { method: 'POST' })).status).toBe(429);
-  });
-
-  it('rejects a route without fixed policies, an unknown method and an unknown name', async () => {
-    await using app = await open();
-    const limiter = app.app.get(RateLimiter);
-    expect(await limiter.reset([Rides, 'skipped'], ADA)).toEqual([]);
-    await expect(limiter.reset([Rides, 'chosen'], ADA)).rejects.toThrow(
-      new TypeError(
-        'RateLimiter.reset: Rides.chosen has policies that a function chooses: there is none without a request',
-      ),
-    );
-    await expect(limiter.reset([Rides, 'gone'], ADA)).rejects.toThrow('Rides.gone is no handler of a request');
-    await expect(limiter.reset('gone', ADA)).rejects.toThrow("there is no policy named 'gone'");
   });
 });
