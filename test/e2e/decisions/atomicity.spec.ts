@@ -1,15 +1,9 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import {
-  MemoryStore,
-  type Policy,
-  RateLimit,
-  type RateLimitModuleOptions,
-  RateLimiter,
-  type RateLimitRequest,
-} from 'nestjs-floodgate';
-import { FROM_HEADERS, limited, PLATFORMS } from '../../support/http-app.js';
+import { type Policy, RateLimit, RateLimiter, type RateLimitRequest } from 'nestjs-floodgate';
+import { FROM_HEADERS, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
+import { type Kind, KINDS, storeOf } from '../support/kinds.js';
 
 const costOf = ({ query }: RateLimitRequest<{ query: { cost?: string } }>): number => Number(query.cost ?? 1);
 
@@ -36,44 +30,25 @@ class Routes {
 }
 
 const redis = useRedis();
-/** Beyond it a process decides by itself, on a machine that is busy. */
-const DEADLINE_MS = 5_000;
+const open = (kind: Kind, controller: Type) =>
+  limited(kind.platform, controller, { identity: FROM_HEADERS, ...storeOf(kind, redis) });
 
-const STORES: [string, () => RateLimitModuleOptions][] = [
-  ['MemoryStore', () => ({ store: new MemoryStore() })],
-  ['Redis', () => ({ identity: FROM_HEADERS, redis: redis.server.url, deadline: DEADLINE_MS })],
-];
-
-describe.each(PLATFORMS)('over %s, a request that one of several policies rejects', (platform) => {
-  describe.each(STORES)('on %s', (_, options) => {
-    it.each(['/first', '/last'])('is charged to none of the policies (%s)', async (path) => {
-      await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options() });
-      expect(await app.crowd(20, path, { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 3, 429: 17 });
-      const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
-      expect(policies.map(({ policy, remaining }) => [policy, remaining])).toEqual([
-        ...ROOMY.map(({ name }) => [name, 47]),
-        ['tight', 0],
-      ]);
-    });
-
-    it('is charged to none of the policies when its cost can never fit', async () => {
-      await using app = await limited(platform, Routes, { identity: FROM_HEADERS, ...options() });
-      expect((await app.as('ada', '/last?cost=4')).status).toBe(429);
-      const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
-      expect(policies.map(({ limit, remaining }) => limit - remaining)).toEqual([0, 0, 0, 0, 0]);
-    });
+describe.each(KINDS)('over $platform with $store, a request that one of several policies rejects', (kind) => {
+  it.each(['/first', '/last'])('is charged to none of the policies (%s)', async (path) => {
+    await using app = await open(kind, Routes);
+    expect(await app.crowd(20, path, { headers: { 'X-User-Id': 'ada' } })).toEqual({ 200: 3, 429: 17 });
+    const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
+    expect(policies.map(({ policy, remaining }) => [policy, remaining])).toEqual([
+      ...ROOMY.map(({ name }) => [name, 47]),
+      ['tight', 0],
+    ]);
   });
 
-  it('writes no key to Redis when it is the first request of its client', async () => {
-    await using app = await limited(platform, Routes, {
-      identity: FROM_HEADERS,
-      redis: redis.server.url,
-      deadline: DEADLINE_MS,
-    });
-    expect((await app.as('eve', '/first?cost=4')).status).toBe(429);
-    expect(await redis.client.keys('*')).toEqual([]);
-    expect((await app.as('eve', '/first')).status).toBe(200);
-    expect(await redis.client.keys('*')).toHaveLength(5);
+  it('is charged to none of the policies when its cost can never fit', async () => {
+    await using app = await open(kind, Routes);
+    expect((await app.as('ada', '/last?cost=4')).status).toBe(429);
+    const { policies } = await app.app.get(RateLimiter).peek(PLAIN, { kind: 'user', value: 'ada' });
+    expect(policies.map(({ limit, remaining }) => limit - remaining)).toEqual([0, 0, 0, 0, 0]);
   });
 
   it('leaves a global policy untouched, so one rejected client cannot use it up for the others', async () => {
@@ -86,14 +61,18 @@ describe.each(PLATFORMS)('over %s, a request that one of several policies reject
       )
       get(): void {}
     }
-    await using app = await limited(platform, Shared, {
-      identity: FROM_HEADERS,
-      redis: redis.server.url,
-      deadline: DEADLINE_MS,
-    });
+    await using app = await open(kind, Shared);
     expect(await app.crowd(30, '/', { headers: { 'X-User-Id': 'greedy' } })).toEqual({ 200: 2, 429: 28 });
     for (const user of ['a', 'b', 'c', 'd'])
       expect(await app.crowd(2, '/', { headers: { 'X-User-Id': user } })).toEqual({ 200: 2 });
     expect((await app.as('e', '/')).body).toMatchObject({ policy: 'all' });
   });
+});
+
+it('a rejected first request of its client writes no key to Redis', async () => {
+  await using app = await open({ platform: 'Express', store: 'Redis' }, Routes);
+  expect((await app.as('eve', '/first?cost=4')).status).toBe(429);
+  expect(await redis.client.keys('*')).toEqual([]);
+  expect((await app.as('eve', '/first')).status).toBe(200);
+  expect(await redis.client.keys('*')).toHaveLength(5);
 });

@@ -56,28 +56,6 @@ describe.each(PLATFORMS)('over %s, a policy with an else', (platform) => {
     const { policies } = await app.app.get(RateLimiter).peek('credits', { kind: 'ip', value: '127.0.0.1' });
     expect(policies[0]).toMatchObject({ remaining: 1 });
   });
-
-  it('settles by the first policy what the other one has charged', async () => {
-    await using app = await limited(platform, routeWith({ ...MONTHLY, limit: 1 }), options());
-    expect(await statuses(app, 6, '/fails')).toEqual([418, 418, 418, 418, 418, 418]);
-  });
-
-  it('makes a row of up to 4 policies', async () => {
-    const once = { algorithm: 'fixed-window', limit: 1, window: '1h' } as const;
-    const policies = { b: { ...once, else: 'c' }, c: { ...once, else: 'd' }, d: { ...once, limit: 2 } };
-    await using app = await limited(platform, routeWith({ ...once, name: 'a', else: 'b' }), options(policies));
-    expect(await statuses(app, 6)).toEqual([200, 200, 200, 200, 200, 429]);
-  });
-
-  it('asks for the identity of the other policy only once it is needed', async () => {
-    let asked = 0;
-    const by = () => ({ kind: 'tenant', value: String(++asked) });
-    await using app = await limited(platform, routeWith(MONTHLY), options({ credits: { ...CREDITS, by } }));
-    expect(await statuses(app, 3)).toEqual([200, 200, 200]);
-    expect(asked).toBe(0);
-    expect(await statuses(app, 1)).toEqual([200]);
-    expect(asked).toBe(1);
-  });
 });
 
 describe('RateLimiter with an else', () => {

@@ -1,4 +1,14 @@
-import { All, Controller, Get, Head, Module, Post, type Type, Version, VersioningType } from '@nestjs/common';
+import {
+  All,
+  Controller,
+  Get,
+  type INestApplication,
+  Module,
+  Post,
+  type Type,
+  Version,
+  VersioningType,
+} from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
@@ -92,11 +102,6 @@ describe.each(PLATFORMS)('over %s, one route is one bucket', (platform) => {
     expect(await replay(platform, requests)).toMatchObject(ONE);
   });
 
-  it('for HEAD as for GET', async () => {
-    const requests = [['/api/rides'], ['/api/rides', { method: 'HEAD' }], ['/api/rides']] as const;
-    expect(await replay(platform, requests)).toEqual({ ...ONE, statuses: [200, 200, 200] });
-  });
-
   it('for all the paths of a handler and all values of a parameter', async () => {
     for (const requests of [
       [['/api/paths'], ['/api/trails/1'], ['/api/trails/2']],
@@ -114,61 +119,17 @@ describe.each(PLATFORMS)('over %s, one route is one bucket', (platform) => {
     expect(await replay(platform, requests)).toMatchObject(ONE);
   });
 
-  it.each<[string, AppSettings['configure'] & object, [string, SendOptions?][]]>([
-    [
-      'by URI',
-      (app) => void app.enableVersioning({ type: VersioningType.URI }),
-      [['/v1/api/versions'], ['/v2/api/versions'], ['/V1/api/versions/']],
-    ],
-    [
-      'by header',
-      (app) => void app.enableVersioning({ type: VersioningType.HEADER, header: 'X-Version' }),
-      [
-        ['/api/versions', { headers: { 'X-Version': '1' } }],
-        ['/api/versions', { headers: { 'X-Version': '2' } }],
-        ['/api/versions', { headers: { 'x-version': ' 1' } }],
-      ],
-    ],
-    [
-      'by media type',
-      (app) => void app.enableVersioning({ type: VersioningType.MEDIA_TYPE, key: 'v=' }),
-      [
-        ['/api/versions', { headers: { Accept: 'application/json;v=1' } }],
-        ['/api/versions', { headers: { Accept: 'text/html;v=2' } }],
-      ],
-    ],
-  ])('for the versions of one handler, %s', async (_, configure, requests) => {
+  it('for the versions of one handler', async () => {
+    const configure = (app: INestApplication) => void app.enableVersioning({ type: VersioningType.URI });
+    const requests: [string][] = [['/v1/api/versions'], ['/v2/api/versions'], ['/V1/api/versions/']];
     expect(await replay(platform, requests, { configure })).toMatchObject(ONE);
   });
 
-  it('under a global prefix', async () => {
-    const configure: AppSettings['configure'] = (app) => void app.setGlobalPrefix('prefix');
-    const requests: [string][] = [['/prefix/api/rides'], ['/PREFIX/api/rides/'], ['/api/rides']];
-    expect(await replay(platform, requests, { configure })).toMatchObject(ONE);
-  });
-
-  it.each([
-    ['the header repeated', ['k1', 'k2', 'k3']],
-    ['the same value repeated', ['k1', 'k1']],
-    ['an empty repetition', ['k1', '']],
-    ['a repetition that has a comma', ['k1', 'k2,k1']],
-  ])('for an API key with %s: the first value counts', async (_, values) => {
-    const requests: [string, SendOptions?][] = [
-      ['/api/rides', { headers: { 'X-API-Key': 'k1' } }],
-      ['/api/rides', { headers: { 'X-API-Key': values } }],
-      ['/api/rides', { headers: { 'x-aPi-kEy': 'k1' } }],
-      ['/api/rides', { headers: { 'X-API-Key': ' k1\t' } }],
-    ];
-    expect(await replay(platform, requests)).toMatchObject(ONE);
-  });
-
-  it('for a user with the header repeated', async () => {
-    const requests: [string, SendOptions?][] = [
-      ['/api/rides', { headers: { 'X-User-Id': 'ada' } }],
-      ['/api/rides', { headers: { 'X-User-Id': ['ada', 'b'] } }],
-      ['/api/rides', { headers: { 'x-user-id': ['ada', 'c'] } }],
-    ];
-    expect(await replay(platform, requests)).toMatchObject(ONE);
+  it('for an API key with the header repeated or spelled otherwise: the first value counts', async () => {
+    const values = ['k1', ['k1', 'k2', 'k3'], ['k1', 'k1'], ['k1', ''], ['k1', 'k2,k1'], ' k1\t'];
+    const requests = values.map((value) => ['/api/rides', { headers: { 'X-API-Key': value } }] as const);
+    const spelled = ['/api/rides', { headers: { 'x-aPi-kEy': 'k1' } }] as const;
+    expect(await replay(platform, [...requests, spelled])).toMatchObject(ONE);
   });
 });
 
@@ -194,83 +155,27 @@ describe.each(PLATFORMS)('over %s, two routes are two buckets', (platform) => {
     }
     return Same;
   };
-  const limitedClass = (path: string, method: 'a' | 'b'): Type => {
-    @Controller(path)
-    @RateLimit(BUCKET)
-    class Same {
-      @Get(method)
-      get(): void {}
-    }
-    return Same;
-  };
 
   it('in two controllers of one class name', async () => {
     const controllers = [classNamedSame('x'), classNamedSame('y')];
     expect(await leftAfter(platform, controllers, '/x', '/x', '/y')).toEqual([99, 98, 99]);
   });
 
-  it('in two controllers of one class name and one path, limited as classes', async () => {
-    const controllers = [limitedClass('x', 'a'), limitedClass('x', 'b')];
-    expect(await leftAfter(platform, controllers, '/x/a', '/x/a', '/x/b')).toEqual([99, 98, 99]);
-  });
-
   it('of one path in two modules that are routed under two prefixes', async () => {
-    @Controller('rides')
-    class Inner {
-      @Get()
-      @RateLimit(BUCKET)
-      get(): void {}
-    }
-    @Controller('rides')
-    class Outer {
-      @Get()
-      @RateLimit(BUCKET)
-      get(): void {}
-    }
-    @Module({ controllers: [Inner] })
+    @Module({ controllers: [classNamedSame('rides')] })
     class First {}
-    @Module({ controllers: [Outer] })
+    @Module({ controllers: [classNamedSame('rides')] })
     class Second {}
     const routes = [
       { path: 'first', module: First },
       { path: 'second', module: Second },
     ];
-    const imports = [
-      RateLimitModule.forRoot({ store: new StillStore() }),
-      First,
-      Second,
-      RouterModule.register(routes),
-    ];
+    const limits = RateLimitModule.forRoot({ store: new StillStore() });
+    const imports = [limits, First, Second, RouterModule.register(routes)];
     await using app = await start(platform, { imports });
     const seen = [];
     for (const path of ['/first/rides', '/first/rides', '/second/rides']) seen.push(left(await app.send(path)));
     expect(seen).toEqual([99, 98, 99]);
-  });
-
-  it('for one method that two controllers inherit', async () => {
-    class Base {
-      @Get('list')
-      @RateLimit(BUCKET)
-      list(): void {}
-    }
-    @Controller('cats')
-    class Cats extends Base {}
-    @Controller('dogs')
-    class Dogs extends Base {}
-    expect(await leftAfter(platform, [Cats, Dogs], '/cats/list', '/cats/list', '/dogs/list')).toEqual([99, 98, 99]);
-  });
-
-  it('for one class policy that two controllers inherit', async () => {
-    @RateLimit(BUCKET)
-    class Base {
-      @Get('list')
-      list(): void {}
-    }
-    @Controller('cats')
-    class Cats extends Base {}
-    @Controller('dogs')
-    class Dogs extends Base {}
-    expect(await leftAfter(platform, [Cats, Dogs], '/cats/list', '/cats/list', '/dogs/list')).toEqual([99, 98, 99]);
   });
 
   it('for two methods of one path', async () => {
@@ -283,16 +188,7 @@ describe.each(PLATFORMS)('over %s, two routes are two buckets', (platform) => {
       @Post('same')
       @RateLimit(BUCKET)
       post(): void {}
-
-      @Head('other')
-      @RateLimit(BUCKET)
-      head(): void {}
     }
-    const requests: [string, SendOptions][] = [
-      ['/same', {}],
-      ['/same', { method: 'POST' }],
-      ['/other', { method: 'HEAD' }],
-    ];
-    expect(await leftAfter(platform, [Methods], ...requests)).toEqual([99, 99, 99]);
+    expect(await leftAfter(platform, [Methods], '/same', ['/same', { method: 'POST' }])).toEqual([99, 99]);
   });
 });

@@ -1,10 +1,9 @@
 import { Controller, Get } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { limited, PLATFORMS } from '../../support/http-app.js';
-import { RedisServer } from '../../support/redis-server.js';
-
-jest.setTimeout(60_000);
+import { describe, expect, it } from '@jest/globals';
+import { RateLimit } from 'nestjs-floodgate';
+import { limited } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
+import { KINDS, storeOf } from '../support/kinds.js';
 
 @Controller()
 class Routes {
@@ -17,25 +16,15 @@ class Routes {
   behind(): void {}
 }
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-afterAll(() => server.stop());
+const redis = useRedis();
 
-const STORES: [string, () => RateLimitModuleOptions][] = [
-  ['in memory', () => ({})],
-  ['in Redis', () => ({ redis: server.url, deadline: '10s', keyPrefix: `o${Math.random()}` })],
-];
-const CASES = PLATFORMS.flatMap((platform) => STORES.map(([name, options]) => [platform, name, options] as const));
-
-describe.each(CASES)('over %s, %s, all answers of one window name one instant', (platform, _, options) => {
+describe.each(KINDS)('over $platform with $store, all answers of one window name one instant', (kind) => {
   it.each([
-    ['of a route, allowed, rejected and from the denial cache', '/window', 200],
-    ['of the middleware, in front of a route', '/behind', 200],
-  ])('%s', async (__, path, count) => {
-    await using app = await limited(platform, Routes, {
-      ...options(),
+    ['of a route, allowed, rejected and from the denial cache', '/window', 20],
+    ['of the middleware, in front of a route', '/behind', 20],
+  ])('%s', async (_, path, count) => {
+    await using app = await limited(kind.platform, Routes, {
+      ...storeOf(kind, redis),
       middleware: [
         { name: 'all', algorithm: 'fixed-window', limit: path === '/behind' ? 1000 : 1_000_000, window: '200d' },
       ],
