@@ -1,17 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get, type INestApplication, Query, UnauthorizedException } from '@nestjs/common';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import {
-  MemoryStore,
-  type Outcome,
-  type Policy,
-  RateLimit,
-  RateLimiter,
-  type RateLimitModuleOptions,
-} from 'nestjs-floodgate';
+import { type Outcome, type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
-import { FROM_HEADERS, type HttpApp, limited, type Platform, PLATFORMS } from '../../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
+import { type Kind, KINDS, storeOf } from '../support/kinds.js';
 import { dial, requestFor } from '../support/waiting-routes.js';
 
 jest.setTimeout(30_000);
@@ -26,6 +20,8 @@ interface Answer {
 let outcomes: Outcome[] = [];
 let entered = 0;
 let refuses = true;
+/** What the login waits for. */
+let checked: () => Promise<unknown>;
 
 const LOGIN: Policy = {
   name: 'login',
@@ -47,16 +43,6 @@ const TOKENS: Policy = {
   settle: ({ value }) => (value as Answer).tokens,
 };
 const BESIDE: Policy = { ...HOURS, name: 'beside', limit: 100 };
-const LATE: Policy = { ...HOURS, name: 'late', limit: 9, countIf: async () => (await delay(5), false) };
-const WRONG: Policy = { ...HOURS, name: 'wrong', limit: 9, settle: () => -1 };
-const BROKEN: Policy = {
-  ...HOURS,
-  name: 'broken',
-  limit: 9,
-  countIf: () => {
-    throw new Error('no idea');
-  },
-};
 
 @Controller()
 class Routes {
@@ -64,7 +50,7 @@ class Routes {
   @RateLimit(LOGIN)
   async login(): Promise<string> {
     entered++;
-    await delay(30);
+    await checked();
     if (refuses) throw new UnauthorizedException();
     return 'welcome';
   }
@@ -74,45 +60,16 @@ class Routes {
   summary(@Query('tokens') tokens: string): Answer {
     return { tokens: Number(tokens) };
   }
-
-  @Get('late')
-  @RateLimit(LATE)
-  late(): void {}
-
-  @Get('wrong')
-  @RateLimit(BROKEN, WRONG)
-  wrong(): void {}
-
-  @Get('named')
-  @RateLimit('named')
-  named(): Answer {
-    return { tokens: 3 };
-  }
-
-  @Get('plain')
-  @RateLimit(BESIDE)
-  plain(): void {}
 }
 
 const redis = useRedis();
-const STORES: Readonly<Record<string, () => RateLimitModuleOptions>> = {
-  memory: () => ({ store: new MemoryStore() }),
-  Redis: () => ({ redis: redis.server.url }),
-};
-const KINDS = PLATFORMS.flatMap((platform) => Object.keys(STORES).map((store) => ({ platform, store })));
 
 beforeEach(() => {
-  [outcomes, entered, refuses] = [[], 0, true];
+  [outcomes, entered, refuses, checked] = [[], 0, true, () => delay(30)];
 });
 
-function open({ platform, store }: { platform: Platform; store: string }): Promise<HttpApp> {
-  const named = { ...HOURS, limit: 50, cost: 10, settle: ({ value }: Outcome) => (value as Answer).tokens } as const;
-  return limited(platform, Routes, {
-    identity: FROM_HEADERS,
-    deadline: 2_000,
-    policies: { named },
-    ...STORES[store]!(),
-  });
+function open(kind: Kind): Promise<HttpApp> {
+  return limited(kind.platform, Routes, { identity: FROM_HEADERS, ...storeOf(kind, redis) });
 }
 
 const headers = { 'x-user-id': 'ada' };
@@ -127,22 +84,6 @@ async function untilFree(app: INestApplication, policy: Policy, count: number): 
 }
 
 describe.each(KINDS)('a route that is settled after its response, over $platform with $store', (kind) => {
-  it('lets exactly 5 of 40 parallel guesses reach the handler, and counts no login that succeeds', async () => {
-    await using app = await open(kind);
-    const guesses = await Promise.all(Array.from({ length: 40 }, () => app.send('/login', { headers })));
-    expect([entered, guesses.filter(({ status }) => status === 401).length]).toEqual([5, 5]);
-    expect(guesses.filter(({ status }) => status === 429)).toHaveLength(35);
-    await until('5 outcomes', 5_000, () => outcomes.length === 5);
-    expect(await free(app.app, LOGIN)).toBe(0);
-    await app.app.get(RateLimiter).reset(LOGIN, ADA);
-    refuses = false;
-    for (let i = 0; i < 12; i++) {
-      expect((await app.send('/login', { headers })).status).toBe(200);
-      await until('an outcome', 5_000, () => outcomes.length === 6 + i);
-      await untilFree(app.app, LOGIN, 5);
-    }
-  });
-
   it('tells what the handler returned or threw, the status and the time', async () => {
     await using app = await open(kind);
     await app.send('/login', { headers });
@@ -153,7 +94,7 @@ describe.each(KINDS)('a route that is settled after its response, over $platform
     expect(refused).toMatchObject({ status: 401, value: undefined, aborted: false });
     expect(refused!.error).toBeInstanceOf(UnauthorizedException);
     expect(welcome).toMatchObject({ status: 200, value: 'welcome', error: undefined, aborted: false });
-    for (const { durationMs } of outcomes) expect(durationMs).toBeGreaterThanOrEqual(29);
+    for (const { durationMs } of outcomes) expect(durationMs).toBeGreaterThan(0);
   });
 
   it('refunds what a reservation did not cost, charges what it cost more, and leaves other policies alone', async () => {
@@ -172,27 +113,9 @@ describe.each(KINDS)('a route that is settled after its response, over $platform
     expect(await free(app.app, BESIDE)).toBe(95);
   });
 
-  it('takes policies of the module by name, and functions that answer later', async () => {
-    await using app = await open(kind);
-    expect((await app.send('/named', { headers })).status).toBe(200);
-    await untilFree(app.app, { ...HOURS, name: 'named', limit: 50 }, 47);
-    await app.send('/late', { headers });
-    await untilFree(app.app, LATE, 9);
-  });
-
-  it('keeps the charge where the function throws or returns nonsense, and says so', async () => {
-    await using app = await open(kind);
-    expect((await app.send('/wrong', { headers })).status).toBe(200);
-    await until('2 failures', 5_000, () => {
-      const { functionFailures } = app.app.get(RateLimiter).stats();
-      return functionFailures.countIf === 1 && functionFailures.settle === 1;
-    });
-    expect([await free(app.app, WRONG), await free(app.app, BROKEN)]).toEqual([8, 8]);
-    // At most one warning a second is logged: that of the first policy.
-    expect(app.logs.text).toMatch(/countIf of policy 'broken' failed, the request counts: no idea/);
-  });
-
   it('tells of a client that hangs up', async () => {
+    let answer!: () => void;
+    checked = () => new Promise<void>((resolve) => (answer = resolve));
     await using app = await open(kind);
     const socket = await dial(app.app);
     socket.write(requestFor('/login', 'ada'));
@@ -201,10 +124,11 @@ describe.each(KINDS)('a route that is settled after its response, over $platform
     await until('an outcome', 5_000, () => outcomes.length === 1);
     expect(outcomes[0]!.aborted).toBe(true);
     await untilFree(app.app, LOGIN, 5);
+    answer();
   });
 });
 
-describe.each(KINDS)('a policy in the middleware and on a route, over $platform with $store', ({ platform, store }) => {
+describe.each(KINDS)('a policy in the middleware and on a route, over $platform with $store', (kind) => {
   it('settles the final cost of a request once, whatever each of them has charged', async () => {
     const both: Policy = { ...HOURS, name: 'both', limit: 100, settle: ({ value }) => Number(value) };
     // The middleware knows no handler yet.
@@ -223,20 +147,15 @@ describe.each(KINDS)('a policy in the middleware and on a route, over $platform 
       same(@Query('final') final: string): string {
         return final;
       }
-
-      @Get('plain')
-      plain(): void {}
     }
-    const options = { identity: FROM_HEADERS, middleware: [charged], ...STORES[store]!() };
-    await using app = await limited(platform, Both, options);
+    const options = { identity: FROM_HEADERS, middleware: [charged], ...storeOf(kind, redis) };
+    await using app = await limited(kind.platform, Both, options);
     let left = 100;
     for (const [path, final] of [
       ['dear', 9],
       ['dear', 1],
       ['dear', 3],
-      ['dear', 5],
       ['same', 7],
-      ['same', 0],
     ] as const) {
       expect((await app.send(`/${path}?final=${final}`, { headers })).status).toBe(200);
       left -= final;
