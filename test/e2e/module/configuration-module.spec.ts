@@ -1,6 +1,5 @@
 import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import {
   MemoryStore,
   type Policy,
@@ -8,7 +7,6 @@ import {
   RateLimitConfigError,
   RateLimitModule,
   type RateLimitModuleOptions,
-  RedisStore,
   userIdentity,
 } from 'nestjs-floodgate';
 import { limited, PLATFORMS, start } from '../../support/http-app.js';
@@ -29,32 +27,21 @@ const PREFIX = 'keyPrefix must be 1 to 32 printable characters without blanks an
 
 const WRONG: [problem: string, options: unknown][] = [
   ["'redisUrl' is not an option. The options are redis, store, policies,", { redisUrl: 'redis://localhost' }],
-  ["'default' is not an option. Did you mean defaults?", { default: [] }],
-  ["'policy' is not an option. Did you mean policies?", { policy: {} }],
-  ["'identities' is not an option. Did you mean identity?", { identities: [] }],
   ["'throttlers' is not an option. Here it is policies.", { throttlers: [] }],
   ["connect must be one of 'retry', 'required', got 'require'. Did you mean 'required'?", { connect: 'require' }],
   ["got 'clsed'. Did you mean 'closed'?", { onStoreFailure: 'clsed' }],
   ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
   ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
   [`${REDIS} a text that does not begin with redis://`, { redis: 'localhost:6379' }],
-  [`${REDIS} a URL that begins with http://`, { redis: 'http://localhost' }],
   [`${REDIS} a URL that cannot be parsed`, { redis: 'redis://localhost:99999' }],
   [`${REDIS} a number`, { redis: 6379 }],
-  [`${REDIS} null`, { redis: null }],
-  [`${REDIS} a boolean`, { redis: true }],
-  [`${REDIS} an array`, { redis: [] }],
   [`${REDIS} an object of the class Map`, { redis: new Map() }],
   [`${REDIS} a function`, { redis: () => undefined }],
   [`${REDIS} a promise`, { redis: Promise.resolve() }],
-  ['store must be a RateLimitStore (an object with consume and reset), got an object', { store: {} }],
   ['store must be a RateLimitStore (an object with consume and reset), got an object', { store: { consume: () => 1 } }],
   ["store must be a RateLimitStore (an object with consume and reset), got 'memory'", { store: 'memory' }],
-  ['store must be a RateLimitStore (an object with consume and reset), got null', { store: null }],
   ['policies must be an object of policies by name, got an array', { policies: [bucket] }],
-  ['policies must be an object of policies by name, got null', { policies: null }],
   ['defaults must be an array of names, or of policies with a name, got an object', { defaults: bucket }],
-  ["defaults must be an array of names, or of policies with a name, got 'burst'", { defaults: 'burst' }],
   [
     'defaults must be an array of names, or of policies with a name, got a policy without a name at [1]',
     { defaults: ['a', bucket], policies: { a: bucket } },
@@ -72,103 +59,35 @@ const WRONG: [problem: string, options: unknown][] = [
       ],
     },
   ],
-  [
-    'RateLimitModule, middleware[1]: capacity must be',
-    {
-      middleware: [
-        { ...bucket, name: 'a' },
-        { ...bucket, name: 'b', capacity: 0 },
-      ],
-    },
-  ],
   ["defaults (for Routes.get): two policies are named 'a'", { defaults: ['a', 'a'], policies: { a: bucket } }],
-  ['RateLimitModule, defaults[0]: a policy must be an object', { defaults: [null] }],
   [
     'policies.burst: capacity must be a whole number from 1 to 1000000000000, got 0',
     { policies: { burst: { ...bucket, capacity: 0 } } },
   ],
   ['policies.burst: a policy must be an object', { policies: { burst: null } }],
-  ['policies.burst: a policy must be an object', { policies: { burst: undefined } }],
   [
     "policies.burst: name must be 'burst' or left out, got 'brust'",
     { policies: { burst: { ...bucket, name: 'brust' } } },
   ],
-  ['a name must be 1 to 64 printable characters', { policies: { '': bucket } }],
-  ['a name must be 1 to 64 printable characters', { policies: { 'caf\u00e9': bucket } }],
-  [`${IDENTITY}, got an object`, { identity: userIdentity() }],
   [`${IDENTITY}, got the function userIdentity, which is not called, at [0]`, { identity: [userIdentity] }],
-  [`${IDENTITY}, got 'user' at [0]`, { identity: ['user'] }],
   [`${IDENTITY}, got kind 'user' without a function resolve at [0]`, { identity: [{ kind: 'user' }] }],
-  [`${IDENTITY}, got kind undefined at [0]`, { identity: [{ resolve: () => 'x' }] }],
-  [`${IDENTITY}, got kind 'API Key' at [0]`, { identity: [{ kind: 'API Key', resolve: () => 'x' }] }],
-  [`${IDENTITY}, got kind '' at [0]`, { identity: [{ kind: '', resolve: () => 'x' }] }],
   [`${IDENTITY}, got kind 'User' at [0]`, { identity: [{ kind: 'User', resolve: () => 'x' }] }],
-  [
-    `${IDENTITY}, got kind 'seventeen-letters' at [0]`,
-    { identity: [{ kind: 'seventeen-letters', resolve: () => 'x' }] },
-  ],
-  [`${IDENTITY}, got kind 7 at [0]`, { identity: [{ kind: 7, resolve: () => 'x' }] }],
-  [`${IDENTITY}, got kind null at [0]`, { identity: [{ kind: null, resolve: () => 'x' }] }],
-  [`${IDENTITY}, got null`, { identity: null }],
   ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got 'off'", { headers: 'off' }],
-  ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got null", { headers: null }],
   ["clock must be one of 'redis', 'app', got 'server'", { clock: 'server' }],
-  [
-    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got -1",
-    { clock: 'app', maxSkew: -1 },
-  ],
-  [
-    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got 0.5",
-    { clock: 'app', maxSkew: 0.5 },
-  ],
-  [
-    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got 10001",
-    { clock: 'app', maxSkew: 10_001 },
-  ],
   [
     "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got '11s'",
     { clock: 'app', maxSkew: '11s' },
   ],
-  [
-    "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got '1000'",
-    { clock: 'app', maxSkew: '1000' },
-  ],
   ["maxSkew has no effect on Redis's clock", { maxSkew: 1000 }],
-  ["onStoreFailure must be one of 'local', 'open', 'closed', got 'fail'", { onStoreFailure: 'fail' }],
   ['maxWaiting must be a whole number from 1, got 0', { maxWaiting: 0 }],
-  ['maxWaiting must be a whole number from 1, got 1.5', { maxWaiting: 1.5 }],
-  ['maxWaiting must be a whole number from 1, got Infinity', { maxWaiting: Infinity }],
-  ["maxWaiting must be a whole number from 1, got '10'", { maxWaiting: '10' }],
-  ['maxWaiting must be a whole number from 1, got null', { maxWaiting: null }],
   ['maxWaitingPerClient must be a whole number from 1, got 0', { maxWaitingPerClient: 0 }],
-  ['maxWaitingPerClient must be a whole number from 1, got NaN', { maxWaitingPerClient: NaN }],
   [
     "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got 0",
     { deadline: 0 },
   ],
   [
-    "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got NaN",
-    { deadline: NaN },
-  ],
-  [
-    "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got '0.5ms'",
-    { deadline: '0.5ms' },
-  ],
-  [
-    "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got 'soon'",
-    { deadline: 'soon' },
-  ],
-  [
     "linger must be a duration of whole milliseconds from 0 to '5ms', as a number or as text with a unit, got 6",
     { linger: 6 },
-  ],
-  [
-    "linger must be a duration of whole milliseconds from 0 to '5ms', as a number or as text with a unit, got 0.5",
-    { linger: 0.5 },
-  ],
-  [
-    "linger must be a duration of whole milliseconds from 0 to '5ms', as a number or as text with a unit, got -1",
-    { linger: -1 },
   ],
   [
     "linger: '5ms' leaves Redis nothing of deadline: '5ms': give a smaller linger, or a larger deadline",
@@ -176,32 +95,21 @@ const WRONG: [problem: string, options: unknown][] = [
   ],
   ['localShare must be a whole number of processes from 1 to 10000, or a function, got 0', { localShare: 0 }],
   ['fallbackMaxBytes must be a whole number from 1, got 0.5', { fallbackMaxBytes: 0.5 }],
-  ['localShare must be a whole number of processes from 1 to 10000, or a function, got 2.5', { localShare: 2.5 }],
   ["onStoreStateChange must be a function, got 'log'", { onStoreStateChange: 'log' }],
   ['onDecision must be a function, got an object', { onDecision: {} }],
   ['decisionSampling must be a share of the decisions, above 0, to 1, got 0', { decisionSampling: 0 }],
-  ['decisionSampling must be a share of the decisions, above 0, to 1, got 1.5', { decisionSampling: 1.5 }],
-  ['decisionSampling must be a share of the decisions, above 0, to 1, got NaN', { decisionSampling: NaN }],
-  ["decisionSampling must be a share of the decisions, above 0, to 1, got '1'", { decisionSampling: '1' }],
   [`${IDENTITY}, got kind 'User' at [1]`, { identity: [userIdentity(), { kind: 'User', resolve: () => 'x' }] }],
   ["each type once and not http, got type 'http' at [0]", { contexts: [{ type: 'http' }] }],
-  ['each type once and not http, got null at [0]', { contexts: [null] }],
   ["decisionIdentity must be 'tag' or 'hash', got true", { decisionIdentity: true, onDecision: () => undefined }],
   ['decisionIdentity has no effect without onDecision', { decisionIdentity: 'tag' }],
   ['decisionSampling has no effect without onDecision', { decisionSampling: 0.5 }],
-  [PREFIX, { keyPrefix: '' }],
-  [PREFIX, { keyPrefix: 'a b' }],
   [PREFIX, { keyPrefix: '{a}' }],
   [PREFIX, { keyPrefix: 'x'.repeat(33) }],
-  [PREFIX, { keyPrefix: '\u00e4' }],
-  [PREFIX, { keyPrefix: 7 }],
-  [PREFIX, { keyPrefix: 7n }],
-  [PREFIX, { keyPrefix: null }],
 ];
 
-describe.each(PLATFORMS)('over %s, a wrong option of the module stops the boot', (platform) => {
+describe('a wrong option of the module stops the boot', () => {
   it.each(WRONG)('in forRoot, and the error names it: %s (%#)', async (problem, options) => {
-    const boot = limited(platform, Routes, options as RateLimitModuleOptions);
+    const boot = limited('Express', Routes, options as RateLimitModuleOptions);
     await expect(boot).rejects.toMatchObject({
       name: 'RateLimitConfigError',
       message: expect.stringMatching(/^RateLimitModule\b/),
@@ -214,19 +122,17 @@ describe.each(PLATFORMS)('over %s, a wrong option of the module stops the boot',
     ["'redisUrl' is not an option", { redisUrl: 'redis://localhost' }],
     ['guard is a static option: give it beside useFactory or useClass', { guard: false }],
     ['options must be an object such as { redis, defaults: [...] }, got undefined', undefined],
-    ['options must be an object such as { redis, defaults: [...] }, got null', null],
-    ['policies.burst: capacity must be', { policies: { burst: { ...bucket, capacity: '20' } } }],
   ])('in forRootAsync, and the error names it: %s', async (problem, options) => {
     const imports = [RateLimitModule.forRootAsync({ useFactory: () => options as RateLimitModuleOptions })];
-    const boot = start(platform, { imports, controllers: [Routes] });
+    const boot = start('Express', { imports, controllers: [Routes] });
     await expect(boot).rejects.toBeInstanceOf(RateLimitConfigError);
     await expect(boot).rejects.toThrow(problem);
   });
 
-  it.each(['postgres://user:hunter2@db', 'hunter2@redis:6379', 'redis://:hunter2@host:port', 'Redis://:hunter2@host'])(
+  it.each(['hunter2@redis:6379', 'redis://:hunter2@host:port', 'Redis://:hunter2@host'])(
     'with an error that never repeats a Redis URL, which may hold a password (%s)',
     async (redis) => {
-      const error: unknown = await limited(platform, Routes, { redis }).catch((caught: unknown) => caught);
+      const error: unknown = await limited('Express', Routes, { redis }).catch((caught: unknown) => caught);
       expect(error).toBeInstanceOf(RateLimitConfigError);
       expect(String((error as Error).stack)).not.toContain('hunter2');
     },
@@ -243,29 +149,6 @@ describe('options that have another name now', () => {
     const booting = limited(PLATFORMS[0]!, Routes, { [old]: 5 });
     await expect(booting).rejects.toThrow(`'${old}' is not an option. ${now}`);
   });
-
-  it.each<[string, () => unknown]>([
-    ['MemoryStore', () => new MemoryStore({ maxSkewMs: 5 } as object)],
-    ['RedisStore', () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkewMs: 5 } as object)],
-  ])('are refused by a %s', (store, create) => {
-    expect(create).toThrow(`${store}: 'maxSkewMs' is not an option. It is maxSkew now`);
-  });
-});
-
-describe('the constructors of stores', () => {
-  it.each<[string, () => unknown, string]>([
-    ['maxKeys 0', () => new MemoryStore({ maxKeys: 0 }), 'MemoryStore: maxKeys must be a whole number from 1, got 0'],
-    ['maxKeys NaN', () => new MemoryStore({ maxKeys: NaN }), 'got NaN'],
-    [
-      'maxSkew -1',
-      () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkew: -1 }),
-      "maxSkew must be a duration from 0 to '10s', got -1",
-    ],
-    ['maxSkew NaN', () => new RedisStore(new Redis({ lazyConnect: true }), { maxSkew: NaN }), 'got NaN'],
-  ])('reject %s', (_, create, problem) => {
-    expect(create).toThrow(RangeError);
-    expect(create).toThrow(problem);
-  });
 });
 
 describe('defaults that no route uses', () => {
@@ -276,39 +159,24 @@ describe('defaults that no route uses', () => {
     get(): void {}
   }
 
-  it.each<[string, Type[]]>([
-    ['every route has a policy of its own', [Own]],
-    ['the application has no route', []],
-  ])('are still checked at boot: %s', async (_, controllers) => {
-    const boot = limited('Express', controllers, { defaults: ['typo'], policies: { burst: BURST } });
-    await expect(boot).rejects.toThrow(
-      new RateLimitConfigError(
-        'RateLimitModule, defaults[0]',
-        "there is no policy named 'typo'. The module's policies are 'burst'",
-        'FG_UNKNOWN_POLICY',
-      ),
-    );
-  });
-});
-
-describe('a route without a decorator', () => {
-  it('does not hide a wrong policy of another route', async () => {
-    @Controller('other')
-    class Other {
-      @Get()
-      @RateLimit('nothing')
-      get(): void {}
-    }
-    await expect(limited('Express', [Routes, Other])).rejects.toThrow('Other.get, @RateLimit: there is no policy');
-  });
+  it.each<[string, Type[]]>([['every route has a policy of its own', [Own]]])(
+    'are still checked at boot: %s',
+    async (_, controllers) => {
+      const boot = limited('Express', controllers, { defaults: ['typo'], policies: { burst: BURST } });
+      await expect(boot).rejects.toThrow(
+        new RateLimitConfigError(
+          'RateLimitModule, defaults[0]',
+          "there is no policy named 'typo'. The module's policies are 'burst'",
+          'FG_UNKNOWN_POLICY',
+        ),
+      );
+    },
+  );
 });
 
 it.each<[string, RateLimitModuleOptions]>([
-  ['FG_OPTION_WITHOUT_EFFECT', { partitionKeySecret: 'sixteen characters' }],
   ['FG_OPTION_WITHOUT_EFFECT', { decisionSampling: 0.5 }],
   ['FG_INVALID_POLICY', { policies: { a: { ...BURST, capacity: 0 } } }],
-  ['FG_INVALID_POLICY', { policies: { a: { ...BURST, cost: 21 } } }],
-  ['FG_INVALID_POLICY', { policies: { a: { ...BURST, shards: 0 } } }],
   ['FG_INVALID_POLICY', { policies: { a: { ...BURST, by: 'users' as 'user' } } }],
 ])('an error at boot has the code %s (%#)', async (code, options) => {
   await expect(limited('Express', Routes, options)).rejects.toMatchObject({ code });

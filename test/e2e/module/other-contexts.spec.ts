@@ -1,9 +1,8 @@
 import { Controller, Get, Injectable, Module, type Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { ExternalContextCreator } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
-import { type HttpApp, PLATFORMS, start } from '../../support/http-app.js';
+import { type Policy, RateLimit, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
+import { type HttpApp, start } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
 const BUCKET: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
@@ -68,39 +67,12 @@ describe('a decorator without effect', () => {
       'Mixed.onMessage',
     ]);
   });
-
-  it('is not reported for routes, skipped providers, provided controllers, factories and values', async () => {
-    @Injectable()
-    @SkipRateLimit()
-    class Skipped {
-      @SkipRateLimit()
-      onMessage(): void {}
-    }
-    await using app = await start('Express', {
-      imports: [RateLimitModule.forRoot({ store: new StillStore(), middleware: [BUCKET] })],
-      controllers: [Routes],
-      providers: [
-        Skipped,
-        Routes,
-        { provide: 'arrow', useFactory: () => 1 },
-        {
-          provide: 'function',
-          useFactory: function make(): null {
-            return null;
-          },
-        },
-        { provide: 'value', useValue: null },
-        { provide: 'existing', useExisting: Routes },
-      ],
-    });
-    expect(app.logs.of('warn')).toEqual([]);
-  });
 });
 
-describe.each(PLATFORMS)('over %s, a context other than HTTP', (platform) => {
+describe('a context other than HTTP', () => {
   it('passes the guard uncounted where no adapter knows it', async () => {
     const store = new StillStore();
-    await using app = await start(platform, {
+    await using app = await start('Express', {
       imports: [RateLimitModule.forRoot({ store, defaults: [{ ...BUCKET, name: 'defaults' }] })],
       controllers: [Routes],
       providers: [Handlers],
@@ -116,22 +88,5 @@ describe.each(PLATFORMS)('over %s, a context other than HTTP', (platform) => {
       "Handlers.handle: contexts of type 'anything' are not limited, because no adapter knows them: give one in the option " +
         'contexts of RateLimitModule RateLimit',
     );
-  });
-
-  it('passes the application-wide guard uncounted when ExternalContextCreator makes it', async () => {
-    const store = new StillStore();
-    await using app = await start(platform, {
-      imports: [RateLimitModule.forRoot({ store, defaults: [{ ...BUCKET, name: 'defaults' }] })],
-      controllers: [Routes],
-      providers: [Handlers],
-    });
-    const handlers = app.app.get(Handlers);
-    const handle = (...args: unknown[]): unknown => handlers.handle(String(args[0]));
-    const contexts = app.app.get(ExternalContextCreator);
-    const none = undefined;
-    const call = contexts.create(handlers, handle, 'handle', none, none, none, none, none, 'job');
-    for (let i = 0; i < 3; i++) expect(await call('m')).toBe('handled m');
-    expect(store.asked).toEqual([]);
-    expect(await app.crowd(3, '/')).toEqual({ 200: 1, 429: 2 });
   });
 });

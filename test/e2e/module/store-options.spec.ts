@@ -2,18 +2,14 @@ import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
-  type Clock,
   MemoryStore,
   RateLimit,
   RateLimitConfigError,
   RateLimiter,
   type RateLimitModuleOptions,
   type RateLimitStore,
-  RedisStore,
-  type Verdict,
 } from 'nestjs-floodgate';
 import { limited } from '../../support/http-app.js';
-import { RedisServer } from '../../support/redis-server.js';
 
 @Controller()
 class Routes {
@@ -67,8 +63,6 @@ describe('boot stops for an option that a store cannot honour', () => {
       { clock: 'app' },
       "clock has no effect with store: give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
     ],
-    ["clock: 'redis' with store", { clock: 'redis' }, 'clock has no effect with store'],
-    ['clock and maxSkew with store', { clock: 'app', maxSkew: 200 }, 'clock has no effect with store'],
     [
       'linger with store',
       { linger: 2 },
@@ -107,7 +101,6 @@ describe('boot stops for an option that a store cannot honour', () => {
   it.each<[string, object, string]>([
     ['url', { url: 'redis://redis.internal' }, 'give the URL itself'],
     ['hosst', { hosst: 'redis.internal' }, 'did you mean host?'],
-    ['socket', { socket: { host: 'redis.internal' } }, 'give host and port'],
   ])('such as %s, which ioredis does not know', async (name, redis, advice) => {
     const message = await bootError({ redis });
     expect(message).toContain(`RateLimitModule, redis: '${name}' is not an option of ioredis`);
@@ -134,48 +127,6 @@ describe('with a store or client of the application', () => {
     await limiter.reset(ONE, ADA);
     expect((await limiter.consume(ONE, ADA)).allowed).toBe(true);
   });
-
-  it('a store that answers with a promise of another kind decides with denialCache, too', async () => {
-    const memory = new MemoryStore();
-    const consume: RateLimitStore['consume'] = (charges) => {
-      const verdict = memory.consume(charges);
-      // What makes it a promise is `then`, which may return nothing.
-      // oxlint-disable-next-line unicorn/no-thenable -- that is the point
-      return { then: (resolve: (answer: Verdict) => void) => setImmediate(resolve, verdict) } as never;
-    };
-    const store = { consume, reset: () => undefined };
-    await using app = await limited('Express', Routes, { store, denialCache: 500 });
-    const limiter = app.app.get(RateLimiter);
-    const decisions = [
-      await limiter.consume(ONE, ADA),
-      await limiter.consume(ONE, ADA),
-      await limiter.consume(ONE, ADA),
-    ];
-    expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual([
-      [true, 'store'],
-      [false, 'store'],
-      [false, 'store'],
-    ]);
-    expect(app.logs.of('warn')).toEqual([]);
-  });
-
-  it('a store that answers no verdict fails with denialCache, too', async () => {
-    const store = { consume: async () => undefined as never, reset: () => undefined };
-    await using app = await limited('Express', Routes, { store, denialCache: 500, onStoreFailure: 'open' });
-    expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ decidedBy: 'open' });
-    expect(app.logs.of('warn')).toEqual(['The store could not decide: its answer is no verdict RateLimit']);
-  });
-
-  it("clock: 'app' decides on a client without duplicate(), and boot warns that the clocks are not compared", async () => {
-    await using server = await RedisServer.start();
-    const client = new Redis(server.url);
-    await using app = await limited('Express', Routes, { redis: plainClient(client), clock: 'app' });
-    expect(await app.app.get(RateLimiter).consume(ONE, ADA)).toMatchObject({ allowed: true, decidedBy: 'store' });
-    expect(app.logs.of('warn')).toEqual([
-      expect.stringContaining("clock: 'app' is not compared with Redis's clock: the client has no duplicate()"),
-    ]);
-    client.disconnect();
-  });
 });
 
 describe('without redis and store', () => {
@@ -197,46 +148,19 @@ describe('without redis and store', () => {
       'without effect until then: clock, maxSkew, denialCache, linger, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
     );
   });
-
-  it('the boot line names no option when none is given', async () => {
-    expect(await bootLine({ headers: false })).toMatch(/in this process.*Set redis to share limits RateLimit$/);
-  });
 });
 
 describe('the boot line', () => {
   class Own extends MemoryStore {}
-  const bare = (): RateLimitStore => {
-    const inner = new MemoryStore();
-    return Object.assign(Object.create(null) as object, {
-      consume: inner.consume.bind(inner),
-      reset: inner.reset.bind(inner),
-    });
-  };
 
   it.each<[string, () => RateLimitStore, string]>([
     ['the class of a store', () => new Own(), 'Limits are kept in Own RateLimit'],
-    ['RedisStore', () => new RedisStore(new Redis({ lazyConnect: true })), 'Limits are kept in RedisStore RateLimit'],
     [
       "the application's own store for a plain object",
       ownStore,
       "Limits are kept in the application's own store RateLimit",
     ],
-    [
-      "the application's own store for an object without a prototype",
-      bare,
-      "Limits are kept in the application's own store RateLimit",
-    ],
-    [
-      "the application's own store for an object whose constructor is no function",
-      () => ({ ...ownStore(), constructor: 'own' }) as unknown as RateLimitStore,
-      "Limits are kept in the application's own store RateLimit",
-    ],
   ])('names %s', async (_, store, line) => {
     expect(await bootLine({ store: store() })).toBe(line);
   });
-});
-
-it('the constructor of MemoryStore rejects a clock in milliseconds', () => {
-  const clock: Clock = Date.now;
-  expect(() => new MemoryStore({ clock })).toThrow(RangeError);
 });
