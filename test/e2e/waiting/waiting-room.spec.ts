@@ -1,7 +1,7 @@
 import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 import {
   ALL,
@@ -21,10 +21,10 @@ jest.setTimeout(30_000); // the test runs in real time, and the machine may be b
 
 useWaitingRoutes();
 
-describe.each(PLATFORMS)('over %s, the places of the waiting room', (platform) => {
+describe('the places of the waiting room', () => {
   async function open(options: RateLimitModuleOptions = {}): Promise<{ app: HttpApp; room: Room; store: StillStore }> {
     const store = new StillStore();
-    const app = await limited(platform, WaitingRoutes, { identity: FROM_HEADERS, store, ...options });
+    const app = await limited('Express', WaitingRoutes, { identity: FROM_HEADERS, store, ...options });
     return { app, room: roomOf(app.app), store };
   }
 
@@ -65,35 +65,9 @@ describe.each(PLATFORMS)('over %s, the places of the waiting room', (platform) =
     await untilHolds(() => room.size === 4);
   });
 
-  it("are bounded by maxWaiting alone for a policy by 'global'", async () => {
-    const { app, room } = await open({ maxWaiting: 20, maxWaitingPerClient: 1 });
-    await using _ = app;
-    expect((await app.as('ada', '/all')).status).toBe(200);
-    for (let i = 0; i < 20; i++) void app.as('ada', '/all');
-    await untilHolds(() => room.size === 20);
-    expect((await app.as('ada', '/all')).status).toBe(503);
-  });
-
-  it('are released by requests that pass at once, are rejected, or fail', async () => {
-    const { app, room, store } = await open({ maxWaiting: 3, maxWaitingPerClient: 3, onStoreFailure: 'open' });
-    await using _ = app;
-    for (let i = 0; i < 10; i++) expect((await app.as(`user-${i}`, '/client/x')).status).toBe(200);
-    expect(room.places).toBe(0);
-    expect((await app.as('ada', '/tight')).status).toBe(200);
-    for (let i = 0; i < 2; i++) void app.as('ada', '/tight');
-    await untilHolds(() => room.size === 2);
-    for (let i = 0; i < 10; i++) expect((await app.as('ada', '/tight')).status).toBe(429);
-    expect(room.places).toBe(2);
-    store.consume = () => {
-      throw new Error('broken');
-    };
-    for (let i = 0; i < 10; i++) expect((await app.as('eve', '/client/open')).status).toBe(200);
-    expect(room.places).toBe(2);
-  });
-
   it('are reserved before the store is asked, so one client cannot take all of them meanwhile', async () => {
     const store = new SlowStore();
-    await using app = await limited(platform, WaitingRoutes, {
+    await using app = await limited('Express', WaitingRoutes, {
       identity: FROM_HEADERS,
       store,
       maxWaiting: 6,
@@ -127,16 +101,6 @@ describe('boot', () => {
     expect(warnings[0]).toContain('One.get');
     expect(warnings[0]).toContain(`policy '${policy.name}'`);
     expect(warnings[0]).toContain(reason);
-  });
-
-  it.each<[string, RateLimitModuleOptions, Policy]>([
-    ['that fits', {}, { ...CLIENT, capacity: 100 }],
-    ['that fits by cost', {}, { ...CLIENT, capacity: 300, cost: 3 }],
-    ['that counts all identities together', {}, { ...ALL, capacity: 10_000 }],
-    ['that delays no requests', {}, { algorithm: 'token-bucket', capacity: 100_000, refill: 10 }],
-  ])('does not warn of a bucket %s', async (_, options, policy) => {
-    await using app = await limited('Express', one(policy), options);
-    expect(app.logs.of('warn').filter((text) => text.includes(FEW))).toEqual([]);
   });
 
   function one(policy: Policy): Type {
