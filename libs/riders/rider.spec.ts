@@ -2,8 +2,7 @@ import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { CENTER as CENTER_OF_DRIVERS } from '../../src/geo/position.js';
 import { isId } from '../../src/http/validation.js';
-import { Random } from './random.js';
-import { CENTER, REQUESTS_PER_VISIT, Rider, type RiderRequest } from './rider.js';
+import { CENTER, Rider, type RiderRequest } from './rider.js';
 
 it('places riders around the center of the drivers', () => {
   expect(CENTER).toEqual(CENTER_OF_DRIVERS);
@@ -23,7 +22,7 @@ it('requests rides, fares and nearby drivers as 5 : 2 : 1, for any seed', () => 
       expect(Math.abs(counts.fares / 8000 - 2 / 8)).toBeLessThan(0.028);
       expect(Math.abs(counts.nearby / 8000 - 1 / 8)).toBeLessThan(0.028);
     }),
-    { numRuns: 30 },
+    { numRuns: 5 },
   );
 });
 
@@ -41,34 +40,6 @@ it('stands within 0.01 degree of the garden, pauses 0.1 to 0.3 s, and has a name
         expect(pause).toBeGreaterThanOrEqual(100);
         expect(pause).toBeLessThan(300);
       }
-    }),
-  );
-});
-
-it('behaves the same for the same seed, and differently for another seed or rider', () => {
-  fc.assert(
-    fc.property(fc.nat(), fc.nat(10_000), (seed, index) => {
-      const first = requests(new Rider(seed, index), 5);
-      expect(requests(new Rider(seed, index), 5)).toEqual(first);
-      expect(requests(new Rider(seed + 1, index), 5)).not.toEqual(first);
-      expect(requests(new Rider(seed, index + 1), 5).map(({ pickup }) => pickup)).not.toEqual(
-        first.map(({ pickup }) => pickup),
-      );
-    }),
-  );
-});
-
-it('sends one to three requests a visit, two on average', () => {
-  const visits = Array.from({ length: 5000 }, (_, index) => new Rider(1, index).visit().length);
-  expect(new Set(visits)).toEqual(new Set([1, 2, 3]));
-  expect(visits.reduce((sum, visit) => sum + visit) / visits.length).toBeCloseTo(REQUESTS_PER_VISIT, 1);
-});
-
-it('shuffles without a loss', () => {
-  fc.assert(
-    fc.property(fc.nat(), fc.array(fc.nat()), (seed, things) => {
-      const order = (a: number, b: number): number => a - b;
-      expect(new Random(seed).shuffled(things).toSorted(order)).toEqual(things.toSorted(order));
     }),
   );
 });
