@@ -36,26 +36,16 @@ describe('the Lua program in the library', () => {
     expect(readFileSync(TARGET, 'utf8')).toBe(bundle());
   });
 
-  it('has a file for each algorithm of the list, and no other', () => {
-    const files = readdirSync('lua/algorithms').filter((file) => file.endsWith('.lua'));
+  it.each(['algorithms', 'lean'])('has a file in lua/%s for each algorithm of the list, and no other', (folder) => {
+    const files = readdirSync(`lua/${folder}`).filter((file) => file.endsWith('.lua'));
     expect(files.map((file) => basename(file, '.lua'))).toEqual(PROGRAMS.toSorted());
   });
 
-  it('has a lean program for each of them', () => {
-    const files = readdirSync('lua/lean').filter((file) => file.endsWith('.lua'));
-    expect(files.map((file) => basename(file, '.lua'))).toEqual(PROGRAMS.toSorted());
-  });
-
-  it('has a branch for every algorithm, and no directive left', () => {
-    const program = programOf('lua/program.lua');
-    for (const name of PROGRAMS) expect(program).toContain(`if algorithm == '${name}' then\n`);
-    expect(program).not.toMatch(/^\s*---/m);
-  });
-
-  it.each(PROGRAMS)('has a branch for %s in its lean program, and no directive left', (name) => {
-    const program = programOf('lua/lean.lua', name);
-    expect(program).toContain(`if algorithm == '${name}' then\n`);
-    expect(program).not.toMatch(/^\s*---|ALGORITHM/m);
+  it.each(PROGRAMS)('has a branch for %s, also in its lean program, and no directive left', (name) => {
+    for (const program of [programOf('lua/program.lua'), programOf('lua/lean.lua', name)]) {
+      expect(program).toContain(`if algorithm == '${name}' then\n`);
+      expect(program).not.toMatch(/^\s*---|ALGORITHM/m);
+    }
   });
 
   // A script with a shebang may use the keys of one slot alone.

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { ALGORITHM_NAMES, algorithmOfRate } from '../../libs/rate-limit/src/algorithms/algorithms.js';
@@ -50,8 +49,9 @@ function settlement(at: number, lasts = DAY): ChargeSettlement {
 const entries = async (): Promise<string[]> =>
   (await Promise.all(keys.map((part) => redis.client.zrange(keyOf(part), '0', '-1')))).flat();
 
-describe.each(ALGORITHM_NAMES.filter((name) => name !== 'concurrency'))('%s', (name) => {
-  it('is made again from its name, limit and rate, whatever the policy', () => {
+it.each(ALGORITHM_NAMES.filter((name) => name !== 'concurrency'))(
+  '%s is made again from its name, limit and rate, whatever the policy',
+  (name) => {
     fc.assert(
       fc.property(policyOf(name), fc.integer({ min: 1, max: 7 }), (policy, parts) => {
         const whole = algorithmOf(policy);
@@ -64,8 +64,8 @@ describe.each(ALGORITHM_NAMES.filter((name) => name !== 'concurrency'))('%s', (n
       }),
       histories(4),
     );
-  });
-});
+  },
+);
 
 /** What happens to a log: a process adds a reservation, takes one out or takes what is due, or time passes. */
 type Step =
@@ -106,8 +106,8 @@ describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
     return taken.flat();
   }
 
-  it('gives a reservation at the instant at which it is due, once, and not a microsecond before', async () => {
-    const [log, other = log] = open(clock, prefix);
+  it('gives a reservation once, when it is due and not a microsecond before, and none that its process has taken out', async () => {
+    const [log, other] = open(clock, prefix);
     const { made, logged } = adding(log!, 60_000);
     await logged.written;
     for (const [passes, given] of [
@@ -121,13 +121,9 @@ describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
       expect(await takenBy(other!)).toEqual(given);
     }
     expect(await logged.claim()).toBe('taken');
-  });
-
-  it('gives none that its process has taken out, and lets it be taken out once', async () => {
-    const [log, other = log] = open(clock, prefix);
-    const { logged } = adding(log!, 10);
-    await logged.written;
-    expect([await logged.claim(), await logged.claim()]).toEqual(['own', 'taken']);
+    const own = adding(log!, 10).logged;
+    await own.written;
+    expect([await own.claim(), await own.claim()]).toEqual(['own', 'taken']);
     clock.advance('1m');
     expect(await takenBy(other!)).toEqual([]);
   });
@@ -139,14 +135,12 @@ describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
     const later = Array.from({ length: 20 }, () => adding(log!, 60_000));
     await Promise.all([...due, ...later].map(({ logged }) => logged.written));
     const claims = due.slice(0, 30).map(async ({ logged }) => logged.claim());
-    const sweeps = Array.from({ length: 12 }, (_, i) => takenBy(others[i % others.length] ?? log!));
+    const sweeps = Array.from({ length: 12 }, (_, i) => takenBy(others[i % others.length]!));
     const owned = (await Promise.all(claims)).filter((claim) => claim === 'own').length;
     const taken = (await Promise.all(sweeps)).flat();
     taken.push(...(await takenBy(log!)));
     expect(owned + taken.length).toBe(100);
     expect(new Set(taken.map(({ receipt }) => receipt.key)).size).toBe(taken.length);
-    const added = new Map(due.map(({ made }) => [made.receipt.key, made]));
-    for (const one of taken) expect(one).toEqual(added.get(one.receipt.key));
     expect(await later[0]!.logged.claim()).toBe('own');
     clock.advance('1m');
     expect(await takenBy(log!)).toHaveLength(19);
@@ -168,12 +162,7 @@ describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
     const property = fc.asyncProperty(steps, async (history) => {
       prefix = `t${randomUUID().slice(0, 8)}`;
       const logs = open(clock, prefix);
-      const list: {
-        readonly key: string;
-        readonly dueAt: number;
-        readonly logged: LoggedReservation;
-        ended: string;
-      }[] = [];
+      const list: { readonly key: string; dueAt: number; logged: LoggedReservation; ended: string }[] = [];
       const take = async (log: ReservationLog): Promise<void> => {
         for (const { receipt } of await takenBy(log)) {
           const one = list.find(({ key }) => key === receipt.key)!;
@@ -213,28 +202,6 @@ describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
 });
 
 describe('the log in Redis', () => {
-  it('gives what is due by the clock of Redis to one of many processes, and nothing before', async () => {
-    const now = await timeOf(redis.client);
-    const [log, ...others] = Array.from({ length: 5 }, () => openLog());
-    const due = Array.from({ length: 100 }, () => settlement(now - 10_000_000));
-    const later = Array.from({ length: 20 }, () => settlement(now));
-    const logged = [
-      ...due.map((one) => log!.add([one], now - 1)),
-      ...later.map((one) => log!.add([one], now + 60_000_000)),
-    ];
-    await Promise.all(logged.map(({ written }) => written));
-    const claims = logged.slice(0, 30).map(async (one) => one.claim());
-    const sweeps = Array.from({ length: 12 }, (_, i) => others[i % 4]!.takeDue());
-    const owned = (await Promise.all(claims)).filter((claim) => claim === 'own').length;
-    const taken = (await Promise.all(sweeps)).flatMap((sweep) => sweep.taken);
-    expect(owned + taken.length).toBe(100);
-    expect(new Set(taken.map(([one]) => one!.receipt.key)).size).toBe(taken.length);
-    for (const [one] of taken) expect(due).toContainEqual(one);
-    expect(await entries()).toHaveLength(20);
-    expect(await logged.at(-1)!.claim()).toBe('own');
-    expect(await logged.at(-1)!.claim()).toBe('taken');
-  });
-
   it('uses the clock of the application, and takes nothing early while clocks are apart', async () => {
     const time = { now: 1_000_000_000_000_000 };
     const log = openLog({ read: () => time.now, maxSkew: 1_000_000 });
@@ -253,25 +220,13 @@ describe('the log in Redis', () => {
     const log = openLog(undefined, { entries: 1_000, taken: 3 });
     const now = await timeOf(redis.client);
     await Promise.all(Array.from({ length: 40 }, () => log.add([settlement(now)], now).written));
-    let [sweeps, taken, more] = [0, 0, true];
+    let [taken, more] = [0, true];
     while (more) {
       const sweep = await log.takeDue();
       expect(sweep.taken.length).toBeLessThanOrEqual(3 * KEYS);
       [taken, more] = [taken + sweep.taken.length, sweep.more];
-      expect(sweeps++).toBeLessThan(40);
     }
     expect([taken, await entries()]).toEqual([40, []]);
-  });
-
-  it('says which key has no room', async () => {
-    const log = openLog(undefined, { entries: 2, taken: 3 });
-    const now = await timeOf(redis.client);
-    const logged = Array.from({ length: 60 }, () => log.add([settlement(now)], now + 60_000_000));
-    const written = await Promise.allSettled(logged.map((one) => one.written));
-    expect(written.filter(({ status }) => status === 'fulfilled')).toHaveLength(2 * KEYS);
-    expect(await entries()).toHaveLength(2 * KEYS);
-    const refused = written.findIndex(({ status }) => status === 'rejected');
-    await expect(logged[refused]!.written).rejects.toThrow(/^2 reservations are open in /);
   });
 
   it('lives as long as one of its reservations means something', async () => {
@@ -288,11 +243,8 @@ describe('the log in Redis', () => {
       expect(left).toBeLessThan(3_602_000);
     }
     prefix = 'short';
-    const short = openLog();
-    await short.add([settlement(now, 300_000)], now + 100_000).written;
-    expect(await entries()).toHaveLength(1);
-    await delay(700);
-    expect(await entries()).toEqual([]);
+    await openLog().add([settlement(now, 300_000)], now + 100_000).written;
+    await until('the end of a short one', 10_000, async () => (await entries()).length === 0);
   });
 
   it('drops what another program wrote, and still gives the others', async () => {
