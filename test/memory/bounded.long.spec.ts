@@ -55,13 +55,6 @@ describe('the memory of a process, measured in a separate process', () => {
     },
   );
 
-  it.each(['rejected', 'failed'] as const)(
-    'forgets clients whose reservations are %s: they open nothing',
-    async (outcome) => {
-      expect(await measured('unopened', outcome)).toBeLessThan(10 * MB); // 10,000 idle keys
-    },
-  );
-
   it.each([30, 8_000] as const)(
     'does not retain the headers that plans and time zones are cut from, %d characters each',
     async (length) => {
@@ -88,17 +81,6 @@ describe('the memory of a process, measured in a separate process', () => {
   it('releases the requests of a call that the client never settles', async () => {
     const { all, calls } = await measured('unanswered', 'client that keeps its calls');
     expect(all / calls).toBeLessThan(12_000); // the arguments of 32 requests; 27 KB with the requests
-  });
-
-  it('releases an answered call behind an unanswered one', async () => {
-    const { left } = await measured('outOfOrder', undefined);
-    expect(left).toBeLessThan(1 * MB);
-  });
-
-  it.each([1, 2, 8, 32])('bounds the denial cache with %d policies, whatever the keys', async (policies) => {
-    const bytes = await measured('longDenials', policies);
-    process.stderr.write(`denial cache of ${policies} policies: ${Math.round(bytes / MB)} MB\n`);
-    expect(bytes).toBeLessThan(60 * MB);
   });
 
   it('releases the asynchronous context of requests that were decided, rejected or delayed', async () => {

@@ -9,7 +9,6 @@ import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';
 import { KeptClients } from '../../../libs/rate-limit/src/engine/calls/kept-clients.js';
 import { chargeOf as policyChargeOf, type PolicyCharge } from '../../../libs/rate-limit/src/engine/policy-charge.js';
-import { OpenCharges } from '../../../libs/rate-limit/src/engine/settling/open-charges.js';
 import { bindPolicy } from '../../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -20,7 +19,7 @@ import { readStoreOptions } from '../../../libs/rate-limit/src/stores/redis/stor
 import { DenialCache } from '../../../libs/rate-limit/src/engine/layers/denial-cache.js';
 import { withinDeadline } from '../../../libs/rate-limit/src/engine/layers/deadline.js';
 import { traitsOf } from '../../../libs/rate-limit/src/stores/traits.js';
-import { type Charge, RateLimitStoreError, type Verdict } from '../../../libs/rate-limit/src/stores/store.js';
+import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
 import { LONG } from '../../support/long.js';
 import { serve } from '../../support/processes/serve.js';
@@ -210,27 +209,6 @@ const procedures = {
     return bytes;
   },
 
-  /** The bytes left by 200,000 identities whose reservations open nothing. */
-  unopened: (outcome: 'rejected' | 'failed') => {
-    const open = new OpenCharges();
-    const rejected = { allowed: false, remaining: 0, resetAfter: HOUR, retryAfter: HOUR, delay: 0 };
-    const ask = (): Verdict => {
-      if (outcome === 'failed') throw new RateLimitStoreError('unavailable');
-      return { allowed: false, at: ORIGIN, charges: [rejected] };
-    };
-    const before = retained();
-    for (let i = 0; i < 200_000; i++) {
-      const [charge] = chargeOf(i);
-      try {
-        open.decide([{ ...charge, mode: 'reserve' }], ask);
-      } catch (error) {
-        if (!(error instanceof RateLimitStoreError)) throw error;
-      }
-    }
-    const bytes = retained() - before;
-    return open.size > 0 ? 0 : bytes; // keeps it alive until here
-  },
-
   /** The bytes left by each of 10,000 clients whose plans are substrings of headers of 8,000 characters, or are as long. */
   plans: (length: 30 | 8_000) => {
     const decider = { isPlain: false, decide: () => Promise.reject(new Error('nobody asks it')) };
@@ -342,33 +320,6 @@ const procedures = {
     const { status } = client;
     client.disconnect();
     return { decided, refused, tenth, all, again, status };
-  },
-
-  /** A million answers that arrive while an older call has none. */
-  outOfOrder: async () => {
-    const deadlines = new Deadlines(3_600_000);
-    deadlines.ask(() => undefined);
-    const before = retained();
-    for (let i = 0; i < 1_000_000; i++) deadlines.answered(deadlines.ask(() => undefined));
-    return { left: retained() - before, deadlineMs: deadlines.ms };
-  },
-
-  /** 60,000 identities that `policies` policies reject together, under keys of 200 bytes. */
-  longDenials: (policies: number) => {
-    const store = new MemoryStore({ clock: () => ORIGIN });
-    const denials = new DenialCache(10_000, () => 0);
-    const algorithm = ALGORITHMS[0]!;
-    const before = retained();
-    for (let i = 0; i < 60_000; i++) {
-      const charges = Array.from({ length: policies }, (_, j) => ({
-        key: `rl:{user:${i}}:policy-${j}:`.padEnd(200, 'x'),
-        algorithm,
-        cost: algorithm.maxCost + 1,
-      }));
-      denials.note(charges, store.consume(charges), 0);
-    }
-    const bytes = retained() - before;
-    return denials.find([]) === undefined ? bytes : 0; // keeps them alive until here
   },
 
   /** The parts that keep the asynchronous context of a request. */
