@@ -57,15 +57,6 @@ it.each(FILES.filter((file) => !file.startsWith('libs/rate-limit/dist')))('is no
   expect(isBuilt()).toBe(true);
 });
 
-it.each(['libs/rate-limit/src/new.ts', 'libs/client/src/deep/new.ts', 'libs/client/dist/new.js'])(
-  'is not built with a new file %s',
-  (file) => {
-    built.recordBuilt(root, built.inputsNow());
-    write(file, '');
-    expect(isBuilt()).toBe(false);
-  },
-);
-
 it('is not built without a file of its output, or without the output', () => {
   built.recordBuilt(root, built.inputsNow());
   rmSync(join(root, 'dist/shared/a.js'));

@@ -66,16 +66,4 @@ describe('the client without Node', () => {
     expect(server.seen.map(({ body }) => body)).toEqual(['payload', 'payload']);
     expect(server.seen[1]!.at - server.seen[0]!.at).toBeGreaterThanOrEqual(29);
   });
-
-  it('takes the address of the page as the base of a relative one', async () => {
-    await using server = await ScriptedServer.start([{ headers: { RateLimit: '"a";r=0;t=100' } }]);
-    const { client } = await load({
-      ...WEB,
-      location: { href: server.url },
-      fetch: (path: string) => fetch(new URL(path, server.url)),
-    });
-    const limited = client.rateLimitFetch({ maxWait: 0 });
-    await limited('/rides');
-    await expect(limited('/rides')).rejects.toMatchObject({ target: server.url.replace('/path', '/rides') });
-  });
 });

@@ -5,29 +5,7 @@ import { readStringList } from '../../rate-limit/src/util/responses/structured-l
 import { readAnswer } from '../../rate-limit/src/util/responses/read-response.js';
 
 const LENGTHS = [10_000, 100_000, 1_000_000];
-/** For a text of a megabyte. A reader whose time grows with the square of the length takes minutes. */
-const MOST_MS = 500;
-
-const PARTS = [
-  ' ',
-  '\t',
-  ',',
-  ';',
-  '"',
-  '\\',
-  '9',
-  'a',
-  ' ,',
-  ' ;',
-  '";',
-  'a;',
-  '"a";r=1,',
-  'Sun, ',
-  '06 ',
-  '-',
-  ';r=',
-  '%',
-];
+const PARTS = ' |\t|,|;|"|\\|9|a| ,| ;|";|a;|"a";r=1,|Sun, |06 |-|;r=|%'.split('|');
 const TEXTS = PARTS.flatMap((part) =>
   LENGTHS.flatMap((length) => {
     const text = part.repeat(length / part.length);
@@ -36,28 +14,22 @@ const TEXTS = PARTS.flatMap((part) =>
 );
 const FIELDS = ['ratelimit', 'ratelimit-policy', 'retry-after', 'date', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
+// A reader whose time grows with the square of the length takes minutes for a megabyte, and the test times out.
 describe('a text of a server, however long,', () => {
   it('is read in a time that grows with its length at most', () => {
-    let longest = 0;
     for (const text of TEXTS) {
-      const since = performance.now();
-      readStringList(text);
-      readHttpDate(text, () => 0);
+      // A field is never that long.
+      expect(readStringList(text)).toEqual([]);
+      expect(readHttpDate(text, () => 0)).toBeUndefined();
       readRetryAfter(text, text, () => 0);
-      longest = Math.max(longest, performance.now() - since);
     }
-    expect(longest).toBeLessThan(MOST_MS);
   });
 
   it.each(FIELDS)('does not keep the client, in %s', (field) => {
-    let longest = 0;
     for (const text of TEXTS) {
       const header = (name: string): string | undefined => (name === field ? text : undefined);
-      const since = performance.now();
-      readStatements(header, () => 0);
+      expect(readStatements(header, () => 0).length).toBeLessThanOrEqual(1);
       readAnswer({ status: 429, header, body: undefined }, { preemptive: true, wallNow: () => 0 });
-      longest = Math.max(longest, performance.now() - since);
     }
-    expect(longest).toBeLessThan(MOST_MS);
   });
 });

@@ -22,24 +22,17 @@ describe('a response that leaves nothing', () => {
     { headers: { RateLimit: '"a";r=5;t=9, "b";r=0;t=2' }, ms: 2000 },
     { headers: { RateLimit: '"a";r=0;t=1;pk=:YQ==:, "b";r=0;t=2' }, ms: 2000 },
     { headers: { RateLimit: '"a";r=0;t=2', 'RateLimit-Policy': '"a";q=9;qu="content-bytes";w=10' }, ms: 2000 },
-    { headers: { RateLimit: '"a";r=1;t=60', 'RateLimit-Policy': '"a";q=9;qu="content-bytes"' }, ms: 0 },
     // Ten requests come back evenly in ten seconds.
     { headers: { 'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '10' }, ms: 1000 },
-    { headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '10' }, ms: 10_000 },
-    { headers: { 'RateLimit-Remaining': '0', 'RateLimit-Reset': '10' }, ms: 10_000 },
     // Charges may be refunded at any time.
     { headers: { RateLimit: '"a";r=0;t=1;est' }, ms: 1000 },
     { headers: { RateLimit: '"a";r=0;t=900;est, "b";r=0;t=2' }, ms: 2000 },
-    { headers: { RateLimit: '"a";r=0;t=9;est=?0' }, ms: 9000 },
     {
       headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '900', 'X-RateLimit-Estimated': 'true' },
       ms: 1000,
     },
-    { headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9', 'X-RateLimit-Estimated': 'no' }, ms: 9000 },
     { headers: { RateLimit: 'limit=10, remaining=0, reset=10' }, ms: 0 },
     { headers: { RateLimit: '"a";r=0;t=2,' }, ms: 0 },
-    { headers: { RateLimit: '"a";r=-1;t=2' }, ms: 0 },
-    { headers: { RateLimit: '"a";r=1;t=30' }, ms: 0 },
   ])('$headers: the next call waits $ms ms', async ({ headers, ms }) => {
     await using world = await setUp([{ headers }]);
     const { time, server, limited } = world;
@@ -49,9 +42,9 @@ describe('a response that leaves nothing', () => {
   });
 
   it.each<Scripted>([
-    { status: 429, headers: { 'Retry-After': '1795339200' } }, // an instant in the place of seconds
+    { status: 429, headers: { 'Retry-After': '1795339200' } },
+    // an instant in the place of seconds
     { headers: { RateLimit: '"a";r=0;t=999999999999999' } },
-    { headers: { 'X-RateLimit-Limit': '0', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9'.repeat(400) } },
   ])('is believed for a day, and then a request asks again: %j', async (answer) => {
     await using world = await setUp([answer], { maxWait: 2 * DAY_MS });
     const { time, server, limited } = world;
@@ -93,16 +86,5 @@ describe('a response that leaves nothing', () => {
     );
     expect(server.seen).toHaveLength(1);
     expect(time.now()).toBe(0);
-  });
-
-  it('rejects a call whose turn does not come within maxWait', async () => {
-    const answers = Array.from({ length: 9 }, (): Scripted => ({ headers: { RateLimit: '"a";r=0;t=3' } }));
-    await using world = await setUp(answers, { maxWait: '4s' });
-    const { time, server, limited } = world;
-    await time.run(limited(server.url));
-    const [first, second] = await time.run(Promise.allSettled([limited(server.url), limited(server.url)]));
-    expect(first).toMatchObject({ status: 'fulfilled' });
-    expect(second).toMatchObject({ status: 'rejected', reason: { name: 'RateLimitWaitError', retryAfterMs: 3000 } });
-    expect(server.seen.map(({ at }) => at)).toEqual([0, 3000]);
   });
 });

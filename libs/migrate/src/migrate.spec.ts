@@ -37,22 +37,6 @@ describe('decorators', () => {
     expect(printed).toContain("a.ts:3  there is no throttler 'default', so this had no effect, and is gone");
   });
 
-  it('of a class and a method are one on the method, and their constants are followed', () => {
-    const { files } = rewritten(
-      '[{ limit: 1, ttl: 1000 }]',
-      `const STRICT = { default: { ttl: 7000 } };
-@Throttle({ default: { limit: 5 } })
-class A {
-  @Throttle(STRICT)
-  get() {}
-}
-`,
-    );
-    expect(files['a.ts']).toContain(
-      `@RateLimit({ name: 'default', algorithm: 'sliding-window-log', limit: 5, window: 7000 })\n  get`,
-    );
-  });
-
   it('that cannot be read stay, and with them their import and the dependency', () => {
     const { files, printed } = migrated({
       'package.json': '{ "dependencies": { "@nestjs/throttler": "^6.0.0" } }',
@@ -101,25 +85,6 @@ export class OwnGuard extends ThrottlerGuard {
     expect(files['app.module.ts']).toContain('{ provide: APP_GUARD, useClass: OwnGuard }');
     expect(files['app.module.ts']).toContain('guard: false');
   });
-
-  it.each([
-    ['', `import { type ExecutionContext } from '@nestjs/common';\n`],
-    [`import type { ExecutionContext } from '@nestjs/common';\n`, ''],
-    [`import * as common from '@nestjs/common';\n`, `import { type ExecutionContext } from '@nestjs/common';\n`],
-  ])('import the context, which their file need not know before: %j', (before, added) => {
-    const guard = `export class OwnGuard extends ThrottlerGuard {
-  protected override async getTracker(req: Record<string, any>): Promise<string> {
-    return req.ip;
-  }
-}
-`;
-    const { files } = migrated({
-      'app.module.ts': moduleOf(TEN, 'OwnGuard', `import { OwnGuard } from './own.guard';`),
-      'own.guard.ts': `${before}import { ThrottlerGuard } from '@nestjs/throttler';\n${guard}`,
-    });
-    const imports = `${before}${added}import { type BoundPolicy, identityTag, RateLimitGuard } from 'nestjs-floodgate';\n`;
-    expect(files['own.guard.ts']!.slice(0, imports.length)).toBe(imports);
-  });
 });
 
 it('rewrites CommonJS, and leaves a namespace to a person', () => {
@@ -133,28 +98,6 @@ exports.guards = [Guard];
   expect(files['app.module.js']).toContain(`const { RateLimitGuard, RateLimitModule } = require('nestjs-floodgate');`);
   expect(files['app.module.js']).toContain('exports.guards = [RateLimitGuard];');
   expect(printed).toContain('other.js:1  brings in the whole package');
-});
-
-it('leaves tests with throttlers of their own to a person, and guards that are made with new', () => {
-  const test = `import { ThrottlerModule } from '@nestjs/throttler';\nThrottlerModule.forRoot([{ limit: 1, ttl: 1 }]);\n`;
-  const { files, printed } = migrated({
-    'package.json': '{ "dependencies": { "@nestjs/throttler": "^6.0.0" } }',
-    'app.module.ts': moduleOf(TEN),
-    'app.e2e-spec.ts': test,
-    'main.ts': `import { ThrottlerGuard } from '@nestjs/throttler';\napp.useGlobalGuards(new ThrottlerGuard(a, b, c));\n`,
-  });
-  expect(files['app.module.ts']).toContain('RateLimitModule.forRoot');
-  expect(files['app.e2e-spec.ts']).toBe(test);
-  expect(printed).toContain('app.e2e-spec.ts:2  a test with throttlers of its own stays as it is');
-  expect(printed).toContain('main.ts:2  a RateLimitGuard cannot be made with new');
-  expect(files['package.json']).toContain('@nestjs/throttler');
-});
-
-it('goes on from a switch by import', () => {
-  const { files } = migrated({
-    'app.module.ts': moduleOf(TEN).replace('@nestjs/throttler', 'nestjs-floodgate/throttler'),
-  });
-  expect(files['app.module.ts']).toContain(`import { RateLimitModule } from 'nestjs-floodgate';`);
 });
 
 it('writes package.json as it was indented, in the order of npm', () => {

@@ -7,17 +7,11 @@ const INGRESS = 'apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  n
 describe('a sign of a proxy', () => {
   it.each<[string, Files]>([
     ['Heroku', { Procfile: 'web: node dist/main' }],
-    ['Fly.io', { 'fly.toml': '' }],
     ['nginx', { 'deploy/nginx/api.conf': '', 'nginx/nginx.conf': 'location / {\n  proxy_pass http://app:3000;\n}' }],
-    ['Caddy', { Caddyfile: 'example.com {\n  reverse_proxy app:3000\n}' }],
-    ['HAProxy', { 'haproxy.cfg': 'frontend f\nbackend b\n' }],
     ['the compose file', { 'docker-compose.prod.yml': 'services:\n  edge:\n    image: traefik:v3\n' }],
-    ['the compose file', { 'compose.yaml': "services:\n  edge:\n    image: 'docker.io/library/nginx'\n" }],
     ['Kubernetes', { 'deploy/k8s/api/ingress.yaml': INGRESS }],
     ['Kubernetes', { 'k8s/all.yml': `kind: Deployment\n---\n${INGRESS.replace('Ingress', 'HTTPRoute')}` }],
     ['Helm', { 'chart/values.yaml': 'image: api\ningress:\n  className: nginx\n  enabled: true\n' }],
-    ['Google App Engine', { 'app.yaml': 'runtime: nodejs22\n' }],
-    ['Elastic Beanstalk', { '.ebextensions/node.config': '' }],
   ])('sets trust proxy: %s', (means, signs) => {
     const { files, changed, info } = added({ ...ESM, ...signs });
     expect(changed).toEqual(['src/app.module.ts', 'src/main.ts']);
@@ -26,10 +20,8 @@ describe('a sign of a proxy', () => {
   });
 
   it.each<[string, Files]>([
-    ['nothing', {}],
     ['an nginx that serves files', { 'nginx.conf': 'location / {\n  root /srv;\n}' }],
     ['a compose file without a proxy', { 'docker-compose.yml': 'services:\n  redis:\n    image: redis:7\n' }],
-    ['a Deployment and a Service', { 'k8s/app.yaml': 'kind: Deployment\n---\nkind: Service\n' }],
     [
       "a chart's Ingress that its values leave out",
       {
@@ -57,21 +49,6 @@ describe('a sign of a proxy', () => {
 });
 
 describe('trust proxy', () => {
-  it('is set where a comment alone speaks of it, and stays where the code sets it', () => {
-    const main = ESM['src/main.ts']!;
-    const spoken = added({
-      ...ESM,
-      Procfile: '',
-      'src/main.ts': `// 'trust proxy' and trustProxy come later\n${main}`,
-    });
-    expect(spoken.files['src/main.ts']).toContain("app.set('trust proxy', 1);");
-    const set = added({ ...ESM, Procfile: '', 'src/proxy.ts': "export const key = 'trust proxy';\n" });
-    expect([set.changed, set.info.split('\n')[1]]).toEqual([
-      ['src/app.module.ts'],
-      'src/proxy.ts sets trust proxy already, and stays as it is.',
-    ]);
-  });
-
   it('is a setting of Express', () => {
     for (const files of [ESM, COMMONJS]) {
       const main = added(files, { trustProxy: true }).files['src/main.ts']!;
@@ -85,8 +62,6 @@ describe('trust proxy', () => {
 
   it.each([
     ['new FastifyAdapter()', "new FastifyAdapter({ trustProxy: 'loopback, linklocal, uniquelocal' })"],
-    ['new FastifyAdapter', "new FastifyAdapter({ trustProxy: 'loopback, linklocal, uniquelocal' })"],
-    ['new FastifyAdapter({})', "new FastifyAdapter({ trustProxy: 'loopback, linklocal, uniquelocal' })"],
     [
       'new FastifyAdapter({ logger: true })',
       "new FastifyAdapter({ logger: true, trustProxy: 'loopback, linklocal, uniquelocal' })",
@@ -95,15 +70,6 @@ describe('trust proxy', () => {
     const main = FASTIFY['src/main.ts']!.replace('new FastifyAdapter()', before);
     const { files } = added({ ...FASTIFY, 'src/main.ts': main }, { trustProxy: true });
     expect(files['src/main.ts']).toBe(main.replace(before, after));
-  });
-
-  it('is set in an adapter that stands in a const', () => {
-    const main = FASTIFY['src/main.ts']!.replace('new FastifyAdapter()', 'adapter').replace(
-      'const app',
-      'const adapter = new FastifyAdapter();\nconst app',
-    );
-    const { files } = added({ ...FASTIFY, 'src/main.ts': main }, { trustProxy: true });
-    expect(files['src/main.ts']).toContain("const adapter = new FastifyAdapter({ trustProxy: 'loopback");
   });
 
   it.each([
@@ -119,14 +85,8 @@ describe('trust proxy', () => {
       'const app: INestApplication = await NestFactory.create(AppModule)',
       'declares the application as INestApplication',
     ],
-    [
-      'const app = await NestFactory.create<INestApplication>(AppModule)',
-      'declares the application as INestApplication',
-    ],
     ['app = await NestFactory.create(AppModule)', 'does not keep the application in a const of its own'],
-    ['void NestFactory.create(AppModule).then(listen)', 'does not keep the application in a const of its own'],
     ['const app = await NestFactory.create(AppModule, adapterOf(env))', 'takes its adapter from elsewhere'],
-    ['const app = await NestFactory.create(AppModule, adapter)', 'takes its adapter from elsewhere'],
     [
       'const app = await NestFactory.create(AppModule, new FastifyAdapter(options))',
       'gives its FastifyAdapter options',

@@ -26,17 +26,4 @@ describe('a prefetch', () => {
     const policy: Policy = { algorithm: 'fixed-window', limit: 8, window: '1s', cost, prefetch: PREFETCH };
     expect(parsePolicy(policy, 'test').warnings).toEqual([]);
   });
-
-  it('says so of a plan alone', () => {
-    const policy: Policy = {
-      algorithm: 'fixed-window',
-      limit: 80,
-      window: '1s',
-      plans: { free: { limit: 5 } },
-      prefetch: PREFETCH,
-    };
-    expect(parsePolicy(policy, 'test').warnings).toEqual([
-      expect.stringMatching(/^plans\.free: prefetch has no effect/),
-    ]);
-  });
 });

@@ -21,9 +21,7 @@ describe.each<[string, (options: Options) => RateLimitStore]>([
   it.each<[string, Clock]>([
     ['the wall clock', wallClock],
     ['a clock that never steps', monotonicClock],
-    ['a virtual clock from 0', () => 0],
     ['a virtual clock from 1', () => 1],
-    ['a virtual clock of a day', () => 86_400_000_000],
     ['a clock that is an hour ahead', () => (Date.now() + 3_600_000) * 1000],
   ])('takes %s', (_, clock) => {
     expect(() => create({ clock })).not.toThrow();
@@ -31,7 +29,6 @@ describe.each<[string, (options: Options) => RateLimitStore]>([
 
   it.each<[string, Clock]>([
     ['Date.now', Date.now],
-    ['performance.now from 1970', () => performance.timeOrigin + performance.now()],
     ['a clock a little behind', () => Date.now() - 900],
   ])('refuses milliseconds: %s', (_, clock) => {
     expect(() => create({ clock })).toThrow(
@@ -49,10 +46,5 @@ describe.each<[string, (options: Options) => RateLimitStore]>([
     expect(() => create({ clock: wallClock, maxSkew })).toThrow(
       new RangeError(`${name}: maxSkew must be a duration from 0 to '10s', got ${shown(maxSkew)}`),
     );
-  });
-
-  it('refuses a clock that is no function', () => {
-    expect(() => create({ clock: 'utc' as unknown as Clock })).toThrow(RangeError);
-    expect(() => create({ clock: 'utc' as unknown as Clock })).toThrow(`${name}: clock must be`);
   });
 });

@@ -60,10 +60,3 @@ it('keeps what was used last, within its bounds', () => {
     { numRuns: 2_000 },
   );
 });
-
-it('counts entries alone if they have no weights', () => {
-  const map = new LruMap<object>(3);
-  const values = Array.from({ length: 5 }, (_, i) => ({ i }));
-  values.forEach((value, i) => map.set(`${i}`, value));
-  expect(values.map((_, i) => map.get(`${i}`))).toEqual([undefined, undefined, ...values.slice(2)]);
-});

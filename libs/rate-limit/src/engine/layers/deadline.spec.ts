@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { chargesFor, once } from '../../../../../test/support/asked-decider.js';
 import { Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
-import { MemoryStore } from '../../stores/memory/memory.store.js';
 import type { RateLimitStore, Verdict } from '../../stores/store.js';
 import { traitsOf } from '../../stores/traits.js';
 import { StoreUnavailableError } from '../../stores/unavailable.js';
@@ -24,10 +23,6 @@ describe('the deadline of a store', () => {
   it('fails a request that the store does not answer in time', async () => {
     const decider = over(async () => new Promise(() => undefined));
     await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
-  });
-
-  it('makes no promise for a store that answers at once', () => {
-    expect(over(() => VERDICT).decide(asked)).toEqual(VERDICT);
   });
 
   it.each([undefined, {}, { ...VERDICT, charges: [] }, { ...VERDICT, charges: [{}] }])(
@@ -58,11 +53,5 @@ describe('the deadline of a store', () => {
     });
     expect(() => decider.decide(asked, execution)).toThrow(new StoreUnavailableError('late', false));
     expect(calls).toBe(0);
-  });
-
-  it('leaves a store in this process as it is', () => {
-    const store = new MemoryStore();
-    const decider = withinDeadline(store, traitsOf(store), new Deadlines(5));
-    expect([decider.decide(asked), decider.decide(asked)]).toMatchObject([{ allowed: true }, { allowed: false }]);
   });
 });

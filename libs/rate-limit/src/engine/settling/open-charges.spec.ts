@@ -30,41 +30,6 @@ function setUp(limit = 5) {
 const ESTIMATE = { allowed: false, retryAfter: 1_000_000, estimated: true };
 
 describe('OpenCharges', () => {
-  it('concerns reservations, and other charges only where something is open', () => {
-    const { open, charge, reserve } = setUp();
-    expect([open.concerns([charge('take')]), open.concerns([charge()])]).toEqual([false, true]);
-    const receipt = reserve();
-    expect([open.concerns([charge('take')]), open.concerns([charge('take', 'bob')])]).toEqual([true, false]);
-    open.close(charge(), receipt);
-    expect([open.size, open.concerns([charge('take')])]).toEqual([0, false]);
-  });
-
-  it.each(['reserve', 'take', 'peek'] as const)('tells an estimate to a %s until the last one is closed', (mode) => {
-    const { open, charge, ask, reserve, uncertain } = setUp();
-    const receipts = [1, 2, 3, 4, 5].map(() => reserve());
-    expect(ask(charge(mode)).charges[0]).toMatchObject(ESTIMATE);
-    expect(uncertain).toEqual(['ada']);
-    for (const receipt of receipts) open.close(charge(), receipt);
-    expect(ask(charge(mode)).charges[0]).toEqual(expect.objectContaining({ allowed: false, retryAfter: DAY }));
-    expect(ask(charge(mode)).charges[0]).not.toHaveProperty('estimated');
-    expect(uncertain).toEqual(['ada']);
-  });
-
-  it('marks the reservation that leaves nothing, and no other', () => {
-    const { charge, ask } = setUp(3);
-    const said = [1, 2, 3].map(() => ask(charge()).charges[0]!.estimated);
-    expect(said).toEqual([undefined, undefined, true]);
-  });
-
-  it('closes a charge once, and knows nothing of one that it has not opened', () => {
-    const { open, charge, reserve } = setUp();
-    const [one] = [reserve(), reserve()];
-    for (let i = 0; i < 3; i++) open.close(charge(), one);
-    open.close(charge('reserve', 'bob'), one);
-    open.close(charge(), { ...one });
-    expect(open.size).toBe(1);
-  });
-
   it('keeps nothing of a request that fails or is rejected, or that is reset', async () => {
     const { open, charge, ask, reserve } = setUp();
     const fails = (): never => {
@@ -88,14 +53,6 @@ describe('OpenCharges', () => {
     time.now += 1;
     expect(ask(charge()).charges[0]).toMatchObject({ retryAfter: DAY - 10 * MINUTE });
     expect(open.size).toBe(0);
-  });
-
-  it('forgets the charges of ten minutes ago of clients that are gone', () => {
-    const { open, time, reserve } = setUp();
-    for (let i = 0; i < 100; i++) reserve(`gone ${i}`);
-    time.now += 10 * MINUTE;
-    for (let i = 0; i < 100; i++) reserve(`new ${i}`);
-    expect(open.size).toBe(100);
   });
 
   it('keeps the newest 1,000 of a key, and 100,000 of all', () => {

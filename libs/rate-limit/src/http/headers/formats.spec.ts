@@ -28,17 +28,6 @@ describe('a decision in the format', () => {
       },
     ],
     [
-      'both',
-      1,
-      {
-        'X-RateLimit-Limit': '3',
-        'X-RateLimit-Remaining': '2',
-        'X-RateLimit-Reset': '1800000001',
-        'RateLimit-Policy': '"short";q=3;w=1, "long";q=10;w=60, "default";q=5;w=300',
-        RateLimit: '"short";r=2;t=1, "long";r=9;t=60, "default";r=4;t=60',
-      },
-    ],
-    [
       'throttler',
       1,
       {
@@ -54,7 +43,6 @@ describe('a decision in the format', () => {
       },
     ],
     [false, 1, {}],
-    ['x-ratelimit', 4, { 'X-RateLimit-Limit': '3', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '1800000001' }],
     [
       'draft',
       4,
@@ -64,7 +52,6 @@ describe('a decision in the format', () => {
       },
     ],
     ['throttler', 4, { 'Retry-After-short': '1' }],
-    [false, 4, {}],
   ])('%s, request %d', (format, requests, wanted) => {
     expect(headers(format, new Judging([SHORT, LONG, UNNAMED]), requests)).toEqual(wanted);
   });
@@ -82,15 +69,6 @@ describe('the format x-ratelimit', () => {
 });
 
 describe('the format of throttler', () => {
-  it('shows the policies before the first that rejects, and of that one the time to wait', () => {
-    expect(headers('throttler', new Judging([LONG, SHORT]), 4)).toEqual({
-      'X-RateLimit-Limit-long': '10',
-      'X-RateLimit-Remaining-long': '7',
-      'X-RateLimit-Reset-long': '60',
-      'Retry-After-short': '1',
-    });
-  });
-
   it('leaves Retry-After without a suffix to the caller, and says nothing of a request that never passes', () => {
     expect(headers('throttler', new Judging([{ ...UNNAMED, capacity: 1 }]), 2)).toEqual({});
     const never = new Judging([SHORT]).take(4);

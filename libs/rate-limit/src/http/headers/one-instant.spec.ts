@@ -64,22 +64,6 @@ describe('one window has one instant', () => {
       histories(),
     );
   });
-
-  it('by the clock of the store where the clocks agree: over all processes', () => {
-    const judging = new Judging([{ algorithm: 'fixed-window', limit: 100, window: '1m' }]);
-    const end = judging.clock.now / SECOND + 60;
-    for (const [afterMs, lateMs] of [
-      [0, 0],
-      [0.4, -0.4],
-      [20_000, 3],
-      [59_999.999, 499],
-    ] as const) {
-      judging.clock.now = (end - 60) * SECOND + afterMs * 1000;
-      const decision = judging.take();
-      const headers = headersOf('x-ratelimit', decision, judging.clock.now / 1000 + lateMs, new ClockOffset());
-      expect(headers['X-RateLimit-Reset']).toBe(String(end));
-    }
-  });
 });
 
 describe('the offset of the clocks', () => {

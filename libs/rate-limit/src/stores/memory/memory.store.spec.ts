@@ -64,17 +64,6 @@ describe('MemoryStore without room evicts', () => {
     expect([desk.store.size, desk.store.overflowed]).toEqual([8, 0]);
   });
 
-  it('then clients that have taken little and asked once, however lately', () => {
-    const desk = new Desk(8);
-    const [light, heavy, fresh] = [names('light', 2), names('heavy', 6), names('new', 2)];
-    desk.all(heavy, SMALL);
-    desk.now += 2 * MINUTE; // these clients are idle now
-    desk.all(light, LARGE);
-    desk.all(fresh, SMALL);
-    expect(desk.taken([...heavy, ...fresh], SMALL)).toEqual(ones(8));
-    expect([desk.store.size, desk.store.overflowed]).toEqual([8, 0]);
-  });
-
   it('then clients that have not asked within a minute, the longest ago first', () => {
     const desk = new Desk(8);
     const clients = names('client', 8);
@@ -88,17 +77,6 @@ describe('MemoryStore without room evicts', () => {
     desk.ask('new-0', SMALL);
     expect(desk.taken(clients.slice(1), SMALL)).toEqual([2, 3, 3, 3, 3, 3, 3]);
     expect(desk.taken([longest!], SMALL)).toEqual([0]);
-  });
-
-  it('clients that have taken little and go on asking last', () => {
-    const desk = new Desk(8);
-    const [heavy, light] = [names('heavy', 7), 'light'];
-    desk.all(heavy, SMALL);
-    desk.ask(light, LARGE);
-    desk.ask(light, LARGE);
-    desk.ask('new', SMALL);
-    expect(desk.taken([...heavy, 'new'], SMALL)).toEqual(ones(8));
-    expect(desk.store.overflowed).toBe(0);
   });
 
   it('no client that is rejected and goes on asking, though it is not charged any more', () => {
@@ -139,14 +117,6 @@ describe('MemoryStore when all clients are active', () => {
     expect(desk.store.overflowed).toBe(100);
   });
 
-  it('has one shared state for each policy', () => {
-    const desk = new Desk(8);
-    desk.all(names('client', 8), SMALL);
-    const passed = (policy: string) =>
-      names(`invented-${policy}`, 20).filter((who) => desk.ask(who, SMALL, 1, policy).allowed).length;
-    expect([passed('a'), passed('b'), passed('a')]).toEqual([5, 5, 0]);
-  });
-
   it('has one shared state for each algorithm, even where keys do not tell the algorithms apart', () => {
     const desk = new Desk(8);
     desk.all(names('client', 8), SMALL);
@@ -166,30 +136,6 @@ describe('MemoryStore when all clients are active', () => {
     desk.now += MINUTE + SECOND;
     expect(desk.ask('later', SMALL)).toMatchObject({ allowed: true, remaining: 4 });
     expect(desk.store.overflowed).toBe(12); // 10, late, later
-  });
-
-  it('knows idle clients behind a clock that has stepped back, too', () => {
-    const desk = new Desk(8);
-    desk.all(names('client', 8), SMALL);
-    desk.now -= 60 * MINUTE;
-    desk.ask('new', SMALL);
-    expect(desk.store.overflowed).toBe(1); // the step makes no client idle
-    desk.now += MINUTE + 2 * SECOND;
-    desk.ask('newer', SMALL);
-    expect(desk.store.overflowed).toBe(1);
-    expect(desk.taken(['newer'], SMALL)).toEqual([1]);
-  });
-
-  it('charges all or nothing across own and shared states', () => {
-    const desk = new Desk(8);
-    desk.all(names('client', 8), SMALL);
-    const consume = (who: string): Verdict =>
-      desk.store.consume([
-        { key: 'rl:{user:client-0}:app:p:x', algorithm: SMALL, cost: 1 },
-        { key: `rl:{user:${who}}:app:q:x`, algorithm: SMALL, cost: 2 },
-      ]);
-    expect(names('invented', 4).map((who) => consume(who).allowed)).toEqual([true, true, false, false]);
-    expect(desk.taken(['client-0'], SMALL)).toEqual([3]);
   });
 
   it('never shares one state between two charges of a request, whatever their keys look like', () => {
@@ -228,16 +174,6 @@ describe('MemoryStore.clear', () => {
 });
 
 describe('MemoryStore at maxBytes', () => {
-  it('makes room for new keys as at maxKeys', () => {
-    const desk = new Desk(1_000, LOG_BYTES);
-    desk.all(names('light', 4), LARGE);
-    expect(desk.store.size).toBe(4);
-    expect(desk.ask('heavy', LOG, 100).allowed).toBe(true);
-    expect(desk.store.bytes).toBeLessThanOrEqual(LOG_BYTES);
-    expect(desk.store.overflowed).toBe(0);
-    expect(desk.taken(['heavy'], LOG)).toEqual([100]);
-  });
-
   it('gives new keys a shared state when all clients are active, and blocked clients stay blocked', () => {
     const desk = new Desk(1_000, LOG_BYTES);
     expect(desk.ask('heavy', LOG, 100).allowed).toBe(true);

@@ -19,7 +19,6 @@ import { ExpiringReservations } from './expiring-reservations.js';
 
 const SECOND = 1000;
 const DAY: BoundPolicy = bound({ name: 'day', limit: 100_000, window: '1d' });
-const MINUTE: BoundPolicy = bound({ name: 'minute', limit: 10_000, window: '60s' });
 
 function bound(policy: object): BoundPolicy {
   return bindPolicy(parsePolicy({ algorithm: 'fixed-window', ...policy }, 'test'), 'rl', 'app', 'test');
@@ -97,119 +96,6 @@ function usedOf(store: VirtualStore, { algorithm, keyTail }: BoundPolicy = DAY):
 const turns = async (): Promise<void> => {
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
 };
-const policy = (more: object = {}) => ({
-  policy: 'day',
-  settledBy: 'store',
-  refunded: 0,
-  charged: 0,
-  beyondOverdraft: 0,
-  ...more,
-});
-
-describe('in the living process', () => {
-  it.each<[AtExpiry | undefined, number]>([
-    [undefined, 10],
-    ['keep', 10],
-    ['cancel', 0],
-    [4, 4],
-    [0, 0],
-    [10, 10],
-  ])('a reservation is settled at its expiry, and not before: atExpiry %s', async (atExpiry, left) => {
-    const clock = new VirtualClock();
-    const store = new VirtualStore(clock);
-    const { reserve, expiring } = podOn(store);
-    await reserve({ ...(atExpiry !== undefined && { atExpiry }) });
-    clock.advanceMicroseconds(59_999_999);
-    expect(usedOf(store)).toBe(10);
-    clock.advanceMicroseconds(1);
-    expect(usedOf(store)).toBe(left);
-    expect(expiring.queue.size).toBe(0);
-    clock.advance('1h');
-    expect(usedOf(store)).toBe(left);
-  });
-
-  it('a settlement in time is as without an expiry, which does nothing then', async () => {
-    const clock = new VirtualClock();
-    const store = new VirtualStore(clock);
-    const { reserve, expiring } = podOn(store);
-    const [one, two, three] = [await reserve({ atExpiry: 4 }), await reserve({ atExpiry: 4 }), await reserve({})];
-    expect(await one.settle(7)).toEqual({ settledBy: 'store', policies: [policy({ refunded: 3 })] });
-    expect(await two.cancel()).toEqual({ settledBy: 'store', policies: [policy({ refunded: 10 })] });
-    expect(await three.settle(12)).toEqual({ settledBy: 'store', policies: [policy({ charged: 2 })] });
-    expect(expiring.queue.size).toBe(0);
-    clock.advance('2m');
-    expect(usedOf(store)).toBe(19);
-  });
-
-  it.each<[AtExpiry, number, number, number]>([
-    ['keep', 3, 0, 10],
-    ['keep', 12, 2, 12],
-    ['cancel', 7, 7, 7],
-    ['cancel', 0, 0, 0],
-    [4, 3, 0, 4],
-    [4, 150, 146, 150],
-  ])('late: atExpiry %s, settle(%d) charges %d more and refunds nothing', async (atExpiry, final, charged, left) => {
-    const clock = new VirtualClock();
-    const store = new VirtualStore(clock);
-    const { reserve } = podOn(store);
-    const reservation = await reserve({ atExpiry });
-    clock.advance('61s');
-    expect(await reservation.settle(final)).toEqual({
-      settledBy: 'store',
-      policies: [policy({ charged })],
-      expired: true,
-    });
-    expect(usedOf(store)).toBe(left);
-    await expect(reservation.settle(1)).rejects.toThrow('the reservation was settled before');
-    await expect(reservation.cancel()).rejects.toThrow('the reservation was settled before');
-    expect(usedOf(store)).toBe(left);
-  });
-
-  it('a late cancel refunds nothing', async () => {
-    const clock = new VirtualClock();
-    const store = new VirtualStore(clock);
-    const reservation = await podOn(store).reserve({ atExpiry: 6 });
-    clock.advance('60s');
-    expect(await reservation.cancel()).toMatchObject({ expired: true, policies: [{ refunded: 0, charged: 0 }] });
-    expect(usedOf(store)).toBe(6);
-  });
-
-  it('a rejection expires never, and has nothing to settle', async () => {
-    const clock = new VirtualClock();
-    const { reserve, expiring } = podOn(new VirtualStore(clock));
-    const reservation = await reserve({ cost: 100_001, atExpiry: 'cancel' });
-    expect([reservation.allowed, expiring.queue.size]).toEqual([false, 0]);
-    await expect(reservation.cancel()).rejects.toThrow('was rejected');
-  });
-
-  it('several policies expire together, each at the final cost', async () => {
-    const clock = new VirtualClock();
-    const store = new VirtualStore(clock);
-    const { reserve } = podOn(store);
-    await reserve({ atExpiry: 4, expires: '30s' }, [DAY, MINUTE]);
-    expect([usedOf(store), usedOf(store, MINUTE)]).toEqual([10, 10]);
-    clock.advance('30s');
-    expect([usedOf(store), usedOf(store, MINUTE)]).toEqual([4, 4]);
-  });
-
-  it('a store without a log warns once, a MemoryStore does not, and nothing is said where the cost is kept', async () => {
-    const clock = new VirtualClock();
-    const [memory, foreign] = [
-      podOn(new VirtualStore(clock)),
-      podOn(new VirtualStore(clock), { traits: { isLocal: false } }),
-    ];
-    await foreign.reserve({});
-    await memory.reserve({ atExpiry: 'cancel' });
-    expect([...memory.warnings, ...foreign.warnings]).toEqual([]);
-    for (let i = 0; i < 3; i++) await foreign.reserve({ atExpiry: 'cancel' });
-    expect(foreign.warnings).toEqual([
-      expect.stringMatching(
-        /^Reservations expire only while their process runs, .*use RedisStore \(see .*#fg_reservation_log\)$/,
-      ),
-    ]);
-  });
-});
-
 describe('in a fleet', () => {
   function fleet(pods: number, step?: ConstructorParameters<typeof SharedLog>[1]) {
     const clock = new VirtualClock();
@@ -222,46 +108,6 @@ describe('in a fleet', () => {
       pods: Array.from({ length: pods }, () => podOn(store, { log, traits: { isLocal: false } })),
     };
   }
-
-  it('a reservation is in the log only where another process would refund something', async () => {
-    const { log, pods } = fleet(1);
-    const [pod] = pods;
-    await pod!.reserve({});
-    await pod!.reserve({ atExpiry: 10 });
-    await pod!.reserve({ atExpiry: 'cancel' }, [MINUTE]); // the window is over before
-    await pod!.reserve({ cost: 0, atExpiry: 'cancel' });
-    await pod!.reserve({ cost: 100_001, atExpiry: 'cancel' });
-    expect(log.added).toBe(0);
-    await pod!.reserve({ atExpiry: 9 }, [MINUTE, DAY]);
-    expect([...log.entries.values()].map(({ settlements }) => settlements.map(({ finalCost }) => finalCost))).toEqual([
-      [9],
-    ]);
-  });
-
-  it('a settlement takes the reservation out of the log', async () => {
-    const { clock, store, log, pods } = fleet(1);
-    const reservation = await pods[0]!.reserve({ atExpiry: 'cancel' });
-    expect(await reservation.settle(10)).toEqual({ settledBy: 'store', policies: [policy()] });
-    expect(log.entries.size).toBe(0);
-    clock.advance('2m');
-    expect(usedOf(store)).toBe(10);
-  });
-
-  it('another pod sweeps at its first reservation, even if that is rejected', async () => {
-    const { clock, store, pods } = fleet(2);
-    const [dead, other] = pods;
-    await dead!.reserve({ cost: 100_000, atExpiry: 'cancel' });
-    dead!.expiring.stop();
-    clock.advance('60s');
-    await turns();
-    expect(usedOf(store)).toBe(100_000);
-    expect((await other!.reserve({})).allowed).toBe(false); // it keeps its cost, so it needs no log
-    await turns();
-    expect(usedOf(store)).toBe(100_000);
-    expect((await other!.reserve({ atExpiry: 'cancel' })).allowed).toBe(false);
-    await turns();
-    expect(usedOf(store)).toBe(0);
-  });
 
   it('a log that does not answer leaves the charge, and says so', async () => {
     const { store, pods } = fleet(1, async (what) => (what === 'claim' ? 'lost' : 'well'));
@@ -279,31 +125,6 @@ describe('in a fleet', () => {
     expect(unknown.pods[0]!.warnings).toContainEqual(
       expect.stringMatching(/^A reservation stays charged if this process dies: lost/),
     );
-  });
-
-  it('a settlement keeps the deadline where the log does not, and is made later', async () => {
-    const clock = new VirtualClock();
-    const store = new VirtualStore(clock);
-    let answer: (outcome: 'well') => void;
-    const hanging = new Promise<'well'>((resolve) => {
-      answer = resolve;
-    });
-    const log = new SharedLog(
-      () => clock.nowMicroseconds,
-      (what) => (what === 'claim' ? hanging : Promise.resolve('well')),
-    );
-    const { reserve } = podOn(store, { log, deadlineMs: 20 });
-    const [one, two] = [await reserve({ atExpiry: 'cancel' }), await reserve({ atExpiry: 'cancel' })];
-    expect(await one.settle(3)).toMatchObject({
-      settledBy: 'none',
-      error: { message: 'the store gave no answer within 20 ms' },
-    });
-    clock.advance('61s');
-    expect(await two.settle(4)).toMatchObject({ settledBy: 'none', error: expect.any(Error) });
-    expect(usedOf(store)).toBe(20);
-    answer!('well');
-    await turns();
-    expect(usedOf(store)).toBe(7);
   });
 
   // Settlements, expiries and the sweeps of 4 pods, in any order, with calls that are lost: what stays charged is what was answered.
@@ -407,40 +228,6 @@ describe('more open reservations than a process keeps', () => {
     expect(usedOf(store)).toBe(0);
     expect(await reserve({ atExpiry: 'cancel' })).toMatchObject({ allowed: true });
     expect(expiring.stats().reservations).toEqual({ open: 1, rejected: 1, untimed: 0 });
-  });
-
-  it('have room again when one is settled', async () => {
-    const { store, reserve, first } = await full();
-    await first.settle(4);
-    expect(await reserve({ atExpiry: 'cancel' })).toMatchObject({ allowed: true });
-    await expect(reserve({ atExpiry: 2 })).rejects.toThrow(ReservationsFullError);
-    expect(usedOf(store)).toBe(34);
-  });
-
-  it('pass where nothing is refunded at the expiry: none of them needs a timer', async () => {
-    const { clock, store, reserve, expiring } = await full();
-    const kept = await reserve({ atExpiry: 'keep' });
-    expect(kept.allowed).toBe(true);
-    clock.advance('2m');
-    expect(await kept.settle(12)).toMatchObject({ expired: true });
-    expect(usedOf(store)).toBe(12);
-    expect(expiring.stats().reservations).toEqual({ open: 0, rejected: 0, untimed: 0 });
-  });
-
-  it('pass where they are in a log: a sweep settles them, of this process or of another one', async () => {
-    const clock = new VirtualClock();
-    const log = new SharedLog(() => clock.nowMicroseconds);
-    const store = new VirtualStore(clock);
-    const { reserve, expiring, warnings } = podOn(store, { log, mostOpen: 1 });
-    for (let i = 0; i < 3; i++) await reserve({ atExpiry: 'cancel' });
-    await turns();
-    clock.advance('61s');
-    await turns();
-    expect(usedOf(store)).toBe(20);
-    await expiring['sweep']!.sweep();
-    expect(usedOf(store)).toBe(0);
-    expect(expiring.stats().reservations).toEqual({ open: 0, rejected: 0, untimed: 0 });
-    expect(warnings).toEqual([]);
   });
 
   it('stay charged where the log cannot take them, which is said and counted', async () => {

@@ -23,24 +23,6 @@ describe('Linger', () => {
     expect(seen(rate, ms).isWorthIt(1)).toBe(worthIt);
   });
 
-  it('needs as many companions in each lane', () => {
-    expect(seen(1_000, 4).isWorthIt(3)).toBe(true);
-    expect(seen(1_000, 4).isWorthIt(6)).toBe(false);
-  });
-
-  it('is not worth it for what follows a burst in a quiet pod', () => {
-    const linger = seen(5, 5);
-    linger.left(30);
-    expect(linger.isWorthIt(1)).toBe(false);
-  });
-
-  it('ends within a second after the load has', () => {
-    const linger = seen(4_000, 5);
-    expect(linger.isWorthIt(1)).toBe(true);
-    now += 1_000;
-    expect(linger.isWorthIt(1)).toBe(false);
-  });
-
   it('rests for a second when others stay away, and tries again', () => {
     const linger = seen(4_000, 4);
     let waits = 0;

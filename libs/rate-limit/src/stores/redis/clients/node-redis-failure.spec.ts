@@ -5,11 +5,8 @@ import { failureOfCall, inOurWords } from './node-redis-failure.js';
 describe('an error of node-redis', () => {
   it.each([
     ['The client is closed', 'there is no connection to Redis', true],
-    ['The client is offline', 'there is no connection to Redis', true],
     ['The queue is full', 'the queue of the client is full (commandsQueueMaxLength)', true],
     ['Socket closed unexpectedly', 'the connection to Redis was closed before the answer came', false],
-    ['Disconnects client', 'the connection to Redis was closed before the answer came', false],
-    ['', 'the connection to Redis was closed before the answer came', false],
     [
       "Cannot read properties of undefined (reading 'master')",
       'no node of the Redis Cluster has the slot of the key',

@@ -71,12 +71,6 @@ describe('Breaker', () => {
     expect(bench.changes).toEqual(['open: the last']);
   });
 
-  it('opens at once when it is tripped', () => {
-    const bench = new Bench();
-    bench.breaker.trip('the connection was closed');
-    expect(bench.changes).toEqual(['open: the connection was closed']);
-  });
-
   it.each([
     [0, [250, 375, 400, 400]],
     [1, [200, 300, 320, 320]],
@@ -107,17 +101,6 @@ describe('Breaker', () => {
     expect(bench.pauses).toEqual([250, 250]);
   });
 
-  it('probes before the pause ends when Redis may be back', async () => {
-    const bench = new Bench();
-    bench.breaker.probeNow();
-    expect(bench.probes).toBe(0); // the breaker is closed
-    bench.breaker.trip('lost');
-    bench.breaker.probeNow();
-    expect([bench.probes, bench.waiting]).toEqual([1, false]);
-    await bench.answered(true);
-    expect(bench.breaker.open).toBe(false);
-  });
-
   it('has one probe or one pause at most, and can leave every state', async () => {
     const step = constantFrom('fail', 'succeed', 'trip', 'wake', 'now', 'yes', 'no');
     assert(
@@ -143,16 +126,5 @@ describe('Breaker', () => {
       expect([bench.waiting, bench.probing]).toEqual([!healthy, false]);
       expect(bench.breaker.open).toBe(!healthy);
     }
-  });
-
-  it('does nothing after its end', async () => {
-    const bench = new Bench();
-    bench.breaker.trip('lost');
-    bench.wake();
-    bench.breaker.close();
-    await bench.answered(false);
-    bench.breaker.trip('lost');
-    bench.breaker.probeNow();
-    expect([bench.probes, bench.waiting, bench.changes.length]).toEqual([1, false, 1]);
   });
 });

@@ -1,12 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
-import { LayeredStore } from '../../../engine/layered-store.js';
+import { describe, expect, it } from '@jest/globals';
 import { algorithmOf, SMALL_POLICIES } from '../../../testing/conformance/small-policies.js';
 import type { Charge } from '../../charge.js';
-import { Deadlines } from '../../deadlines.js';
 import type { Lane } from '../batch/lane.js';
-import { LoadedRedisStore } from '../loaded-redis-store.js';
-import { readStoreOptions } from '../store-options.js';
-import { MAX_UNANSWERED, Unanswered } from './unanswered.js';
+import { Unanswered } from './unanswered.js';
 
 /** Keys in two slots. */
 const [ONE, OTHER] = ['rl:{a1}', 'rl:{a2}'];
@@ -62,36 +58,5 @@ describe('the bound on what waits in a client of the application', () => {
     call.resolve();
     await answer;
     expect(unanswered.check([charge(ONE)])).toBeUndefined();
-  });
-
-  it('holds for settlements, refunds and resets as well, and the log tells of it', async () => {
-    const calls: string[] = [];
-    const never = (name: string) => () => {
-      calls.push(name);
-      return new Promise<never>(() => undefined);
-    };
-    const store = new LoadedRedisStore(
-      { evalsha: never('evalsha'), eval: never('eval'), del: never('del') },
-      readStoreOptions({}),
-    );
-    const warn = jest.fn();
-    const layered = new LayeredStore({ store, deadlines: new Deadlines(5) }, { warn });
-    const asked = Array.from({ length: MAX_UNANSWERED }, async (_, i) => layered.renew([charge(`rl:{${i}}`)]));
-    await Promise.allSettled(asked);
-    const before = calls.length;
-    const receipt = { ...charge(ONE), at: 0, resetAt: 1 };
-    const settlement = { receipt, finalCost: 0, overdraft: 0 };
-    const refused = `Redis has not answered ${MAX_UNANSWERED} requests yet`;
-    await expect(store.settle([settlement])).rejects.toThrow(refused);
-    await expect(store.reset([ONE])).rejects.toThrow(refused);
-    await store.refund([receipt]); // a lost refund stays charged
-    expect(() => store.consume([charge(ONE)])).toThrow(refused);
-    expect(calls).toHaveLength(before);
-    try {
-      void layered.renew([charge(ONE)]);
-    } catch (error) {
-      layered.failure(error);
-    }
-    expect(warn).toHaveBeenCalledWith(expect.stringContaining(refused));
   });
 });
