@@ -17,7 +17,7 @@ import { selfSigned } from '../support/self-signed.js';
 import { StillStore } from '../support/still-store.js';
 
 const CAPACITY = 5;
-const CLIENTS = 40;
+const CLIENTS = 15;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 let entered = 0;
@@ -70,15 +70,6 @@ const HOSTILE: [string, Hostile][] = [
   ['followed by a reset', reset(REQUEST)],
   ['that is pipelined behind others', reset(REQUEST.repeat(4))],
   [
-    'followed by an end and a reset',
-    async (port) => {
-      const socket = await plain(port);
-      socket.end(REQUEST);
-      await turn();
-      socket.resetAndDestroy();
-    },
-  ],
-  [
     'on a connection that was answered before',
     async (port) => {
       const socket = await plain(port);
@@ -130,16 +121,6 @@ describe.each(PLATFORMS)('a client that resets its connections, over %s', (platf
     expect(app.logs.of('error')).toEqual([]);
   });
 
-  it('has one bucket in the middleware', async () => {
-    const store = new StillStore();
-    const middleware = [{ name: 'all', algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const];
-    await using app = await limited(platform, Routes, { store, middleware });
-    for (let i = 0; i < CLIENTS; i++) await reset(REQUEST)(app.port);
-    await app.crowd(4, '/');
-    expectOneBucket(store);
-    expect(entered).toBeLessThanOrEqual(3);
-  });
-
   it('is not served without an address, and charges nothing', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store });
@@ -150,16 +131,6 @@ describe.each(PLATFORMS)('a client that resets its connections, over %s', (platf
     });
     expect((await app.send('/')).status).toBe(503);
     expect([entered, store.asked]).toEqual([0, []]);
-  });
-
-  it('has the bucket of the address that a trusted proxy names', async () => {
-    const store = new StillStore();
-    await using app = await limited(platform, Routes, { store }, { trustProxy: 'loopback' });
-    for (let i = 0; i < CLIENTS; i++) {
-      await reset(`GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 198.51.100.${i}, 203.0.113.9\r\n\r\n`)(app.port);
-    }
-    await app.crowd(CAPACITY + 1, '/', { headers: { 'X-Forwarded-For': '203.0.113.9' } });
-    expectOneBucket(store, '{ip:203.0.113.9}');
   });
 
   it('has one bucket over TLS', async () => {

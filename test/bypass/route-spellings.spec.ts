@@ -1,4 +1,4 @@
-import { type AddressInfo, connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -31,34 +31,23 @@ const SPELLINGS: [string, string][] = [
   ['HEAD', last('HEAD /api/rides HTTP/1.1')],
   ['upper case', last('GET /API/RIDES HTTP/1.1')],
   ['a trailing slash', last('GET /api/rides/ HTTP/1.1')],
-  ['two trailing slashes', last('GET /api/rides// HTTP/1.1')],
   ['a double slash', last('GET /api//rides HTTP/1.1')],
   ['a double slash in front', last('GET //api/rides HTTP/1.1')],
   ['an encoded letter', last('GET /api/%72ides HTTP/1.1')],
-  ['an encoded letter in lower and upper case', last('GET /%61pi/%52ides HTTP/1.1')],
   ['all letters encoded', last('GET /%61%70%69/%72%69%64%65%73 HTTP/1.1')],
   ['an encoded slash', last('GET /api%2Frides HTTP/1.1')],
-  ['an encoded slash behind', last('GET /api/rides%2f HTTP/1.1')],
   ['an encoded per cent sign', last('GET /api/%2572ides HTTP/1.1')],
   ['a broken encoding', last('GET /api/rides%zz HTTP/1.1')],
-  ['an overlong UTF-8 slash', last('GET /api%c0%afrides HTTP/1.1')],
   ['a NUL', last('GET /api/rides%00 HTTP/1.1')],
-  ['an encoded blank', last('GET /api/rides%20 HTTP/1.1')],
   ['dots', last('GET /api/./rides HTTP/1.1')],
-  ['double dots', last('GET /x/../api/rides HTTP/1.1')],
   ['encoded dots', last('GET /x/%2e%2e/api/rides HTTP/1.1')],
   ['a backslash', last('GET /api\\rides HTTP/1.1')],
   ['a semicolon', last('GET /api/rides;v=1 HTTP/1.1')],
   ['a query', last('GET /api/rides?v=1 HTTP/1.1')],
-  ['an empty query', last('GET /api/rides? HTTP/1.1')],
   ['a fragment', last('GET /api/rides#v HTTP/1.1')],
   ['an absolute URI', last('GET http://floodgate.test/api/rides HTTP/1.1')],
   ['an absolute URI of another host', last('GET http://other.test:81/api/rides HTTP/1.1')],
-  ['an absolute URI with https', last('GET https://floodgate.test/api/rides HTTP/1.1')],
-  ['an absolute URI with a user', last('GET http://u:p@floodgate.test/api/rides HTTP/1.1')],
   ['an absolute URI without a path', last('GET http://floodgate.test?/api/rides HTTP/1.1')],
-  ['an absolute URI in upper case', last('GET HTTP://FLOODGATE.TEST/api/rides HTTP/1.1')],
-  ['a star in front', last('GET *api/rides HTTP/1.1')],
   ['a URI without a slash', last('GET api/rides HTTP/1.1')],
   ['HTTP/1.0', 'GET /api/rides HTTP/1.0\r\n\r\n'],
   ['another host', 'GET /api/rides HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n'],
@@ -100,24 +89,6 @@ describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
     expect(statuses(answer)).toEqual([...Array<number>(LIMIT).fill(200), ...Array<number>(16).fill(429)]);
     expect(headerOfEach(answer, 'X-RateLimit-Remaining').slice(0, 6)).toEqual(['4', '3', '2', '1', '0', '0']);
     expect(store.keys).toEqual([KEY]);
-  });
-
-  it('counts pipelined requests of a connection that hangs up at once', async () => {
-    const store = new StillStore();
-    await using app = await limited(platform, Rides, { store });
-    for (let i = 0; i < 10; i++) {
-      await new Promise<void>((resolve) => {
-        const socket = connect(portOf(app), '127.0.0.1', () => {
-          socket.write(request('GET /api/rides HTTP/1.1').repeat(3), () => socket.destroy());
-        });
-        socket.on('error', () => undefined);
-        socket.on('close', () => resolve());
-      });
-    }
-    const { status } = await app.send('/api/rides');
-    expect(store.keys).toEqual([KEY]);
-    expect(status).toBe(store.asked.length > LIMIT ? 429 : 200);
-    expect(app.logs.of('error')).toEqual([]);
   });
 });
 
