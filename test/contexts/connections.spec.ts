@@ -4,135 +4,125 @@ import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitGuard } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
 import { FROM_HEADERS } from '../support/http-app.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 import { StillStore } from '../support/still-store.js';
 import { BODY, Chat, LIMIT_MS, TWENTY } from './support/chat.js';
 import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
 
-describe.each(DRIVERS)('a connection over %s', (driver) => {
-  const opened: string[] = [];
+const ONE = { ...TWENTY, limit: 1 };
+const SAID = { event: 'said', data: 0 };
 
-  @WebSocketGateway()
-  class Doors {
-    @RateLimit({ ...TWENTY, limit: 3 })
-    handleConnection(): void {
-      opened.push('client');
-    }
+/** A gateway's messages, and what happened in it. */
+class Saying {
+  readonly seen: string[] = [];
 
-    @SubscribeMessage('say')
-    say(): unknown {
-      return { event: 'said', data: 0 };
-    }
+  @SubscribeMessage('say')
+  say(): unknown {
+    this.seen.push('said');
+    return SAID;
+  }
+}
+
+/** An identity that a test finds. */
+class Later {
+  private found: (() => void)[] = [];
+
+  get asked(): number {
+    return this.found.length;
   }
 
+  readonly by = (): Promise<{ kind: string; value: string }> =>
+    new Promise((resolve) => this.found.push(() => resolve({ kind: 'user', value: 'ada' })));
+
+  async find(): Promise<void> {
+    await until('the identity is asked for', LIMIT_MS, () => this.found.length > 0);
+    this.found.shift()!();
+  }
+}
+
+describe.each(DRIVERS)('a connection over %s', (driver) => {
   it('is limited by @RateLimit on handleConnection', async () => {
-    opened.length = 0;
+    @WebSocketGateway()
+    class Doors extends Saying {
+      @RateLimit({ ...TWENTY, limit: 3 })
+      handleConnection(): void {
+        this.seen.push('client');
+      }
+    }
     await using app = await SocketApp.start(driver, Doors, { store: new StillStore() });
     const admitted = [await app.connect(), await app.connect(), await app.connect()];
     const late = await app.connect();
     expect(await late.next()).toEqual({ event: 'exception', data: BODY });
     expect(await late.closed).toBe(driver === 'ws' ? 1013 : 'io server disconnect');
-    expect(opened).toHaveLength(3);
-    for (const client of admitted) expect(await ask(client, 'say')).toEqual({ event: 'said', data: 0 });
-    expect(app.http.logs.of('error')).toEqual([]);
-    expect(app.http.logs.of('warn')).toEqual([]);
+    for (const client of admitted) expect(await ask(client, 'say')).toEqual(SAID);
+    expect(app.http.app.get(Doors).seen).toEqual(['client', 'client', 'client', 'said', 'said', 'said']);
+    expect([...app.http.logs.of('error'), ...app.http.logs.of('warn')]).toEqual([]);
   });
 
-  it('gets no message through before it is admitted', async () => {
-    @WebSocketGateway()
-    class Slow {
-      @RateLimit({ ...TWENTY, limit: 1 })
-      handleConnection(): void {}
-
-      @SubscribeMessage('say')
-      say(): unknown {
-        opened.push('said');
-        return { event: 'said', data: 0 };
+  it.each([true, false])(
+    'gets no message through before it is admitted, beside an open gateway: %s',
+    async (isFirst) => {
+      const later = new Later();
+      @WebSocketGateway()
+      class Open {
+        @SubscribeMessage('other')
+        other(): void {}
       }
-    }
-    opened.length = 0;
-    let decide = (): void => {};
-    const slow = {
-      kind: 'user',
-      resolve: () => new Promise<string>((resolve) => (decide = () => resolve('ada'))),
-    };
-    await using app = await SocketApp.start(driver, Slow, {
-      store: new StillStore(),
-      identity: [slow],
-      deadline: 10_000,
-    });
-    const first = await app.connect();
-    const answer = ask(first, 'say');
-    await turns(20);
-    expect(opened).toEqual([]);
-    decide();
-    expect(await answer).toEqual({ event: 'said', data: 0 });
-    const second = await app.connect();
-    second.emit('say');
-    await turns(20);
-    decide();
-    await second.closed;
-    expect(second.said.map(({ event }) => event)).not.toContain('said');
-    expect(opened).toEqual(['said']);
-  });
-
-  it('gets no message through where a second gateway has no limit', async () => {
-    @WebSocketGateway()
-    class Open {
-      @SubscribeMessage('other')
-      other(): void {}
-    }
-    @WebSocketGateway()
-    class Limited {
-      @RateLimit({ ...TWENTY, limit: 1, by: later })
-      handleConnection(): void {}
-
-      @SubscribeMessage('say')
-      say(): unknown {
-        opened.push('said');
-        return { event: 'said', data: 0 };
+      @WebSocketGateway()
+      class Limited extends Saying {
+        @RateLimit({ ...ONE, by: later.by })
+        handleConnection(): void {
+          this.seen.push('client');
+        }
       }
-    }
-    for (const gateways of [
-      [Open, Limited],
-      [Limited, Open],
-    ]) {
-      opened.length = 0;
+      const gateways = isFirst ? [Open, Limited] : [Limited, Open];
       await using app = await SocketApp.start(driver, gateways, { store: new StillStore(), deadline: LIMIT_MS });
-      await ask(await app.connect(), 'say');
+      const { seen } = app.http.app.get(Limited);
+      const first = await app.connect();
+      const answer = ask(first, 'say');
+      await turns(20);
+      expect(seen).toEqual([]);
+      await later.find();
+      expect(await answer).toEqual(SAID);
       const rejected = await app.connect();
       for (let i = 0; i < 10; i++) rejected.emit('say');
+      await turns(20);
+      await later.find();
       await rejected.closed;
-      expect(opened).toEqual(['said']);
-    }
-  });
+      expect(seen).toEqual(['client', 'said']);
+    },
+  );
 
-  it('is charged once by a policy that stands on two gateways', async () => {
+  it('is charged once by a policy that stands on two gateways, also where handleConnection is an arrow function', async () => {
+    const opened: string[] = [];
     @WebSocketGateway()
     class First {
-      handleConnection(): void {}
+      handleConnection(): void {
+        opened.push('first');
+      }
     }
     @WebSocketGateway()
     class Second {
-      readonly handleConnection = (): void => {};
+      readonly handleConnection = (): void => void opened.push('second');
     }
     const store = new StillStore();
-    const defaults = [{ ...TWENTY, scope: 'app' as const }];
+    const defaults = [{ ...ONE, scope: 'app' as const }];
     await using app = await SocketApp.start(driver, [First, Second], { store, defaults });
     await app.connect();
-    await turns(20);
+    await until('both have it', LIMIT_MS, () => opened.length === 2);
     expect(store.asked).toHaveLength(1);
+    await (
+      await app.connect()
+    ).closed;
+    expect(opened.toSorted()).toEqual(['first', 'second']);
   });
 
   it('reaches neither handleConnection nor handleDisconnect when it leaves before it is admitted', async () => {
     const seen: string[] = [];
-    let decide = (): void => {};
-    const by = () =>
-      new Promise<{ kind: string; value: string }>((resolve) => {
-        decide = () => resolve({ kind: 'user', value: 'ada' });
-      });
+    const later = new Later();
     @WebSocketGateway()
     class Presence {
-      @RateLimit({ ...TWENTY, by })
+      @RateLimit({ ...TWENTY, by: later.by })
       handleConnection(): void {
         seen.push('connected');
       }
@@ -141,17 +131,17 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
         seen.push('disconnected');
       }
     }
-    await using app = await SocketApp.start(driver, Presence, { store: new StillStore(), deadline: 10_000 });
+    await using app = await SocketApp.start(driver, Presence, { store: new StillStore(), deadline: LIMIT_MS });
     const leaver = await app.connect();
+    await until('it is being decided', LIMIT_MS, () => later.asked === 1);
     leaver.close();
     await leaver.closed;
     await turns(20);
-    decide();
+    await later.find();
     await turns(20);
     expect(seen).toEqual([]);
     const stayer = await app.connect();
-    await turns(20);
-    decide();
+    await later.find();
     await until('the client is connected', LIMIT_MS, () => seen.length === 1);
     stayer.close();
     await until('the client is disconnected', LIMIT_MS, () => seen.length === 2);
@@ -169,7 +159,7 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     @WebSocketGateway()
     @UseGuards(Guard)
     class Guarded {
-      @RateLimit({ ...TWENTY, limit: 1 })
+      @RateLimit(ONE)
       handleConnection(): void {}
     }
     await using app = await SocketApp.start(driver, Guarded, { store: new StillStore(), guard: false });
@@ -187,36 +177,30 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     }
     @WebSocketGateway()
     @UseGuards(Guard)
-    class Guarded {
-      @RateLimit({ ...TWENTY, limit: 1 })
+    class Guarded extends Saying {
+      @RateLimit(ONE)
       handleConnection(): void {}
-
-      @SubscribeMessage('say')
-      say(): unknown {
-        return { event: 'said', data: 0 };
-      }
     }
     await using app = await SocketApp.start(driver, Guarded, { store: new StillStore(), guard: false });
-    expect(await ask(await app.connect(), 'say')).toEqual({ event: 'said', data: 0 });
-    const late = await app.connect();
-    expect(await late.next()).toEqual({ event: 'exception', data: BODY });
+    expect(await ask(await app.connect(), 'say')).toEqual(SAID);
+    expect(await (await app.connect()).next()).toEqual({ event: 'exception', data: BODY });
   });
 
-  it('is limited where handleConnection is an arrow function', async () => {
+  it('that waits for its slot keeps as many messages waiting as one client may, and rejects the others', async () => {
     @WebSocketGateway()
-    class Arrow {
-      readonly handleConnection = (): void => {
-        opened.push('client');
-      };
+    class Queue extends Saying {
+      @RateLimit({ name: 'door', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h' })
+      handleConnection(): void {}
     }
-    opened.length = 0;
-    const defaults = [{ ...TWENTY, limit: 1 }];
-    await using app = await SocketApp.start(driver, Arrow, { store: new StillStore(), defaults });
+    await using app = await SocketApp.start(driver, Queue, { maxWaitingPerClient: 3, defaults: [TWENTY] });
     await app.connect();
-    await (
-      await app.connect()
-    ).closed;
-    expect(opened).toEqual(['client']);
+    const room = app.http.app.get(RateLimitRuntime).waitingRoom;
+    const waits = await app.connect();
+    await until('the connection waits', LIMIT_MS, () => room.size === 1);
+    for (let i = 0; i < 20; i++) waits.emit('say', {});
+    await until('the others are rejected', LIMIT_MS, () => waits.said.length === 17);
+    expect(new Set(waits.said.map(({ event }) => event))).toEqual(new Set(['exception']));
+    expect(app.http.app.get(Queue).seen).toEqual([]);
   });
 
   it('has no handler of its own, and its messages still count by its handshake', async () => {
@@ -226,12 +210,6 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     expect(store.keys[0]).toContain('{user:ada}');
   });
 });
-
-/** Finds an identity later. */
-async function later(): Promise<{ kind: string; value: string }> {
-  await turns(10);
-  return { kind: 'user', value: 'ada' };
-}
 
 function fail(error: unknown = new Error('no')): never {
   throw error;
