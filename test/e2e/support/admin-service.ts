@@ -9,7 +9,7 @@ import {
 } from 'nestjs-floodgate';
 import { type AppSettings, FROM_HEADERS, type HttpApp, type Platform, start } from '../../support/http-app.js';
 
-export const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 2, window: '300d', by: 'user' };
+const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 2, window: '300d', by: 'user' };
 export const ADA = { kind: 'user', value: 'ada-lovelace' };
 const TOKEN = 'let-me-in';
 
@@ -20,7 +20,7 @@ class Operators {
 }
 
 @Module({ providers: [Operators], exports: [Operators] })
-export class OperatorsModule {}
+class OperatorsModule {}
 
 @Injectable()
 export class SupportGuard implements CanActivate {

@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { type Identity, type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, type Platform } from '../../support/http-app.js';
 
-export const API: Policy = { name: 'api', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
+const API: Policy = { name: 'api', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 3, window: '300d' };
 const ALL: Policy = { name: 'all', algorithm: 'token-bucket', capacity: 1000, refill: '1/h', by: 'global' };
 

@@ -18,7 +18,7 @@ export const API: Policy = {
   plans: { pro: { capacity: 5 }, enterprise: { capacity: 9, refill: '2/h' } },
 };
 
-export const DAILY = {
+const DAILY = {
   name: 'daily',
   algorithm: 'fixed-window',
   limit: 3,

@@ -9,7 +9,7 @@ import {
 import { FROM_HEADERS, type HttpApp, limited, type PLATFORMS } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
-export const WINDOW: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 3, window: '300d', by: 'user' };
+const WINDOW: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 3, window: '300d', by: 'user' };
 const PLANNED: Policy = {
   name: 'planned',
   algorithm: 'token-bucket',
