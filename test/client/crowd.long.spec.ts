@@ -12,13 +12,12 @@ jest.setTimeout(60_000);
 
 /** The crowd of docs/client.md. */
 const CROWD = 200;
+
 /** Enough for several refills of every limit. */
 const FEWER = 60;
 
 const POLICIES = {
   bucket: { name: 'bucket', algorithm: 'token-bucket', capacity: 20, refill: 10 },
-  one: { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: 10 },
-  fast: { name: 'fast', algorithm: 'token-bucket', capacity: 20, refill: 40 },
   window: { name: 'window', algorithm: 'fixed-window', limit: 20, window: '2s' },
   log: { name: 'log', algorithm: 'sliding-window-log', limit: 20, window: '2s' },
   counter: { name: 'counter', algorithm: 'sliding-window-counter', limit: 20, window: '2s' },
@@ -34,14 +33,6 @@ class Routes {
   @Get('bucket')
   @RateLimit(POLICIES.bucket)
   bucket(): void {}
-
-  @Get('one')
-  @RateLimit(POLICIES.one)
-  one(): void {}
-
-  @Get('fast')
-  @RateLimit(POLICIES.fast)
-  fast(): void {}
 
   @Get('window')
   @RateLimit(POLICIES.window)
@@ -157,16 +148,9 @@ async function idealOf(policy: Policy & { name: string }, count: number): Promis
 describe('clients behind one fetch, for one limit', () => {
   it.each<{ name: Name | 'two'; format: Format; clients?: number; share?: number }>([
     { name: 'bucket', format: 'x-ratelimit', clients: CROWD },
-    { name: 'one', format: 'x-ratelimit' },
-    { name: 'fast', format: 'x-ratelimit' },
     { name: 'window', format: 'x-ratelimit' },
-    { name: 'log', format: 'x-ratelimit' },
     { name: 'counter', format: 'x-ratelimit' },
-    { name: 'bucket', format: 'draft', clients: CROWD },
     { name: 'two', format: 'draft', clients: CROWD },
-    { name: 'one', format: 'draft' },
-    { name: 'fast', format: 'draft' },
-    { name: 'window', format: 'draft' },
     // The module's `t` of a sliding window is the time until all of the limit is back: an upper bound of the time until the next
     // request passes. The log forgets a burst as a whole, so for a crowd this bound is exact.
     { name: 'log', format: 'draft' },
@@ -186,26 +170,6 @@ describe('clients behind one fetch, for one limit', () => {
 });
 
 describe('clients with a fetch of their own', () => {
-  it.each(NAMES)(
-    'and a limit of their own, %s: none is rejected twice, and all are through in time',
-    async (format) => {
-      const { tookMs, attempts } = await crowd({
-        path: '/own',
-        format,
-        clients: FEWER,
-        shared: false,
-        each: 5,
-        headers: (client) => ({ 'X-User-Id': `rider-${client}` }),
-      });
-      const idealMs = await idealOf(POLICIES.own, 5);
-      expect(attempts).toHaveLength(5 * FEWER);
-      expect(attempts.filter((statuses) => statuses.at(-1) !== 200)).toEqual([]);
-      expect(attempts.filter((statuses) => statuses.length > 2)).toEqual([]);
-      expect(tookMs).toBeGreaterThanOrEqual(idealMs);
-      expect(tookMs).toBeLessThanOrEqual(1.1 * idealMs);
-    },
-  );
-
   // A bucket tells all of them the same instant, at which one of them passes: rejections in a row cannot be avoided. The spread
   // of the waits doubles until it fits the number of clients, which none of them knows.
   it.each(NAMES)('and one limit for all, %s: all are through within twice the ideal time', async (format) => {
