@@ -1,12 +1,10 @@
 import type { Type } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp } from '../../support/http-app.js';
-import { Recipe } from '../../support/recipe.js';
-import { useRedis } from '../../support/redis-fixture.js';
 import { dial } from '../support/waiting-routes.js';
-import { atOnce, counts, KINDS, type RecipeModule, sendJson, tell } from './support/story.js';
+import { atOnce, counts, KINDS, type RecipeModule, sendJson, useRecipe } from './support/story.js';
 
 // docs/recipes.md, "Five failed logins".
 
@@ -19,14 +17,7 @@ interface Login extends RecipeModule {
 const ADA = { kind: 'account', value: 'ada@example.com' };
 const RIGHT = 'correct horse';
 
-const redis = useRedis();
-let recipe: Recipe;
-
-beforeAll(() => {
-  recipe = Recipe.of('docs/recipes.md', 'login.module.ts');
-});
-
-afterAll(() => recipe[Symbol.dispose]());
+const { open } = useRecipe<Login>('docs/recipes.md', 'login.module.ts');
 
 async function login(app: HttpApp, password: string, email = 'ada@example.com'): Promise<number> {
   return (await sendJson(app, 'POST', '/login', { email, password })).status;
@@ -40,11 +31,9 @@ async function untilLeft(app: HttpApp, count: number, who = ADA): Promise<void> 
   });
 }
 
-describe.each(KINDS)('five failed logins, over $platform with $store', ({ platform, store }) => {
-  const open = () => tell<Login>(recipe, platform, store === 'Redis' ? redis.server.url : '');
-
+describe.each(KINDS)('five failed logins, over $platform with $store', (kind) => {
   it('let 5 of 40 guesses at once reach the handler, and then not even the right password', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     const check = jest.spyOn(app.app.get(app.recipe.Accounts), 'check');
     expect(counts(await atOnce(40, (i) => login(app, `guess ${i}`)))).toEqual({ 401: 5, 429: 35 });
     expect(check).toHaveBeenCalledTimes(5);
@@ -55,7 +44,7 @@ describe.each(KINDS)('five failed logins, over $platform with $store', ({ platfo
   });
 
   it('count no login that succeeds', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     for (let i = 0; i < 8; i++) {
       expect(await login(app, RIGHT)).toBe(201);
       await untilLeft(app, 5);
@@ -67,7 +56,7 @@ describe.each(KINDS)('five failed logins, over $platform with $store', ({ platfo
   });
 
   it('reject two of seven correct logins at once for a second, and a sixth guess for the time of the window', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     const answers: (() => void)[] = [];
     const check = jest.spyOn(app.app.get(app.recipe.Accounts), 'check');
     check.mockImplementation(() => new Promise((resolve) => answers.push(() => resolve(true))));
@@ -94,7 +83,7 @@ describe.each(KINDS)('five failed logins, over $platform with $store', ({ platfo
   });
 
   it('count guesses whose clients hang up before the answer', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     const answers: ((isRight: boolean) => void)[] = [];
     const check = jest.spyOn(app.app.get(app.recipe.Accounts), 'check');
     check.mockImplementation(() => new Promise((resolve) => answers.push(resolve)));

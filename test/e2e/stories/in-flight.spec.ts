@@ -1,12 +1,11 @@
 import type { Type } from '@nestjs/common';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
-import type { HttpApp, Platform } from '../../support/http-app.js';
-import { Recipe } from '../../support/recipe.js';
-import { useRedis } from '../../support/redis-fixture.js';
+import type { HttpApp } from '../../support/http-app.js';
+import type { Kind } from '../support/kinds.js';
 import { dial, requestFor } from '../support/waiting-routes.js';
-import { atOnce, counts, KINDS, type RecipeModule, tell, type Told } from './support/story.js';
+import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
 
 // docs/recipes.md, "Three requests in flight".
 
@@ -19,16 +18,9 @@ interface Exports extends RecipeModule {
 const PODS = 3;
 const ADA = { kind: 'user', value: 'ada' };
 
-const redis = useRedis();
-let recipe: Recipe;
+const { open: tell } = useRecipe<Exports>('docs/recipes.md', 'exports.module.ts');
 const apps: Told<Exports>[] = [];
 const running: (() => void)[] = [];
-
-beforeAll(() => {
-  recipe = Recipe.of('docs/recipes.md', 'exports.module.ts');
-});
-
-afterAll(() => recipe[Symbol.dispose]());
 
 afterEach(async () => {
   for (const end of running.splice(0)) end();
@@ -36,8 +28,8 @@ afterEach(async () => {
 });
 
 /** An instance, whose exports run until the test ends them. */
-async function open(platform: Platform, url: string): Promise<Told<Exports>> {
-  const app = await tell<Exports>(recipe, platform, url);
+async function open(kind: Kind): Promise<Told<Exports>> {
+  const app = await tell(kind);
   jest.spyOn(app.app.get(app.recipe.Rows), 'all').mockImplementation(async () => {
     await new Promise<void>((resolve) => running.push(resolve));
     return 'rows';
@@ -55,10 +47,10 @@ async function untilFree({ app }: HttpApp, count: number): Promise<void> {
   });
 }
 
-describe.each(KINDS)('three exports of a user at once, over $platform with $store', ({ platform, store }) => {
+describe.each(KINDS)('three exports of a user at once, over $platform with $store', (kind) => {
   it('run over all instances, and each that ends or loses its client makes room for one', async () => {
-    const urls = store === 'Redis' ? Array<string>(PODS).fill(redis.server.url) : ['']; // without Redis each counts for itself
-    for (const url of urls) apps.push(await open(platform, url));
+    // Without Redis each instance counts for itself.
+    for (let i = 0; i < (kind.store === 'Redis' ? PODS : 1); i++) apps.push(await open(kind));
     const statuses: number[] = [];
     const burst = (times: number): Promise<unknown> =>
       atOnce(times, async (i) => statuses.push((await apps[i % apps.length]!.as('ada', '/exports')).status));

@@ -71,10 +71,8 @@ describe('a queue of BullMQ that calls a partner', () => {
       const attempts = done.map(({ attemptsMade }) => attemptsMade).toSorted((one, other) => one - other);
       expect(attempts).toEqual([...Array<number>(JOBS - 1).fill(1), 2]);
       expect(done.some(({ attemptsStarted }) => attemptsStarted > 1)).toBe(true);
-      // Calls of one turn that are on their way may arrive after the 429. Then the partner has peace for its 2 seconds.
-      const [first, afterPause] = [calls[0]!, calls.find((at) => at > calls[0]! + 500)!];
-      expect(afterPause - first).toBeGreaterThan(1_900);
-      expect(calls.filter((at) => at < first + 500).length).toBeLessThanOrEqual(LIMIT);
+      // Calls that are on their way when the 429 comes may arrive after it. Then the partner has peace for its 2 seconds.
+      expect(calls.filter((at) => at < calls[0]! + 1_900).length).toBeLessThanOrEqual(LIMIT);
     } finally {
       await app.close();
     }

@@ -1,10 +1,8 @@
 import type { Type } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
-import { Recipe } from '../../support/recipe.js';
-import { useRedis } from '../../support/redis-fixture.js';
-import { atOnce, counts, KINDS, type RecipeModule, sendJson, tell, type Told } from './support/story.js';
+import { atOnce, counts, KINDS, type RecipeModule, sendJson, type Told, useRecipe } from './support/story.js';
 
 // docs/recipes.md, "A budget of tokens for a language model".
 
@@ -16,14 +14,7 @@ interface Answers extends RecipeModule {
 
 const ADA = { kind: 'user', value: 'ada' };
 
-const redis = useRedis();
-let recipe: Recipe;
-
-beforeAll(() => {
-  recipe = Recipe.of('docs/recipes.md', 'answers.module.ts');
-});
-
-afterAll(() => recipe[Symbol.dispose]());
+const { open } = useRecipe<Answers>('docs/recipes.md', 'answers.module.ts');
 
 async function ask(app: Told<Answers>, prompt = 'why?'): Promise<Response> {
   return sendJson(app, 'POST', '/answers', { prompt }, { 'X-User-Id': 'ada' });
@@ -43,11 +34,9 @@ async function untilUsed(app: Told<Answers>, used: number): Promise<void> {
   });
 }
 
-describe.each(KINDS)('a budget of tokens, over $platform with $store', ({ platform, store }) => {
-  const open = () => tell<Answers>(recipe, platform, store === 'Redis' ? redis.server.url : '');
-
+describe.each(KINDS)('a budget of tokens, over $platform with $store', (kind) => {
   it('is charged what the answers have used, and nothing for a failure', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     expect((await ask(app)).status).toBe(201);
     await untilUsed(app, 150);
     uses(app, 5_000);
@@ -59,7 +48,7 @@ describe.each(KINDS)('a budget of tokens, over $platform with $store', ({ platfo
   });
 
   it('lets as many calls reach the model at once as estimates fit', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     uses(app, 95_000);
     await ask(app);
     await untilUsed(app, 95_000);
@@ -82,7 +71,7 @@ describe.each(KINDS)('a budget of tokens, over $platform with $store', ({ platfo
   });
 
   it('is overdrawn by an answer that used more, up to the overdraft, and then rejects until tomorrow', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     uses(app, 95_000);
     await ask(app);
     await untilUsed(app, 95_000);

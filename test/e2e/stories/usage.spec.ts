@@ -1,11 +1,9 @@
 import type { Type } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { ThresholdEvent } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import type { HttpApp } from '../../support/http-app.js';
-import { Recipe } from '../../support/recipe.js';
-import { useRedis } from '../../support/redis-fixture.js';
-import { atOnce, counts, KINDS, type RecipeModule, tell, type Told } from './support/story.js';
+import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
 
 // docs/recipes.md, "Usage and warnings".
 
@@ -15,14 +13,7 @@ interface Usage extends RecipeModule {
   readonly Mails: Type<{ send(event: ThresholdEvent): void }>;
 }
 
-const redis = useRedis();
-let recipe: Recipe;
-
-beforeAll(() => {
-  recipe = Recipe.of('docs/recipes.md', 'usage.module.ts');
-});
-
-afterAll(() => recipe[Symbol.dispose]());
+const { open } = useRecipe<Usage>('docs/recipes.md', 'usage.module.ts');
 
 /** The mails of an application, by their customer and level. */
 function mailsOf(app: Told<Usage>): string[] {
@@ -34,11 +25,9 @@ function mailsOf(app: Told<Usage>): string[] {
 
 const used = async (app: HttpApp, user: string): Promise<unknown> => (await app.as(user, '/usage')).body;
 
-describe.each(KINDS)('usage and warnings, over $platform with $store', ({ platform, store }) => {
-  const open = () => tell<Usage>(recipe, platform, store === 'Redis' ? redis.server.url : '');
-
+describe.each(KINDS)('usage and warnings, over $platform with $store', (kind) => {
   it('GET /usage says what is used, as often as it is asked, and charges nothing', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     mailsOf(app);
     for (let i = 0; i < 3; i++) await app.as('ada', '/reports');
     const now = new Date();
@@ -52,14 +41,14 @@ describe.each(KINDS)('usage and warnings, over $platform with $store', ({ platfo
   });
 
   it('GET /usage has a limit of its own', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     const replies = await atOnce(30, () => app.as('ada', '/usage'));
     expect(counts(replies.map(({ status }) => status))[200]).toBeLessThan(15);
     expect((await app.as('ada', '/reports')).headers['x-ratelimit-remaining']).toBe('9');
   });
 
   it('a customer gets a mail at 80 %, and one at 100 %', async () => {
-    await using app = await open();
+    await using app = await open(kind);
     const sent = mailsOf(app);
     for (let i = 0; i < 7; i++) await app.as('ada', '/reports');
     expect(sent).toEqual([]);
@@ -72,8 +61,8 @@ describe.each(KINDS)('usage and warnings, over $platform with $store', ({ platfo
 });
 
 it('two applications on one Redis send each mail once', async () => {
-  await using one = await tell<Usage>(recipe, 'Express', redis.server.url);
-  await using other = await tell<Usage>(recipe, 'Fastify', redis.server.url);
+  await using one = await open({ platform: 'Express', store: 'Redis' });
+  await using other = await open({ platform: 'Fastify', store: 'Redis' });
   const sent = [mailsOf(one), mailsOf(other)];
   await atOnce(10, async () => {
     await Promise.all([one.as('ada', '/reports'), other.as('ada', '/reports')]);

@@ -1,10 +1,9 @@
 import type { Type } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimitOverrides } from 'nestjs-floodgate';
 import type { HttpApp } from '../../support/http-app.js';
-import { Recipe } from '../../support/recipe.js';
 import { useRedis } from '../../support/redis-fixture.js';
-import { KINDS, type RecipeModule, sendJson, tell } from './support/story.js';
+import { KINDS, type RecipeModule, sendJson, useRecipe } from './support/story.js';
 
 // docs/recipes.md, "Why a user gets a 429", and docs/admin.md, whose module serves the same over HTTP.
 
@@ -21,18 +20,8 @@ interface Desk extends RecipeModule {
 const EVE = 'eve@example.com';
 
 const redis = useRedis();
-let byCode: Recipe;
-let byModule: Recipe;
-
-beforeAll(() => {
-  byCode = Recipe.of('docs/recipes.md', 'support.module.ts');
-  byModule = Recipe.of('docs/admin.md', 'app.module.ts');
-});
-
-afterAll(() => {
-  byCode[Symbol.dispose]();
-  byModule[Symbol.dispose]();
-});
+const byCode = useRecipe<Desk>('docs/recipes.md', 'support.module.ts', { redis });
+const byModule = useRecipe('docs/admin.md', 'app.module.ts', { redis });
 
 /** The statuses of three requests, one after another. */
 async function three(app: HttpApp, method: string, user = 'ada'): Promise<number[]> {
@@ -41,11 +30,9 @@ async function three(app: HttpApp, method: string, user = 'ada'): Promise<number
   return statuses;
 }
 
-describe.each(KINDS)('why a user gets a 429, over $platform with $store', ({ platform, store }) => {
-  const url = (): string => (store === 'Redis' ? redis.server.url : '');
-
+describe.each(KINDS)('why a user gets a 429, over $platform with $store', (kind) => {
   it('is answered and mended by code', async () => {
-    await using app = await tell<Desk>(byCode, platform, url());
+    await using app = await byCode.open(kind);
     const desk = app.app.get(app.recipe.SupportDesk);
     expect(await three(app, 'GET')).toEqual([200, 200, 429]);
     expect(await desk.why('ada')).toEqual([
@@ -75,7 +62,7 @@ describe.each(KINDS)('why a user gets a 429, over $platform with $store', ({ pla
   });
 
   it('is answered and mended over REST', async () => {
-    await using app = await tell(byModule, platform, url());
+    await using app = await byModule.open(kind);
     const ask = async (method: string, path: string, body: unknown, token = 'Bearer support') => {
       const reply = await sendJson(app, method, `/admin/limits/${path}`, body, { Authorization: token });
       return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };

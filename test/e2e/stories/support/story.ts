@@ -1,24 +1,18 @@
+import type { Server } from 'node:http';
 import type { Type } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { afterAll, beforeAll } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import { withoutDeadline } from '../../../concurrency/support/without-deadline.js';
 import { until } from '../../../support/faults/until.js';
-import { type HttpApp, type Platform, PLATFORMS, start } from '../../../support/http-app.js';
-import type { Recipe } from '../../../support/recipe.js';
+import { type HttpApp, type Platform, start } from '../../../support/http-app.js';
+import { Recipe } from '../../../support/recipe.js';
+import { type RedisFixture, useRedis } from '../../../support/redis-fixture.js';
+import type { Kind } from '../../support/kinds.js';
 
-export type Store = 'memory' | 'Redis';
-
-export interface Kind {
-  readonly platform: Platform;
-  readonly store: Store;
-}
-
-/** Where each story is told. */
-export const KINDS: readonly Kind[] = PLATFORMS.flatMap((platform) =>
-  (['memory', 'Redis'] as const).map((store) => ({ platform, store })),
-);
+export { KINDS } from '../../support/kinds.js';
 
 /** What every recipe exports. */
 export interface RecipeModule {
@@ -38,8 +32,27 @@ export async function tell<T extends RecipeModule>(
   const app = await start(platform, { imports: [module.AppModule] });
   // Each copy reads the URL for itself: a story for Redis must not be told in memory.
   if (app.logs.text.includes('Limits are kept in Redis') !== (redisUrl !== '')) throw new Error(app.logs.text);
+  // On a busy machine more than 5 s pass between two requests: the client must not meet a socket that the server just closes.
+  (app.app.getHttpServer() as Server).keepAliveTimeout = 0;
   await ready(app.app.get(RateLimiter));
   return Object.assign(app, { recipe: module });
+}
+
+/** Prepares a recipe of a page for a file of tests, and a Redis where none is given. */
+export function useRecipe<T extends RecipeModule>(
+  page: string,
+  file: string,
+  { changes = [], redis = useRedis() }: { changes?: [string, string][]; redis?: RedisFixture } = {},
+) {
+  let recipe: Recipe;
+  beforeAll(() => {
+    recipe = Recipe.of(page, file, changes);
+  });
+  afterAll(() => recipe[Symbol.dispose]());
+  return {
+    open: ({ platform, store }: Kind): Promise<Told<T>> =>
+      tell<T>(recipe, platform, store === 'Redis' ? redis.server.url : ''),
+  };
 }
 
 /** Waits until the store decides, and removes the deadline: on a busy machine an exact count would be a process's own. */
