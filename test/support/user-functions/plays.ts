@@ -45,7 +45,7 @@ export interface Play {
   readonly ignored?: string;
 }
 
-export const DEADLINE_MS = 20;
+const DEADLINE_MS = 20;
 
 @Controller()
 class Plain {

@@ -25,7 +25,7 @@ const NOTHING = 'nothing';
 const THROTTLER = '`ThrottlerModule`';
 const ADAPTER = 'an adapter of `contexts`';
 
-/** Every function that an application gives to the library, by its name. `test/e2e/decisions/user-functions.long.spec.ts` proves each line. */
+/** Every function that an application gives to the library, by its name. `test/e2e/decisions/user-functions.spec.ts` proves each line. */
 export const USER_FUNCTIONS = {
   choose: {
     of: 'a policy',
