@@ -9,8 +9,7 @@ import {
   RateLimiter,
   type RateLimitRequest,
 } from 'nestjs-floodgate';
-import { limited, limitHeaders, PLATFORMS } from '../../support/http-app.js';
-import { stallOf } from '../../support/loop-stall.js';
+import { limited, limitHeaders } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
 /** A controller with one route that has these policies. */
@@ -34,7 +33,7 @@ const PLANS: Record<string, Policy> = { free: plan('free', 2), gold: plan('gold'
 const planOf = ({ headers }: TenantRequest): Policy => PLANS[headers['x-plan'] ?? 'free']!;
 const asPlan = (name: string) => ({ headers: { 'X-Plan': name } });
 
-describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
+describe('a policy function', () => {
   it.each<[string, PolicySource]>([
     ['a policy', planOf],
     ['a promise of a policy', async (request: TenantRequest) => (await turn(), planOf(request))],
@@ -42,7 +41,7 @@ describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
     ['the name of a policy', ({ headers }: TenantRequest) => headers['x-plan'] ?? 'free'],
     ['a promise of a name', async ({ headers }: TenantRequest) => (await turn(), headers['x-plan'] ?? 'free')],
   ])('chooses for each request by returning %s', async (_, source) => {
-    await using app = await limited(platform, routeWith(source), { store: new StillStore(), policies: PLANS });
+    await using app = await limited('Express', routeWith(source), { store: new StillStore(), policies: PLANS });
     expect(await app.crowd(8, '/', asPlan('gold'))).toEqual({ 200: 5, 429: 3 });
     expect(await app.crowd(8, '/', asPlan('free'))).toEqual({ 200: 2, 429: 6 });
     expect((await app.send('/', asPlan('gold'))).body).toMatchObject({ policy: 'gold' });
@@ -51,31 +50,12 @@ describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
   it('stands beside fixed policies, and one step charges all of them', async () => {
     const daily: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 4, window: '1d' };
     const store = new StillStore();
-    await using app = await limited(platform, routeWith(daily, planOf), { store });
+    await using app = await limited('Express', routeWith(daily, planOf), { store });
     expect(await app.crowd(6, '/', asPlan('gold'))).toEqual({ 200: 4, 429: 2 });
     expect(store.asked.every(({ length }) => length === 2)).toBe(true);
   });
 
-  it('may stand on a class and in the defaults', async () => {
-    @Controller('class')
-    @RateLimit(planOf)
-    class OnClass {
-      @Get()
-      get(): void {}
-    }
-    @Controller('defaults')
-    class Plain {
-      @Get()
-      get(): void {}
-    }
-    await using app = await limited(platform, [OnClass, Plain], { store: new StillStore(), defaults: [planOf] });
-    expect(await app.crowd(3, '/class')).toEqual({ 200: 2, 429: 1 });
-    expect(await app.crowd(3, '/defaults')).toEqual({ 200: 2, 429: 1 });
-  });
-
   it.each<[string, () => unknown, string]>([
-    ['undefined', () => undefined, 'got undefined'],
-    ['a number', () => 20, 'got 20'],
     ['an unknown name', () => 'platinum', "there is no policy named 'platinum'"],
     ['an invalid policy', () => ({ ...PLANS.free, capacity: 0 }), 'capacity must be a whole number'],
     ['a promise of null', () => Promise.resolve(null), 'got null'],
@@ -83,7 +63,7 @@ describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
   ])('that returns %s makes each request fail with a logged 500, and charges nothing', async (_, source, problem) => {
     const store = new StillStore();
     const controller = routeWith(plan('fixed', 2), source as PolicySource);
-    await using app = await limited(platform, controller, { store, policies: PLANS });
+    await using app = await limited('Express', controller, { store, policies: PLANS });
     for (let i = 0; i < 3; i++) {
       const reply = await app.send('/');
       expect(reply.status).toBe(500);
@@ -98,19 +78,17 @@ describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
 
   it.each<[string, () => unknown, string]>([
     ['undefined', () => undefined, 'got undefined'],
-    ['a number', () => 20, 'got 20'],
     ['an unknown name', () => 'platinum', "there is no policy named 'platinum'"],
     ['a name of 15 kB', () => 'x'.repeat(15_000), "there is no policy named 'xxx"],
     ['a name that every object has', () => 'constructor', "there is no policy named 'constructor'"],
-    ['an invalid policy', () => ({ ...PLANS.free, capacity: 0 }), 'capacity must be a whole number'],
-    ['a promise of null', () => Promise.resolve(null), 'got null'],
+    ['a rejection', () => Promise.reject(new Error('plans are away')), 'plans are away'],
     ['a policy with the name of another policy of the route', () => plan('fixed', 3), "policy 'fixed' cannot stand"],
   ])('that returns %s is replaced by its fallback, else by the defaults', async (_, source, problem) => {
     const choose = source as PolicyFunction;
     const limits = async (fallback: PolicySource | undefined, defaults: PolicySource[]): Promise<readonly number[]> => {
       const store = new StillStore();
       const controller = routeWith({ choose, fallback } as PolicySource, plan('fixed', 9));
-      await using app = await limited(platform, controller, { store, defaults, policies: PLANS });
+      await using app = await limited('Express', controller, { store, defaults, policies: PLANS });
       const statuses = [];
       for (let i = 0; i < 4; i++) statuses.push((await app.send('/')).status);
       expect(app.logs.of('error')).toEqual([]);
@@ -125,99 +103,95 @@ describe.each(PLATFORMS)('over %s, a policy function', (platform) => {
     expect(await limits(undefined, [plan('three', 3)])).toEqual([200, 200, 200, 429]);
   });
 
-  it('that returns the text of a header costs no more than the header, whatever the text is', async () => {
-    const choose: PolicyFunction = ({ headers }) => String(headers['x-plan']);
-    const policies = { ...PLANS, ['a'.repeat(64)]: plan('a'.repeat(64), 100) };
-    const sources: PolicySource = { choose, fallback: plan('two', 1000) };
-    await using app = await limited(platform, routeWith(sources), { store: new StillStore(), policies });
-    for (const length of [10, 64, 128, 1000, 14_000]) {
-      const headers = { 'X-Plan': 'a'.repeat(length) };
-      const { result, stallMs } = await stallOf(async () => {
-        const replies = [];
-        for (let i = 0; i < 20; i++) replies.push((await app.send('/', { headers })).status);
-        return replies;
-      });
-      expect(new Set(result)).toEqual(new Set([200]));
-      expect(stallMs).toBeLessThan(400);
-    }
-  });
-
-  it('that chooses what another function has chosen is replaced by its fallback', async () => {
-    const store = new StillStore();
-    const both: [PolicySource, PolicySource] = [() => 'gold', { choose: () => 'gold', fallback: 'free' }];
-    await using app = await limited(platform, routeWith(...both), { store, policies: PLANS });
-    expect((await app.send('/')).status).toBe(200);
-    expect(store.asked.map((charges) => charges.length)).toEqual([2]);
-    expect(app.logs.of('error')).toEqual([]);
-  });
-
-  it.each<[string, PolicySource]>([
-    [
-      'throws',
-      () => {
-        throw new Error('plans are unavailable');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('plans are unavailable'))],
-    ['never settles', () => new Promise<never>(() => undefined)],
-  ])('that %s is replaced by its fallback, else by the defaults, else the request passes', async (_, source) => {
-    const choose = source as PolicyFunction;
-    const limits = async (policy: PolicySource, defaults: PolicySource[]): Promise<readonly number[]> => {
-      const store = new StillStore();
-      await using app = await limited(platform, routeWith(policy), { store, defaults, policies: PLANS });
-      const statuses = [];
-      for (let i = 0; i < 4; i++) statuses.push((await app.send('/')).status);
-      expect(app.logs.of('error')).toEqual([]);
-      expect(app.logs.of('warn').join()).toContain('Tenants.get, @RateLimit: a policy function failed, ');
-      expect(app.app.get(RateLimiter).stats().functionFailures.policy).toBe(4);
-      return statuses;
-    };
-    const two = plan('two', 2);
-    const three = plan('three', 3);
-    expect(await limits({ choose, fallback: two }, [three])).toEqual([200, 200, 429, 429]);
-    expect(await limits({ choose }, [three])).toEqual([200, 200, 200, 429]);
-    expect(await limits(choose, [three])).toEqual([200, 200, 200, 429]);
-    expect(await limits(choose, [])).toEqual([200, 200, 200, 200]);
-  });
-
   it.each<[string, object]>([
     ["'chose' is not an option of a policy function", { choose: () => 'free', chose: 1 }],
     ['choose must be a function that returns a policy or a name, got nothing', { choose: 'free' }],
     ['fallback must be a policy or the name of one, got a function', { choose: () => 'free', fallback: () => 'free' }],
     ["there is no policy named 'gone'", { choose: () => 'free', fallback: 'gone' }],
   ])('stops the boot with the error: %s', async (problem, source) => {
-    const opened = limited(platform, routeWith(source as PolicySource), { store: new StillStore(), policies: PLANS });
+    const opened = limited('Express', routeWith(source as PolicySource), { store: new StillStore(), policies: PLANS });
     await expect(opened).rejects.toThrow(problem.replace('got nothing', "got 'free'"));
-  });
-
-  it('causes one parse of each distinct policy, also when it returns new objects', async () => {
-    const store = new StillStore();
-    const third = (capacity: number): Policy => ({ algorithm: 'token-bucket', capacity, refill: 1 / 3 });
-    let capacity = 10;
-    await using app = await limited(
-      platform,
-      routeWith(() => third(capacity)),
-      { store },
-    );
-    await app.crowd(10, '/');
-    capacity = 20;
-    await app.crowd(5, '/');
-    capacity = 10;
-    await app.crowd(5, '/');
-    expect(new Set(store.asked.map(([charge]) => charge!.algorithm)).size).toBe(2);
-    // Parsing warns of the rounded rate, once for each distinct policy.
-    expect(app.logs.of('warn').filter((text) => text.includes('refill is rounded down'))).toHaveLength(2);
   });
 
   it('may return one object whose numbers change between requests', async () => {
     const policy = { ...PLANS.free! } as Extract<Policy, { capacity: number }>;
     await using app = await limited(
-      platform,
+      'Express',
       routeWith(() => policy),
       { store: new StillStore() },
     );
     expect((await app.send('/')).headers['x-ratelimit-limit']).toBe('2');
     policy.capacity = 50;
     expect((await app.send('/')).headers['x-ratelimit-limit']).toBe('50');
+  });
+});
+
+const queue = (name: string): Policy => ({ name, algorithm: 'leaky-bucket', capacity: 5, drain: 100 });
+
+/** A policy function whose database is gone. */
+const fails: PolicyFunction = () => {
+  throw new Error('plans are gone');
+};
+
+/** The names of the policies that each request was charged by. */
+const charged = ({ asked }: StillStore): unknown[] =>
+  asked.map((charges) => charges.map(({ key }) => /:([a-z]+):[a-z]+:[^:]*$/.exec(key)?.[1]));
+
+describe('when policy functions fail', () => {
+  it.each<[string, PolicySource[], PolicySource[], string[]]>([
+    [
+      'two functions with one fallback are charged by it once',
+      [
+        { choose: fails, fallback: 'free' },
+        { choose: fails, fallback: 'free' },
+      ],
+      [],
+      ['free'],
+    ],
+    ['two functions with the defaults are charged by them once', [fails, fails], [plan('usual', 3)], ['usual']],
+    [
+      'a policy that another function chooses goes before a fallback of its name',
+      [{ choose: fails, fallback: plan('gold', 1) }, () => 'gold'],
+      [],
+      ['gold'],
+    ],
+    [
+      'a queue of the defaults stands back from the queue of the route',
+      [queue('own'), fails],
+      [queue('usual')],
+      ['own'],
+    ],
+    [
+      'fallbacks keep the order of the policies',
+      [{ choose: fails, fallback: 'free' }, 'gold'],
+      [plan('usual', 3)],
+      ['free', 'gold'],
+    ],
+  ])('%s', async (_, sources, defaults, names) => {
+    const store = new StillStore();
+    const [first, ...more] = sources;
+    await using app = await limited('Express', routeWith(first!, ...more), { store, defaults, policies: PLANS });
+    expect((await app.send('/')).status).toBe(200);
+    expect(charged(store)).toEqual([names]);
+    expect(app.logs.of('error')).toEqual([]);
+  });
+
+  it('a fallback that the route has already stops the boot', async () => {
+    const controller = routeWith('free', { choose: () => 'gold', fallback: 'free' });
+    const opened = limited('Express', controller, { store: new StillStore(), policies: PLANS });
+    await expect(opened).rejects.toThrow("Tenants.get, @RateLimit: two policies are named 'free'");
+  });
+
+  it('a function of the middleware leaves out the defaults that need a route', async () => {
+    @Controller()
+    class Plain {
+      @Get()
+      get(): void {}
+    }
+    const store = new StillStore();
+    const defaults: Policy[] = [{ ...plan('routed', 3), scope: 'route' }, plan('usual', 3)];
+    await using app = await limited('Express', Plain, { store, defaults, middleware: [fails] });
+    expect((await app.send('/nothing')).status).toBe(404);
+    expect(charged(store)).toEqual([['usual']]);
   });
 });

@@ -4,13 +4,18 @@ import { describe, expect, it } from '@jest/globals';
 import {
   MemoryStore,
   type Policy,
+  type PolicySource,
   RateLimit,
   RateLimiter,
+  RateLimitOverrides,
   type RateLimitRequest,
   type RateLimitStore,
 } from 'nestjs-floodgate';
-import { left, limited, limitHeaders, PLATFORMS } from '../../support/http-app.js';
+import { type HttpApp, left, limited, limitHeaders } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
 import { StillStore } from '../../support/still-store.js';
+
+type Asked = RateLimitRequest<{ query: Record<string, string | undefined> }>;
 
 /** What rides and estimates share: estimates leave half of it to the rides. */
 const MATCHING = {
@@ -34,9 +39,23 @@ class Rides {
   estimate(): void {}
 }
 
-type Asked = RateLimitRequest<{ query: Record<string, string | undefined> }>;
+/** As `Rides`, of one policy of the module. */
+@Controller()
+class Named {
+  @Get('ride')
+  @RateLimit('matching')
+  ride(): void {}
 
-function routeWith(policy: Policy): Type {
+  @Get('estimate')
+  @RateLimit({ policy: 'matching', priority: 'estimates' })
+  estimate(): void {}
+
+  @Get('either')
+  @RateLimit({ policy: 'matching', priority: ({ query }: Asked) => query.class })
+  either(): void {}
+}
+
+function routeWith(policy: PolicySource): Type {
   @Controller()
   class Search {
     @Get()
@@ -48,9 +67,13 @@ function routeWith(policy: Policy): Type {
 
 const OF_QUERY = { ...MATCHING, priority: ({ query }: Asked) => query.class } satisfies Policy;
 
-describe.each(PLATFORMS)('over %s, priorities', (platform) => {
-  it('reject the lower class while the rest of the limit stays free for the higher one', async () => {
-    await using app = await limited(platform, Rides, { store: new StillStore() });
+describe('priorities', () => {
+  it.each([
+    ['policies', Rides],
+    ['a policy of the module, and uses of it', Named],
+  ])('reject the lower class while the rest stays free for the higher one: %s', async (_, routes) => {
+    const policies = { matching: MATCHING };
+    await using app = await limited('Express', routes, { store: new StillStore(), policies });
     const statuses = async (path: string, times: number): Promise<number[]> => {
       const all: number[] = [];
       for (let i = 0; i < times; i++) all.push((await app.send(path)).status);
@@ -61,7 +84,7 @@ describe.each(PLATFORMS)('over %s, priorities', (platform) => {
   });
 
   it('tell the part of the class: limit, remaining, the wait and the class', async () => {
-    await using app = await limited(platform, Rides, { store: new StillStore(), headers: 'both' });
+    await using app = await limited('Express', Rides, { store: new StillStore(), headers: 'both' });
     const first = await app.send('/estimate');
     expect(left(first)).toBe(4);
     expect(limitHeaders(first)).toContain('x-ratelimit-limit');
@@ -86,7 +109,7 @@ describe.each(PLATFORMS)('over %s, priorities', (platform) => {
     ['a function of the request', OF_QUERY.priority],
     ['an asynchronous function', async (request: Asked) => (await turn(), OF_QUERY.priority(request))],
   ])('come from %s; without an answer it is the first class', async (_, priority) => {
-    await using app = await limited(platform, routeWith({ ...MATCHING, priority }), { store: new StillStore() });
+    await using app = await limited('Express', routeWith({ ...MATCHING, priority }), { store: new StillStore() });
     expect(left(await app.send('/?class=estimates'))).toBe(4);
     expect(left(await app.send('/'))).toBe(8);
     expect(left(await app.send('/?class=rides'))).toBe(7);
@@ -94,102 +117,103 @@ describe.each(PLATFORMS)('over %s, priorities', (platform) => {
 
   it('make a request of an unknown class a logged 500, and charge nothing', async () => {
     const store = new StillStore();
-    await using app = await limited(platform, routeWith(OF_QUERY), { store });
+    await using app = await limited('Express', routeWith(OF_QUERY), { store });
     expect((await app.send('/?class=vip')).status).toBe(500);
     expect(app.logs.of('error').join()).toContain("policy 'matching' has no class 'vip': it has 'rides', 'estimates'");
     expect(store.asked).toEqual([]);
   });
 
-  it.each<[string, NonNullable<Policy['priority']>]>([
-    ['throws', () => JSON.parse('{') as string],
-    ['rejects', () => Promise.reject(new Error('no'))],
-    ['hangs', () => new Promise<string>(() => undefined)],
-  ])(
-    'give a request the last class if the function %s, so that a failure takes nothing of the reserve',
-    async (_, priority) => {
-      const options = { store: new StillStore(), deadline: '50ms' };
-      await using app = await limited(platform, routeWith({ ...MATCHING, priority }), options);
-      expect(left(await app.send('/'))).toBe(4);
-      expect(app.app.get(RateLimiter).stats().functionFailures.priority).toBe(1);
-      expect(app.logs.of('warn').join()).toContain(
-        "priority of policy 'matching' failed, the request counts as 'estimates'",
-      );
-    },
-  );
-
-  it('say at boot which class requests have', async () => {
-    await using app = await limited(platform, Rides, { store: new StillStore() });
-    const said = app.logs.of('log').join('\n');
-    expect(said).toContain(
-      "Rides.ride: policy 'matching' counts requests in the class 'rides', which may fill 10 of 10",
-    );
-    expect(said).toContain(
-      "Rides.estimate: policy 'matching' counts requests in the class 'estimates', which may fill 5 of 10",
-    );
-  });
-
   it('say at boot once for each policy and class, whatever the number of routes', async () => {
-    @Controller()
-    class Many {
-      @Get('a')
-      @RateLimit('matching')
-      a(): void {}
-
-      @Get('b')
-      @RateLimit({ policy: 'matching', priority: 'estimates' })
-      b(): void {}
-
-      @Get('c')
-      @RateLimit('matching')
-      c(): void {}
-
-      @Get('d')
-      @RateLimit('matching')
-      d(): void {}
-
-      @Get('e')
-      @RateLimit({ policy: 'matching', priority: 'estimates' })
-      e(): void {}
-
-      @Get('f')
-      @RateLimit({ policy: 'matching', priority: ({ query }: Asked) => query.class })
-      f(): void {}
-    }
     const policies = { matching: MATCHING };
-    await using app = await limited(platform, Many, { store: new StillStore(), policies });
+    await using app = await limited('Express', Named, { store: new StillStore(), policies });
     const said = app.logs.of('log').filter((line) => line.includes('counts requests'));
     expect(said).toEqual([
-      "RateLimitModule, policies; Many.a; Many.c and 1 more: policy 'matching' counts requests in the class 'rides', which may fill 10 of 10 RateLimit",
-      "Many.b; Many.e: policy 'matching' counts requests in the class 'estimates', which may fill 5 of 10 RateLimit",
-      "Many.f: policy 'matching' counts requests in the class that its function says, by default 'rides' RateLimit",
-    ]);
-  });
-
-  it('say at boot once that a function says the class, whatever the number of routes', async () => {
-    @Controller()
-    class Two {
-      @Get('one')
-      @RateLimit(OF_QUERY)
-      one(): void {}
-
-      @Get('other')
-      @RateLimit(OF_QUERY)
-      other(): void {}
-    }
-    await using app = await limited(platform, Two, { store: new StillStore() });
-    const said = app.logs.of('log').filter((line) => line.includes('counts requests'));
-    expect(said).toEqual([
-      expect.stringContaining(
-        "Two.one; Two.other: policy 'matching' counts requests in the class that its function says, by default 'rides'",
-      ),
+      "RateLimitModule, policies; Named.ride: policy 'matching' counts requests in the class 'rides', which may fill 10 of 10 RateLimit",
+      "Named.estimate: policy 'matching' counts requests in the class 'estimates', which may fill 5 of 10 RateLimit",
+      "Named.either: policy 'matching' counts requests in the class that its function says, by default 'rides' RateLimit",
     ]);
   });
 
   it('stop the boot with a store that would give the reserve away', async () => {
     const store: RateLimitStore = { supports: ['shadow'], consume: () => new MemoryStore().consume([]), reset() {} };
-    await expect(limited(platform, Rides, { store })).rejects.toThrow(
+    await expect(limited('Express', Rides, { store })).rejects.toThrow(
       "the store does not know priorities: use MemoryStore or RedisStore, or have your store's supports include 'headroom'",
     );
+  });
+});
+
+describe('a use of a policy of the module with a class', () => {
+  it('tells explain, peek and the table the class of the route', async () => {
+    await using app = await limited('Express', Named, { store: new StillStore(), policies: { matching: MATCHING } });
+    const limiter = app.app.get(RateLimiter);
+    const { routes, named } = limiter.table();
+    expect(routes.map(({ policies }) => policies[0]!.priority)).toEqual(['rides', 'estimates', 'function']);
+    expect(named[0]).toMatchObject({ name: 'matching', priority: 'rides' });
+    const { policies } = await limiter.explain('GET /estimate', { kind: 'user', value: 'ada' });
+    expect(policies[0]).toMatchObject({ policy: 'matching', priority: 'estimates', level: { remaining: 5 } });
+    expect((await limiter.peek([Named, 'estimate'])).policies[0]).toMatchObject({ priority: 'estimates', limit: 5 });
+  });
+
+  it.each<[object, string]>([
+    [{ policy: 'machting', priority: 'estimates' }, "there is no policy named 'machting'. Did you mean 'matching'?"],
+    [
+      { policy: 'matching', priority: 'estimate' },
+      "policy 'matching' has no class 'estimate': it has 'rides', 'estimates'",
+    ],
+    [{ policy: 'plain', priority: 'estimates' }, "priority has no effect, because policy 'plain' has no priorities"],
+    [{ policy: 'matching' }, "a use of policy 'matching' needs a priority, got nothing: write 'matching' alone"],
+    [{ policy: 'matching', priority: 5 }, 'priority must be the name of a class in priorities, or a function'],
+    [
+      { policy: MATCHING, priority: 'estimates' },
+      "policy must be the name of one of the module's policies, got an object",
+    ],
+    [{ policy: 'matching', priority: 'estimates', cost: 2 }, "'cost' is not an option of a use of a policy (got 2)"],
+    [
+      { policy: 'tight', priority: 'estimates' },
+      "cost 6 never fits the part of the class 'estimates', which is 5 of 10",
+    ],
+  ])('stops the boot for %j', async (source, message) => {
+    const policies = {
+      matching: MATCHING,
+      plain: { algorithm: 'fixed-window', limit: 10, window: '300d' },
+      tight: { ...MATCHING, name: undefined, cost: 6 } as never,
+    } satisfies Record<string, Policy>;
+    const boot = limited('Express', routeWith(source as PolicySource), { policies });
+    await expect(boot).rejects.toThrow(message);
+    await expect(boot).rejects.toThrow(/^Search\.get, @RateLimit: /);
+  });
+});
+
+describe('priorities beside', () => {
+  const redis = useRedis();
+  const POLICIES = { matching: MATCHING };
+
+  async function passing(app: HttpApp, path: string, times: number): Promise<number> {
+    let passed = 0;
+    for (let i = 0; i < times; i++) passed += Number((await app.send(path)).status === 200);
+    return passed;
+  }
+
+  it('the denial cache: a rejected estimate says nothing of a ride', async () => {
+    const options = { policies: POLICIES, redis: redis.server.url, deadline: '10s', denialCache: '1s' } as const;
+    await using app = await limited('Express', Named, options);
+    expect(await passing(app, '/estimate', 8)).toBe(5);
+    expect(await passing(app, '/either?class=estimates', 2)).toBe(0);
+    expect(await passing(app, '/either?class=rides', 1)).toBe(1);
+    expect(await passing(app, '/ride', 8)).toBe(4);
+  });
+
+  it('overrides: the part is one of the override, and one below 1 is refused', async () => {
+    const matching = { ...MATCHING, by: 'ip' } as const;
+    await using app = await limited('Express', Named, { policies: { matching }, store: new StillStore() });
+    const overrides = app.app.get(RateLimitOverrides);
+    const target = { policy: 'matching', identity: 'ip:127.0.0.1' };
+    await expect(overrides.set(target, { limit: 1 })).rejects.toThrow(
+      'priorities.estimates: 0.5 of the limit 1 is less than 1, so no request of the class ever passes',
+    );
+    await overrides.set(target, { limit: 4 });
+    expect(await passing(app, '/estimate', 3)).toBe(2);
+    expect(await passing(app, '/ride', 3)).toBe(2);
   });
 });
 
