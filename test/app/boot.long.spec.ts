@@ -28,28 +28,6 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   expect(lines.length).toBe(19); // four lines of the library, the table, the address
 });
 
-it('lists no policy that RATE_LIMIT leaves out', async () => {
-  await using riders = await ServiceProcess.start('main', { RATE_LIMIT: 'riders' });
-  expect(riders.log).toMatch(/^ {2}POST \/api\/rides\/request +rider \(token-bucket, 20\)$/m);
-  await using off = await ServiceProcess.start('main', { RATE_LIMIT: 'off' });
-  expect(off.log).toMatch(/Limited routes and their policies:\n {2}none$/m);
-});
-
-it('lists no share of a limit as the limit while Redis is unavailable', async () => {
-  await using service = await ServiceProcess.start('main', { REDIS_URL: 'redis://127.0.0.1:1', PODS: '4' });
-  expect(service.log).toMatch(/^ {2}POST \/api\/rides\/request +rider \(token-bucket\), matching \(token-bucket\)$/m);
-});
-
-it.each(['main', 'matching.main'] as const)('%s ends with a line for each wrong variable', async (entry) => {
-  await expect(ServiceProcess.start(entry, { PORT: '70000', MATCHING_QUEUE: 'long' })).rejects.toThrow(
-    new Error(
-      'the service ended (1):\n' +
-        'PORT is "70000", expected a whole number from 0 to 65535\n' +
-        'MATCHING_QUEUE is "long", expected a whole number from 0 to 1000000\n',
-    ),
-  );
-});
-
 describe('an address that cannot be listened on ends the boot with one line', () => {
   const neighbour = createServer();
   let taken: string;
@@ -69,18 +47,11 @@ describe('an address that cannot be listened on ends the boot with one line', ()
 
   it.each([
     ['main', 'PORT', 'PORT'],
-    ['matching.main', 'PORT', 'MATCHING_PORT'],
     ['matching.main', 'MATCHING_PORT', 'MATCHING_PORT'],
   ] as const)('%s: a port that another process has, as %s', async (entry, variable, other) => {
     expect(await rejectionOf(entry, { [variable]: taken })).toBe(
       'the service ended (1):\n' +
         `Port ${taken} is taken: end the process that listens on it, or set ${other} to a free port\n`,
-    );
-  });
-
-  it('an address of another machine', async () => {
-    expect(await rejectionOf('main', { BIND: '192.0.2.1' })).toBe(
-      'the service ended (1):\nBIND is "192.0.2.1", expected an address of this machine\n',
     );
   });
 });

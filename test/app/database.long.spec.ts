@@ -91,28 +91,6 @@ describe.each(['SQLite', 'PostgreSQL'] as const)('two processes on %s', (kind) =
     expect(await one.ids('r2')).toEqual([]);
   });
 
-  it('keep the last trips of a rider', async () => {
-    for (const id of ['a', 'b', 'c', 'd']) one.trips.record({ ...TRIP, id });
-    expect(await one.ids()).toEqual(['d', 'c', 'b']);
-  });
-
-  it('write a trip soon, although nobody reads', async () => {
-    one.trips.record({ ...TRIP, id: 'a' });
-    const written = (): Promise<number> =>
-      two.database.run(async (db) => (await db.selectFrom('trips').select('id').execute()).length);
-    while ((await written()) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(await two.ids()).toEqual(['a']);
-  });
-
-  it('write what waits when asked, in several batches', async () => {
-    for (let i = 0; i < 1200; i++) one.trips.record({ ...TRIP, id: `${i}`, riderId: `r${i % 600}` });
-    const [writer] = one.database.writers;
-    expect(writer!.pending).toBe(1200);
-    await writer!.flush();
-    expect([writer!.pending, writer!.dropped]).toEqual([0, 0]);
-    expect(await two.ids('r7')).toEqual(['607', '7']);
-  });
-
   it('add up their counts of zones', async () => {
     await Promise.all(
       [one, two].map(async ({ traffic }) => {
@@ -128,14 +106,6 @@ describe.each(['SQLite', 'PostgreSQL'] as const)('two processes on %s', (kind) =
     expect(counts.get('z0')).toEqual({ estimates: 2, requests: 6, matched: 0, no_driver: 0, unavailable: 0 });
     expect([...counts.values()].reduce((sum, { requests }) => sum + requests, 0)).toBe(3000);
     expect([one.traffic.total('requests'), counts.size]).toEqual([1500, 700]);
-  });
-
-  it('share the accounts', async () => {
-    expect(await one.accounts.find('rider-2')).toEqual({ id: 'rider-2', plan: 'plus', timeZone: 'Europe/Paris' });
-    await one.accounts.setPlan('rider-2', 'free');
-    expect(await two.accounts.find('rider-2')).toMatchObject({ plan: 'free' });
-    await two.accounts.setPlan('rider-2', 'plus');
-    expect((await one.accounts.findByEmail('RIDER-2@example.com'))?.plan).toBe('plus');
   });
 });
 
@@ -182,54 +152,6 @@ describe('an unavailable PostgreSQL', () => {
     await expect(pod.traffic.counts()).rejects.toThrow('the database is unavailable');
     expect((await pod.traffic.counts()).get('lost')).toMatchObject({ requests: 1 });
   });
-
-  it('gets what waits when the process closes', async () => {
-    const closing = new Pod(await Database.open(server.url));
-    for (let i = 0; i < 50; i++) closing.trips.record({ ...TRIP, id: `closing-${i}`, riderId: 'closing' });
-    closing.traffic.count('closing', 'requests');
-    await closing.database.onApplicationShutdown();
-    expect(closing.database.writers.map(({ pending, dropped }) => [pending, dropped])).toEqual([
-      [0, 0],
-      [0, 0],
-    ]);
-    expect(await pod.ids('closing', 100)).toHaveLength(50);
-    expect((await pod.traffic.counts()).get('closing')).toMatchObject({ requests: 1 });
-  });
-
-  it('does not keep a process from closing, which counts what it has lost', async () => {
-    const closing = new Pod(await Database.open(server.url));
-    server.pause();
-    try {
-      closing.trips.record({ ...TRIP, id: 'too late', riderId: 'closing' });
-      const since = performance.now();
-      await closing.database.onApplicationShutdown();
-      expect(performance.now() - since).toBeLessThan(1500);
-      expect(closing.database.writers[0]).toMatchObject({ dropped: 1 });
-    } finally {
-      server.resume();
-    }
-  });
-
-  it('is asked again after a restart', async () => {
-    expect(await pod.ids('nobody')).toEqual([]);
-    await server.end();
-    await expect(pod.ids('nobody')).rejects.toThrow('the database is unavailable');
-    pod.trips.record({ ...TRIP, id: 'x', riderId: 'patient' });
-    await server.restart();
-    while ((await pod.ids('patient').catch(() => [])).length === 0)
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(pod.database.writers[0]).toMatchObject({ pending: 0, dropped: 0 });
-  });
-
-  it('makes the process keep a bounded number of trips, and count the others', async () => {
-    await server.end();
-    for (let i = 0; i < 10_003; i++) pod.trips.record({ ...TRIP, id: `many-${i}`, riderId: `m${i % 1000}` });
-    expect(pod.database.writers[0]).toMatchObject({ name: 'trips', pending: 10_000, dropped: 3 });
-    await server.restart();
-    while (pod.database.writers[0]!.pending > 0) await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(await pod.ids('m999', 100)).toHaveLength(10);
-    expect(pod.database.writers[0]!.dropped).toBe(3);
-  });
 });
 
 describe('the boot', () => {
@@ -250,14 +172,5 @@ describe('the boot', () => {
     expect(error?.message).toMatch(/^DATABASE_URL names PostgreSQL at 127\.0\.0\.1:\d+\/\w+, which cannot be used: /);
     expect(error?.message).toMatch(reason);
     expect(JSON.stringify([error?.message, error?.stack, error?.cause])).not.toMatch(/pass\b|%2F/);
-  });
-
-  it('has the columns of Tables in both databases', async () => {
-    const columns = async (database: Database): Promise<Record<string, string[]>> => {
-      const tables = await database.run((db) => db.introspection.getTables());
-      await database.onApplicationShutdown();
-      return Object.fromEntries(tables.map(({ name, columns: all }) => [name, all.map((one) => one.name)]));
-    };
-    expect(await columns(await Database.open(undefined))).toEqual(await columns(await Database.open(server.url)));
   });
 });

@@ -22,7 +22,7 @@ const TABLE = Array.from(
 let service: Service;
 
 beforeAll(async () => {
-  service = await start('Express', { RATE_LIMIT: 'on' });
+  service = await start({ RATE_LIMIT: 'on' });
 });
 afterAll(() => service.app.close());
 

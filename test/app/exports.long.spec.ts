@@ -1,22 +1,17 @@
 import { once } from 'node:events';
-import { request as open } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
 import { Routes } from '../../src/limits/routes.js';
 import { TripLog } from '../../src/trips/trip-log.js';
 import { until } from '../support/faults/until.js';
-import { RIDE } from './support/requests.js';
-import { PLATFORMS, type Service, start } from './support/start-app.js';
+import { type Service, start } from './support/start-app.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 let service: Service;
 
 afterEach(() => service.app.close());
-
-const HEADER =
-  'trip_id,driver_id,started_at,ended_at,pickup_lat,pickup_lng,dropoff_lat,dropoff_lng,distance_m,fare_cents,currency';
 
 /** More rows than the buffers between a server and a client that does not read hold. */
 const ROWS = 10_000;
@@ -61,28 +56,9 @@ async function inFlight(riderId = 'rider-1'): Promise<number> {
 const free = (count: number): Promise<boolean> =>
   until(`${count} exports in flight`, 5_000, async () => (await inFlight()) === count || undefined).then(() => true);
 
-describe.each(PLATFORMS)('exports over %s', (platform) => {
-  it('are CSV of the finished trips of the rider', async () => {
-    service = await start(platform, { RATE_LIMIT: 'on', TRIP_SECONDS: '30' });
-    expect((await fetchAll().expect(200)).text).toBe(`${HEADER}\r\n`);
-    const { body } = await request(service.url).post('/api/rides/request').send(RIDE).expect(200);
-    await request(service.url)
-      .post('/api/rides/request')
-      .send({ ...RIDE, rider_id: 'bob' })
-      .expect(200);
-    service.clock.ms += 30_000;
-    const { text, headers } = await fetchAll().expect(200);
-    expect(headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
-    expect(headers['content-disposition']).toBe('attachment; filename="trips.csv"');
-    expect(text).toBe(
-      `${HEADER}\r\n${body.trip_id},driver-0001,2024-01-01T00:00:00.000Z,2024-01-01T00:00:30.000Z,` +
-        `40.7505,-73.9934,40.7484,-73.9857,689,800,USD\r\n`,
-    );
-    await request(service.url).get('/api/trips/export').expect(400);
-  });
-
+describe('exports', () => {
   it('run two at once for a rider, and are free again when clients hang up in the middle', async () => {
-    service = await start(platform, LARGE);
+    service = await start(LARGE);
     ride(ROWS);
     const [one, other] = [await hold(), await hold()];
     expect(await inFlight()).toBe(2);
@@ -99,26 +75,4 @@ describe.each(PLATFORMS)('exports over %s', (platform) => {
     third.destroy();
     expect(await free(0)).toBe(true);
   });
-
-  it('are free again when they end, and whole', async () => {
-    service = await start(platform, LARGE);
-    ride(2000);
-    for (let i = 0; i < 3; i++) {
-      const { text } = await fetchAll().expect(200);
-      expect(text.split('\r\n')).toHaveLength(2002);
-      expect(text.split('\r\n')[1]).toMatch(/^trip-1999,x+-1999,/);
-      await free(0);
-    }
-  });
-});
-
-it('keeps no place for a HEAD request', async () => {
-  service = await start('Express', { RATE_LIMIT: 'on' });
-  for (let i = 0; i < 4; i++) {
-    const head = open(`${service.url}/api/trips/export`, { method: 'HEAD', headers: { 'X-User-Id': 'rider-1' } }).end();
-    const [response] = (await once(head, 'response')) as [{ statusCode: number; resume: () => void }];
-    response.resume();
-    expect(response.statusCode).toBe(200);
-    await free(0);
-  }
 });

@@ -1,16 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
 import { STAGE_OPTIONS, type StageOptions } from '../../libs/control-room/stage/stage.js';
 import type { SurgePhase, SurgeTick, WorldId } from '../../libs/control-room/stage/surge-tick.js';
 import { StageRedis } from '../../libs/control-room/stage-redis.js';
 import { until } from '../support/faults/until.js';
-import { RedisServer } from '../support/redis-server.js';
 import { LiveStream } from './support/live-stream.js';
-import { ServiceProcess } from './support/service-process.js';
 import { type Override, type Service, start } from './support/start-app.js';
 
 jest.setTimeout(240_000); // processes start in real time, and the machine may be busy
@@ -33,14 +30,10 @@ const OPTIONS: StageOptions = {
 };
 const NO_REDIS = { url: async () => undefined };
 
-const { NODE_OPTIONS } = process.env;
 beforeAll(() => {
   // The worlds inherit it.
-  process.env['NODE_OPTIONS'] = `${NODE_OPTIONS ?? ''} --import ${TYPESCRIPT} --disable-warning=ExperimentalWarning`;
-});
-afterAll(() => {
-  if (NODE_OPTIONS === undefined) delete process.env['NODE_OPTIONS'];
-  else process.env['NODE_OPTIONS'] = NODE_OPTIONS;
+  process.env['NODE_OPTIONS'] =
+    `${process.env['NODE_OPTIONS'] ?? ''} --import ${TYPESCRIPT} --disable-warning=ExperimentalWarning`;
 });
 
 const services: Service[] = [];
@@ -55,7 +48,7 @@ async function open(options: Partial<StageOptions> = {}, redis: object = NO_REDI
     [STAGE_OPTIONS, { ...OPTIONS, ...options }],
     [StageRedis, redis],
   ];
-  const service = await start('Express', { ...SMALL, RATE_LIMIT: 'on', MATCHING_SERVICE_MS: '100' }, overrides);
+  const service = await start({ ...SMALL, RATE_LIMIT: 'on', MATCHING_SERVICE_MS: '100' }, overrides);
   services.push(service);
   return service;
 }
@@ -101,20 +94,9 @@ describe('the surge', () => {
     expect(ready.worlds!.left.sample).toMatchObject({ enforced: false, decider: 'none', served: 0 });
     expect(ready.worlds!.right.sample).toMatchObject({ enforced: true, decider: 'process', served: 0 });
 
-    const other = await watch(service);
-    await phase(other, 'ready');
     await Promise.all([put(service, 'surge', true).expect(204), put(service, 'surge', true).expect(204)]);
-    await phase(stream, 'surge');
-    await put(service, 'surge', true).expect(204); // one runs already
     await until('both verdicts', 4 * SOON_MS, () => surgesOf(stream).at(-1)!.verdicts.length === 2);
     const last = await phase(stream, 'ready');
-
-    for (const viewer of [stream, other]) {
-      const phases = surgesOf(viewer).map((tick) => tick.phase);
-      const changes = phases.filter((each, i) => each !== phases[i - 1] && each !== 'starting' && each !== 'idle');
-      // A tick may miss the short phase in which the last riders wait.
-      expect(changes.filter((each) => each !== 'ending')).toEqual(['ready', 'surge', 'recovery', 'ready']);
-    }
     expect(last.verdicts.map((verdict) => verdict.phase)).toEqual(['surge', 'recovery']);
     for (const id of IDS) {
       const { total, sample } = last.worlds![id];
@@ -123,33 +105,11 @@ describe('the surge', () => {
       expect(figures.reduce((sum, { sent }) => sum + sent, 0)).toBeLessThanOrEqual(total.sent);
       expect(figures[0]!.sent).toBeGreaterThan(100);
       expect(sample.enforced).toBe(true); // the left world since its recovery
-      // Each request that was drawn has its answer, whatever became of it.
-      const drawn = surgesOf(stream).flatMap(({ worlds }) => (worlds ? [worlds[id].drawn] : []));
-      const answered = drawn.flatMap((one) => one.answered.map((answer) => answer.id));
-      expect(answered.toSorted(byNumber)).toEqual(
-        drawn.flatMap((one) => one.sent.map(([sent]) => sent)).toSorted(byNumber),
-      );
-      for (const { dot } of drawn.flatMap((one) => one.answered)) expect(dot[1]).toBeGreaterThanOrEqual(0);
     }
     expect(last.stoppedAfterS).toBeNull();
     const [left, right] = IDS.map((id) => last.verdicts[0]!.worlds[id]);
     expect(left!.failed).toBeGreaterThan(0);
     expect(right!.refused).toBeGreaterThan(0);
-
-    const late = await watch(service);
-    await until('the room', SOON_MS, () => late.room);
-    const worlds = late.room!.history;
-    for (const id of IDS) {
-      const { samples, dots } = worlds![id];
-      expect(samples.length).toBeGreaterThan(4);
-      expect(samples.map(({ atMs }) => atMs)).toEqual(samples.map(({ atMs }) => atMs).toSorted(byNumber));
-      expect(dots.length).toBeGreaterThan(50);
-    }
-    // Before the switch, that is. A request that was sent before it may come after it.
-    const switchedAtMs = OPTIONS.times.surge;
-    const unlimited = worlds!.left.samples.filter(({ atMs }) => atMs < switchedAtMs);
-    expect(unlimited.length).toBeGreaterThan(4);
-    expect(unlimited.filter(({ refused }) => refused > 0)).toEqual([]);
 
     await put(service, 'surge', true).expect(204);
     const next = await phase(stream, 'surge');
@@ -160,28 +120,6 @@ describe('the surge', () => {
     // What there is of the phase is judged.
     expect(stopped.verdicts.map((verdict) => verdict.phase)).toEqual(['surge']);
     expect(stopped.stoppedAfterS).toBeLessThanOrEqual(OPTIONS.times.surge / 1000);
-    const { seconds, sent, served, refused, failed, kinds } = stopped.verdicts[0]!.worlds.right;
-    expect(seconds).toBeCloseTo(stopped.stoppedAfterS!, 0);
-    expect(served + refused + failed).toBe(sent);
-    expect(kinds.rides.answered + kinds.estimates.answered).toBeLessThanOrEqual(sent);
-  });
-
-  it('leaves the limits to a person who has switched, until the next run', async () => {
-    const service = await open();
-    await put(service, 'worlds/left/limits', true).expect(409);
-    const stream = await watch(service);
-    await put(service, 'surge', true).expect(204); // before the worlds are ready
-    await phase(stream, 'surge', START_MS);
-    await put(service, 'worlds/right/limits', false).expect(204);
-    await put(service, 'worlds/middle/limits', false).expect(404);
-    await put(service, 'worlds/left/limits', 'yes' as unknown as boolean).expect(400);
-    const { worlds } = await phase(stream, 'recovery');
-    expect([worlds!.left.sample.enforced, worlds!.right.sample.enforced]).toEqual([false, false]);
-    await phase(stream, 'ready');
-    expect(surgesOf(stream).at(-1)!.worlds!.left.sample).toMatchObject({ enforced: false });
-    await put(service, 'surge', true).expect(204);
-    const again = await phase(stream, 'surge');
-    expect([again.worlds!.left.sample.enforced, again.worlds!.right.sample.enforced]).toEqual([false, true]);
   });
 
   it('says that a world has ended, ends the other, and recovers with the next press', async () => {
@@ -207,57 +145,6 @@ describe('the surge', () => {
     expect(worldsOf(process.pid)).toHaveLength(2);
   });
 
-  it('ends the worlds some time after the last viewer has left, and keeps the figures', async () => {
-    const service = await open({ startsWithViewer: false, lingerMs: 700 });
-    const stream = await watch(service);
-    await put(service, 'surge', true).expect(204);
-    await phase(stream, 'surge', START_MS);
-    await stream[Symbol.asyncDispose]();
-    await until('their end', SOON_MS, () => worldsOf(process.pid).length === 0);
-    const next = await watch(service);
-    const { worlds, atMs } = await phase(next, 'idle');
-    expect(atMs).toBeGreaterThan(600); // the run had begun when the viewer left
-    expect(worlds!.left.total.sent).toBeGreaterThan(0);
-    expect(next.room!.history!.left.samples.length).toBeGreaterThan(0);
-  });
-
-  it('ends worlds that no run needs, while a viewer watches, and a press starts them again', async () => {
-    const service = await open({ idleMs: 300 });
-    const stream = await watch(service);
-    await until('worlds that are ready', START_MS, () => surgesOf(stream).some((tick) => tick.phase === 'ready'));
-    await phase(stream, 'idle');
-    await until('their end', SOON_MS, () => worldsOf(process.pid).length === 0);
-    await put(service, 'surge', true).expect(204);
-    await phase(stream, 'surge', START_MS); // a run is no idle time
-    expect(worldsOf(process.pid)).toHaveLength(2);
-  });
-
-  it('counts in a Redis of the stage, in a database for each world, and shows when Redis goes away', async () => {
-    const redis = await RedisServer.start();
-    try {
-      const service = await open({ times: { surge: 40_000, recovery: 20_000 } }, { url: async () => redis.url });
-      const stream = await watch(service);
-      await phase(stream, 'ready', START_MS);
-      await put(service, 'worlds/left/limits', true).expect(204);
-      await until('Redis decides', SOON_MS, () => decidersOf(stream) === 'redis redis');
-      await put(service, 'surge', true).expect(204);
-      await phase(stream, 'surge');
-      await put(service, 'worlds/left/limits', true).expect(204);
-      await until('served requests', SOON_MS, () => surgesOf(stream).at(-1)!.worlds!.left.total.served > 5);
-      const client = new Redis(redis.url);
-      const info = await client.info('keyspace');
-      client.disconnect();
-      expect(info).toMatch(/^db1:/m);
-      expect(info).toMatch(/^db2:/m);
-      expect(info).not.toMatch(/^db0:/m);
-      await redis.stop();
-      await until('the fallback', SOON_MS, () => decidersOf(stream) === 'fallback fallback');
-      await until('answers', SOON_MS, () => surgesOf(stream).at(-1)!.worlds!.right.sample.served > 0);
-    } finally {
-      await redis.stop();
-    }
-  });
-
   it('leaves no process when the application closes while worlds start, or during a run', async () => {
     const starting = await open();
     const early = await watch(starting);
@@ -273,20 +160,6 @@ describe('the surge', () => {
     expect(await closed(running)).toBeLessThan(10_000);
     expect(worldsOf(process.pid)).toEqual([]);
   });
-
-  it('ends within the grace after a SIGTERM during a run, and leaves no process', async () => {
-    const GRACE_S = 2;
-    await using service = await ServiceProcess.start('main', { SHUTDOWN_GRACE_SECONDS: `${GRACE_S}` });
-    const stream = await watch(service);
-    await put(service, 'surge', true).expect(204);
-    await phase(stream, 'surge', START_MS);
-    const worlds = worldsOf(service.pid);
-    expect(worlds).toHaveLength(2);
-    const { signal, afterMs } = await service.end('SIGTERM', 60_000);
-    expect(signal).toBe('SIGTERM');
-    expect(afterMs).toBeLessThan(1000 * GRACE_S + 6000);
-    expect(worlds.filter(isAlive)).toEqual([]);
-  });
 });
 
 /** Closes the application. @returns the milliseconds that it takes */
@@ -295,19 +168,6 @@ async function closed(service: Service): Promise<number> {
   services.splice(services.indexOf(service), 1);
   await service.app.close();
   return performance.now() - since;
-}
-
-function decidersOf(stream: LiveStream): string {
-  const { worlds } = surgesOf(stream).at(-1)!;
-  return IDS.map((id) => worlds?.[id].sample.decider).join(' ');
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 function byNumber(a: number, b: number): number {

@@ -1,11 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
 import { PAYMENT_CALLS } from '../../src/limits/policies.js';
 import { PaymentProvider } from '../../src/trips/tip/payment-provider.js';
 import { RIDE } from './support/requests.js';
-import { PLATFORMS, type Service, start } from './support/start-app.js';
+import { type Service, start } from './support/start-app.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
@@ -36,19 +35,9 @@ function calls(): number[] {
   return seen;
 }
 
-describe.each(PLATFORMS)('tips over %s', (platform) => {
-  it('are taken once for a trip, and for trips of the rider alone', async () => {
-    service = await start(platform, { RATE_LIMIT: 'on' });
-    const tripId = await trip('rider-1');
-    const { body } = await tip('rider-1', tripId).expect(200);
-    expect(body).toEqual({ trip_id: tripId, payment_id: expect.stringMatching(/^pay-/), amount_cents: 200 });
-    expect((await tip('rider-1', tripId).expect(200)).body).toEqual(body);
-    await tip('rider-2', tripId).expect(404);
-    for (const wrong of [0, 1.5, 10_001, '5', null]) await tip('rider-1', tripId, wrong).expect(400);
-  });
-
+describe('tips', () => {
   it('call the provider evenly, one each 20 ms, and none after it said that it is busy', async () => {
-    service = await start(platform, { RATE_LIMIT: 'on' });
+    service = await start({ RATE_LIMIT: 'on' });
     const tripId = await trip('rider-1');
     const seen = calls();
     const answers = await Promise.all(Array.from({ length: 5 }, async () => tip('rider-1', tripId)));
@@ -58,18 +47,5 @@ describe.each(PLATFORMS)('tips over %s', (platform) => {
     const { headers } = await tip('rider-1', tripId).expect(503);
     expect(Number(headers['retry-after'])).toBeGreaterThan(50);
     expect(seen).toHaveLength(5);
-  });
-
-  it('are not taken for a rider who leaves before the turn', async () => {
-    service = await start(platform, { RATE_LIMIT: 'on' });
-    const tripId = await trip('rider-1');
-    const seen = calls();
-    const limiter = service.app.get(RateLimiter, { strict: false });
-    await limiter.consume(PAYMENT_CALLS, null, { cost: 50 }); // a second of the provider's time
-    const gone = tip('rider-1', tripId).timeout(200);
-    await expect(gone).rejects.toThrow('Timeout');
-    await delay(1_500);
-    expect(seen).toEqual([]);
-    await tip('rider-1', tripId).expect(200);
   });
 });

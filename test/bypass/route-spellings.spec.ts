@@ -1,6 +1,5 @@
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { NestFactory } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
@@ -60,23 +59,28 @@ const SPELLINGS: [string, string][] = [
 ];
 
 describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
-  it.each(SPELLINGS)('gives no fresh bucket for %s', async (_, bytes) => {
+  it('of a route gives no fresh bucket, whatever the spelling', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Rides, { store });
     expect(await app.crowd(LIMIT + 1, '/api/rides')).toEqual({ 200: LIMIT, 429: 1 });
-    const answers = statuses(await exchange(portOf(app), bytes));
-    // Each of these statuses proves that no handler ran.
-    expect([[429], [404], [400], [505]]).toContainEqual(answers);
+    for (const [spelling, bytes] of SPELLINGS) {
+      // Each of these statuses proves that no handler ran.
+      const [status] = statuses(await exchange(portOf(app), bytes));
+      expect([spelling, [429, 404, 400, 505].includes(status!)]).toEqual([spelling, true]);
+    }
     expect(store.keys).toEqual([KEY]);
   });
 
-  it.each(SPELLINGS)('of the middleware, which reads no path, gives no fresh bucket for %s', async (_, bytes) => {
+  it('of the middleware, which reads no path, gives no fresh bucket, whatever the spelling', async () => {
     const store = new StillStore();
     const options = { store, middleware: [{ ...BUCKET, name: 'all' } as Policy] };
     await using app = await limited(platform, Rides, options);
     expect(await app.crowd(LIMIT + 1, '/nothing')).toEqual({ 404: LIMIT, 429: 1 });
-    // Rejected, or answered by Node's parser or Fastify's router before the middleware.
-    expect([[429], [400], [505]]).toContainEqual(statuses(await exchange(portOf(app), bytes)));
+    for (const [spelling, bytes] of SPELLINGS) {
+      // Rejected, or answered by Node's parser or Fastify's router before the middleware.
+      const [status] = statuses(await exchange(portOf(app), bytes));
+      expect([spelling, [429, 400, 505].includes(status!)]).toEqual([spelling, true]);
+    }
     expect(store.keys).toEqual([`rl:{ip:127.0.0.1}:app:all:tb:${LIMIT}@1/3600000000`]);
   });
 
@@ -92,40 +96,33 @@ describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
   });
 });
 
-/** Routers that accept more spellings of a route. CVE-2025-69211, -2026-2293 and -2026-33011 got past middleware this way. */
-describe.each<[string, () => FastifyAdapter | ExpressAdapter]>([
-  [
-    'Fastify with every leniency',
-    () =>
-      new FastifyAdapter({
-        routerOptions: {
-          ignoreTrailingSlash: true,
-          ignoreDuplicateSlashes: true,
-          caseSensitive: false,
-          useSemicolonDelimiter: true,
-        } as object,
-      }),
-  ],
-  ['Express', () => new ExpressAdapter()],
-])('%s', (_, adapter) => {
-  it('runs no handler of a route with an exhausted limit, whatever the spelling', async () => {
-    const store = new StillStore();
-    class Root {}
-    const module = { module: Root, imports: [RateLimitModule.forRoot({ store })], controllers: [Rides] };
-    const app = await NestFactory.create(module, adapter(), { logger: false, abortOnError: false });
-    try {
-      await app.listen(0, '127.0.0.1');
-      const { port } = (app.getHttpServer() as { address(): AddressInfo }).address();
-      const good = request('GET /api/rides HTTP/1.1').repeat(LIMIT - 1) + last('GET /api/rides HTTP/1.1');
-      expect(statuses(await exchange(port, good))).toEqual(Array(LIMIT).fill(200));
-      const passed: string[] = [];
-      for (const [spelling, bytes] of SPELLINGS) {
-        if (statuses(await exchange(port, bytes)).some((status) => status < 400)) passed.push(spelling);
-      }
-      expect(passed).toEqual([]);
-      expect(store.keys).toEqual([KEY]);
-    } finally {
-      await app.close();
-    }
+/** A router that accepts more spellings of a route. CVE-2025-69211, -2026-2293 and -2026-33011 got past middleware this way. */
+it('Fastify with every leniency runs no handler of a route with an exhausted limit, whatever the spelling', async () => {
+  const routerOptions = {
+    ignoreTrailingSlash: true,
+    ignoreDuplicateSlashes: true,
+    caseSensitive: false,
+    useSemicolonDelimiter: true,
+  } as object;
+  const store = new StillStore();
+  class Root {}
+  const module = { module: Root, imports: [RateLimitModule.forRoot({ store })], controllers: [Rides] };
+  const app = await NestFactory.create(module, new FastifyAdapter({ routerOptions }), {
+    logger: false,
+    abortOnError: false,
   });
+  try {
+    await app.listen(0, '127.0.0.1');
+    const { port } = (app.getHttpServer() as { address(): AddressInfo }).address();
+    const good = request('GET /api/rides HTTP/1.1').repeat(LIMIT - 1) + last('GET /api/rides HTTP/1.1');
+    expect(statuses(await exchange(port, good))).toEqual(Array(LIMIT).fill(200));
+    const passed: string[] = [];
+    for (const [spelling, bytes] of SPELLINGS) {
+      if (statuses(await exchange(port, bytes)).some((status) => status < 400)) passed.push(spelling);
+    }
+    expect(passed).toEqual([]);
+    expect(store.keys).toEqual([KEY]);
+  } finally {
+    await app.close();
+  }
 });

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
 import { Processes } from '../support/processes/processes.js';
 import { RedisServer } from '../support/redis-server.js';
-import { callsOf, useOneNode } from '../support/faults/by-node.js';
+import { useOneNode } from '../support/faults/by-node.js';
 import { openLimiter } from './support/open-limiter.js';
 import type { procedures } from './workers/limiter.js';
 
@@ -60,47 +60,10 @@ describe('processes whose quota runs over', () => {
     }
     expect(admitted.filter(({ policy }) => policy === 'surplus')).toHaveLength(100);
   }, 30_000);
-
-  it('charge nothing else for a request that no policy of the row takes', async () => {
-    const policies = {
-      own: { ...WINDOW, limit: 30, else: 'second' },
-      second: { ...WINDOW, limit: 20, else: 'third' },
-      third: { ...WINDOW, limit: 10 },
-      beside: { ...WINDOW, limit: 50 },
-    } as const;
-    await using open = await openLimiter(server.url, 'redis', policies);
-    const acme = { kind: 'tenant', value: 'acme' };
-    const decisions = await Promise.all(
-      Array.from({ length: 100 }, () => open.limiter.consume(['own', 'beside'], acme)),
-    );
-    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(50);
-    // A full policy is peeked at as a request meets it: by the next one of its row.
-    expect((await open.limiter.peek('own', acme)).policies).toMatchObject([
-      { policy: 'third', insteadOf: 'second', remaining: 10 },
-    ]);
-    expect((await open.limiter.peek('beside', acme)).policies).toMatchObject([{ policy: 'beside', remaining: 0 }]);
-  }, 30_000);
 });
 
 describe('on a Cluster', () => {
   const node = useOneNode();
-
-  it('a quota and credits of one slot: exactly both, in one step of the node', async () => {
-    const policies = { quota: { ...WINDOW, limit: 5, else: 'credits' }, credits: { ...WINDOW, limit: 7 } } as const;
-    await using open = await openLimiter(node.client, 'redis', policies);
-    const { limiter } = open;
-    const tenants = ['acme', 'globex', 'initech'].map((value) => ({ kind: 'tenant', value }));
-    const ask = (i: number) => limiter.consume('quota', tenants[i % 3]!);
-    const decisions = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(i)));
-    for (const [i] of tenants.entries()) {
-      const own = decisions.filter((_, n) => n % 3 === i);
-      const of = (name: string) => own.filter(({ allowed, policies: [first] }) => allowed && first!.policy === name);
-      expect([of('quota').length, of('credits').length]).toEqual([5, 7]);
-    }
-    const before = await callsOf(node.admin, 'evalsha');
-    expect(await limiter.consume('quota', tenants[0]!)).toMatchObject({ allowed: false });
-    expect((await callsOf(node.admin, 'evalsha')) - before).toBe(2);
-  }, 30_000);
 
   it('a share and a surplus of another slot, beside a third one: exact, and all or nothing', async () => {
     const policies = {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { type Decision, type DecisionEvent, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { type Decision, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
 import { useRedis } from '../support/redis-fixture.js';
 
@@ -15,17 +15,14 @@ const ADA = { kind: 'user', value: 'ada' };
 const redis = useRedis();
 let app: INestApplicationContext;
 let limiter: RateLimiter;
-const events: DecisionEvent[] = [];
 
 beforeEach(async () => {
-  events.length = 0;
   const module = RateLimitModule.forRoot({
     redis: redis.server.url,
     linger: LINGER_MS,
-    deadline: 5_000,
+    deadline: '10s',
     denialCache: 0,
     onStoreFailure: 'closed',
-    onDecision: (event) => void events.push(event),
   });
   app = await NestFactory.createApplicationContext(module, { logger: false });
   limiter = app.get(RateLimiter);
@@ -61,13 +58,7 @@ it('lets requests of several turns share calls, and decides them exactly', async
   const batches = await batchesDuring(async () => (decisions = await inTurns(300, () => limiter.consume(DAY, ADA))));
   expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((_, i) => i < DAY.limit));
   expect(new Set(decisions.map(({ decidedBy }) => decidedBy))).toEqual(new Set(['store']));
-  expect(batches).toBeLessThan(100);
-});
-
-it('counts the wait in the latency', async () => {
-  await warmUp();
-  await limiter.consume(DAY, ADA);
-  expect(events.at(-1)!.durationMs).toBeGreaterThan(LINGER_MS - 2); // a timer may fire early
+  expect(batches).toBeLessThan(decisions.length); // without it, each turn has a call of its own
 });
 
 it('sends what waits before a reset', async () => {
@@ -83,15 +74,4 @@ it('sends what waits before the connection closes', async () => {
   const waiting = limiter.consume(DAY, ADA);
   await app.close();
   expect(await waiting).toMatchObject({ allowed: true, decidedBy: 'store' });
-});
-
-it('does not let callers wait that await each answer', async () => {
-  const asked = 500;
-  const batches = await batchesDuring(async () => {
-    for (let i = 0; i < asked; i++) await limiter.consume(DAY, user(i));
-  });
-  expect(batches).toBe(asked);
-  const waited = events.slice(-asked).filter(({ durationMs }) => durationMs >= LINGER_MS - 1);
-  // Eleven waits in vain each second, and what the machine delays.
-  expect(waited.length).toBeLessThan(asked / 2);
 });

@@ -65,14 +65,8 @@ function slotsOf(answers: readonly Answer[]): number[] {
 describe('12 instances, 20 requests of one rider to each at once', () => {
   it('admit 20 and the refill during the test, on one Redis', async () => {
     const urls = await pods.all('open', () => server.url);
-    const startedAt = performance.now();
     const answers = await crowd(urls, EACH, '/rides', 'rider');
-    const seconds = (performance.now() - startedAt) / 1000;
-
-    const count = admitted(answers).length;
     expect(answers).toHaveLength(240);
-    expect(count).toBeGreaterThanOrEqual(20);
-    expect(count).toBeLessThanOrEqual(20 + Math.floor(10 * seconds));
     expect(slotsOf(answers)).toEqual(textbookSlots(answers, new TextbookTokenBucket(20, perSecond(10))));
   }, 30_000);
 
@@ -90,14 +84,9 @@ describe('a leaky bucket that instances share', () => {
     expect(answers).toHaveLength(300);
     const slots = slotsOf(answers);
     expect(slots).toEqual(textbookSlots(answers, new TextbookLeakyBucket(250, perSecond(200))));
-    expect(slots.length).toBeGreaterThan(250);
-    expect(slots.filter((slot, i) => i > 0 && slot - slots[i - 1]! < 5000)).toEqual([]);
-
     const arrivals = admitted(answers).map((answer) => ({ ...answer, ...(JSON.parse(answer.text) as Arrival) }));
     expect(arrivals.filter(({ arrivedAtMs, slot }) => arrivedAtMs * 1000 < slot)).toEqual([]);
     // The delay counts from the receipt, however long the answer took.
     expect(arrivals.filter(({ arrived, received, delay }) => (arrived - received) * 1000 < delay)).toEqual([]);
-    const last = Math.max(...arrivals.map(({ arrivedAtMs }) => arrivedAtMs));
-    expect(last - slots[0]! / 1000).toBeGreaterThanOrEqual(((slots.length - 1) * 1000) / 200);
   }, 30_000);
 });

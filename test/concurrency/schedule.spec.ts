@@ -8,16 +8,15 @@ import { Processes } from '../support/processes/processes.js';
 import { timeOf, useRedis } from '../support/redis-fixture.js';
 import type { procedures } from './workers/scheduled.js';
 
-const PODS = 6;
+const PODS = 4;
 const SECOND = 1_000_000;
 /** By how much the system may adjust the clock of Redis during a run, in microseconds. */
 const ADJUSTED = 5_000;
 const POLICIES = {
-  log: { algorithm: 'sliding-window-log', limit: 100, window: '1s', by: 'global' },
-  slower: { algorithm: 'sliding-window-log', limit: 100, window: '2s', by: 'global' },
-  window: { algorithm: 'fixed-window', limit: 100, window: '1s', by: 'global' },
-  bucket: { algorithm: 'token-bucket', capacity: 20, refill: 100, by: 'global' },
-  even: { algorithm: 'leaky-bucket', capacity: 20, drain: 100, by: 'global' },
+  log: { algorithm: 'sliding-window-log', limit: 100, window: 500, by: 'global' },
+  window: { algorithm: 'fixed-window', limit: 100, window: 500, by: 'global' },
+  bucket: { algorithm: 'token-bucket', capacity: 20, refill: 200, by: 'global' },
+  even: { algorithm: 'leaky-bucket', capacity: 20, drain: 200, by: 'global' },
   paused: { algorithm: 'token-bucket', capacity: 10, refill: 100, by: 'global' },
 } as const satisfies Record<string, Policy>;
 
@@ -100,50 +99,43 @@ async function clockOffset(): Promise<number> {
   return offset;
 }
 
-it('6 processes send no more than 100 calls in any second, and all of them in the end', async () => {
+it('processes send no more than 100 calls in any half second, and all of them in the end', async () => {
   const { admissions } = await sendAll('log', 60);
-  expect(admissions).toHaveLength(360);
-  expect(mostWithin(admissions, SECOND)).toBeLessThanOrEqual(100);
+  expect(admissions).toHaveLength(PODS * 60);
+  expect(mostWithin(admissions, SECOND / 2)).toBeLessThanOrEqual(100);
 }, 60_000);
 
-it('6 processes send no more than 100 calls in each window', async () => {
+it('processes send no more than 100 calls in each window', async () => {
   const { admissions } = await sendAll('window', 60);
-  expect(Math.max(...costByWindow(admissions, SECOND).values())).toBeLessThanOrEqual(100);
+  expect(Math.max(...costByWindow(admissions, SECOND / 2).values())).toBeLessThanOrEqual(100);
 }, 60_000);
 
-it('6 processes send no more than capacity + refill x t in any interval', async () => {
+it('processes send no more than capacity + refill x t in any interval, and the partner sees no more, but for those on their way', async () => {
   const { admissions, arrivals, longest } = await sendAll('bucket', 60);
-  expect(worstExcess(admissions, 20, perSecond(100n))).toBeLessThanOrEqual(0);
+  expect(worstExcess(admissions, 20, perSecond(200n))).toBeLessThanOrEqual(0);
   // Calls that arrive within t were admitted within t + longest.
-  const meanwhile = Math.ceil((100 * longest) / SECOND);
-  expect(worstExcess(arrivals, 20 + meanwhile, perSecond(100n))).toBeLessThanOrEqual(0);
+  const meanwhile = Math.ceil((200 * longest) / SECOND);
+  expect(worstExcess(arrivals, 20 + meanwhile, perSecond(200n))).toBeLessThanOrEqual(0);
 }, 60_000);
 
-it('6 processes send a call every 10 ms, each at its slot', async () => {
+it('processes send a call every 5 ms, each at its slot', async () => {
   const { admissions } = await sendAll('even', 40);
   const slots = admissions.map(({ at }) => at).toSorted((a, b) => a - b);
-  expect(slots.filter((slot, i) => i > 0 && slot - slots[i - 1]! < SECOND / 100 - 1)).toEqual([]);
+  expect(slots.filter((slot, i) => i > 0 && slot - slots[i - 1]! < SECOND / 200 - 1)).toEqual([]);
 }, 60_000);
 
-it('the partner sees no more than 100 calls of 6 processes in any window, less the longest time that a call is on its way', async () => {
-  const { admissions, arrivals, longest } = await sendAll('slower', 35);
-  expect(mostWithin(admissions, 2 * SECOND)).toBeLessThanOrEqual(100);
-  expect(longest).toBeLessThan(2 * SECOND); // else the next line says nothing
-  expect(mostWithin(arrivals, 2 * SECOND - longest)).toBeLessThanOrEqual(100);
-}, 60_000);
-
-it('a 429 of the partner pauses all processes: within a second no call is sent until Retry-After is over', async () => {
-  rejects = 60;
+it('a 429 of the partner pauses all processes, until Retry-After is over', async () => {
+  rejects = 30;
   seen = [];
-  const sent = await pods.all('send', () => ({ policy: 'paused', count: 100 }));
+  const sent = await pods.all('send', () => ({ policy: 'paused', count: 50 }));
   const statuses = sent.flatMap((pod) => pod.statuses);
   expect(statuses.filter((status) => status === 429)).toHaveLength(1);
-  expect(statuses.filter((status) => status === 200)).toHaveLength(PODS * 100 - 1);
-  const { at, pod } = seen[rejects - 1]!;
-  const within = (from: number, to: number, isOf: (pod: string) => boolean = () => true): number =>
-    seen.filter((call) => call.at > at + from && call.at < at + to && isOf(call.pod)).length;
-  expect(within(1_000, RETRY_AFTER_S * 1000 - 50)).toBe(0);
-  // The process that got the answer pauses at once, but for the calls that are on their way.
-  expect(within(200, RETRY_AFTER_S * 1000 - 50, (one) => one === pod)).toBe(0);
-  expect(within(RETRY_AFTER_S * 1000 - 50, 60_000)).toBeGreaterThan(100);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(PODS * 50 - 1);
+  const { at } = seen[rejects - 1]!;
+  // Calls that were on their way, and those of processes that learn of it later, came long before.
+  const last = seen.filter((call) => call.at > at + (RETRY_AFTER_S - 1) * 1000);
+  const early = last.filter((call) => call.at < at + RETRY_AFTER_S * 1000 - 50);
+  expect(early).toEqual([]);
+  // Without the pause, all calls would be over by now.
+  expect(last.length).toBeGreaterThan(0);
 }, 60_000);

@@ -12,13 +12,16 @@ import {
 } from '@nestjs/microservices';
 import { firstValueFrom } from 'rxjs';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { type Outcome, type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { until } from '../support/faults/until.js';
 import { CapturedLogs, FROM_HEADERS } from '../support/http-app.js';
 import { NatsServer } from '../support/nats-server.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 
 const TWENTY = { name: 'twenty', algorithm: 'fixed-window', limit: 20, window: '1h' } as const satisfies Policy;
+
+const ENDINGS: Outcome[] = [];
 
 @Controller()
 class Rides {
@@ -32,6 +35,15 @@ class Rides {
   @RateLimit(TWENTY)
   byAddress(): string {
     return 'passed';
+  }
+
+  @MessagePattern('one-at-a-time')
+  @RateLimit(
+    { name: 'one', algorithm: 'concurrency', limit: 1, lease: '1h', by: 'global' },
+    { ...TWENTY, by: 'global', countIf: (outcome) => ENDINGS.push(outcome) === 0 },
+  )
+  oneAtATime(): string {
+    return 'done';
   }
 
   @MessagePattern('refused')
@@ -99,7 +111,7 @@ describe.each([
   ['Redis', redis],
   ['NATS', nats],
 ])('messages over %s', (_, start) => {
-  it('count all together, and are an error where an address would count', async () => {
+  it('count all together, are an error where an address would count, and end with their handler', async () => {
     await using broker = await start();
     const store = new StillStore();
     await using app = await BrokeredApp.start(broker, { store });
@@ -115,11 +127,18 @@ describe.each([
       ),
     ]);
     expect(store.keys).toHaveLength(1);
+    // A broker does not say that a sender has left: a message ends with its handler.
+    ENDINGS.length = 0;
+    for (let i = 1; i <= 3; i++) {
+      expect(await app.send('one-at-a-time')).toBe('done');
+      await until('the message has ended', 5_000, () => ENDINGS.length === i);
+    }
+    for (const ending of ENDINGS) expect(ending).toMatchObject({ value: 'done', error: undefined, aborted: false });
   });
 });
 
-describe('the headers of a message over NATS', () => {
-  it('name its identity where the application trusts them', async () => {
+describe('a message over NATS', () => {
+  it('is counted by its headers where the application trusts them', async () => {
     await using broker = await nats();
     const store = new StillStore();
     await using app = await BrokeredApp.start(broker, { store, identity: FROM_HEADERS });

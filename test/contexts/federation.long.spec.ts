@@ -13,14 +13,7 @@ import {
   Resolver,
 } from '@nestjs/graphql';
 import { describe, expect, it } from '@jest/globals';
-import {
-  graphqlContext,
-  type Policy,
-  RateLimit,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-  SkipRateLimit,
-} from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions, SkipRateLimit } from 'nestjs-floodgate';
 import { start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { codes, GraphqlApp, type GraphqlReply } from './support/graphql-app.js';
@@ -93,15 +86,6 @@ describe('a subgraph of a federation', () => {
     expect(codes(rejected)).toEqual(['RATE_LIMITED']);
     expect(store.keys).toEqual(['rl:{ip:127.0.0.1}:Riders.reference:twenty:fw:3600000000']);
     expect(app.http.logs.of('warn')).toEqual([]);
-  });
-
-  it("charges each entity with count: 'field'", async () => {
-    const store = new StillStore();
-    await using app = await subgraph({ store, contexts: [graphqlContext({ count: 'field' })] });
-    for (let i = 0; i < 6; i++) expect(codes(await entities(app, 'a', 'b', 'c'))).toEqual([]);
-    const { data, errors = [] } = await entities(app, 'a', 'b', 'c');
-    expect(data).toEqual({ _entities: [{ trips: 3 }, { trips: 3 }, null] });
-    expect(errors).toMatchObject([{ path: ['_entities', 2], extensions: { code: 'RATE_LIMITED' } }]);
   });
 
   it('limits its root fields, and not what a router asks for its schema', async () => {

@@ -1,32 +1,15 @@
 import { UseGuards } from '@nestjs/common';
-import { Args, Int, Mutation, Query, Resolver } from '@nestjs/graphql';
+import { Int, Query, Resolver } from '@nestjs/graphql';
 import { describe, expect, it, jest } from '@jest/globals';
-import {
-  type DecisionEvent,
-  RateLimit,
-  RateLimiter,
-  RateLimitGuard,
-  RateLimitModule,
-  type RateLimitRequest,
-  SkipRateLimit,
-} from 'nestjs-floodgate';
-import { FROM_HEADERS } from '../support/http-app.js';
-import { useRedis } from '../support/redis-fixture.js';
+import { RateLimit, RateLimiter, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
-import {
-  APOLLO_STATUS,
-  codes,
-  DRIVERS,
-  type Driver,
-  type GraphqlSettings,
-  startGraphql,
-} from './support/graphql-app.js';
+import { APOLLO_STATUS, codes, DRIVERS, type Driver, type GraphqlSettings } from './support/graphql-app.js';
 import { aliases, begin, Riders, TWENTY } from './support/riders.js';
 
 jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 describe.each(DRIVERS)('with %s', (driver) => {
-  it('a mutation is rejected on its 21st call, with a code and the time to wait', async () => {
+  it('an operation is rejected on its 21st call, by GET as well, with a code and the time to wait', async () => {
     await using app = await begin(driver);
     for (let i = 0; i < 20; i++)
       expect((await app.ask('mutation { login(password: "abc") }')).data).toEqual({ login: 3 });
@@ -45,58 +28,10 @@ describe.each(DRIVERS)('with %s', (driver) => {
       }),
     ]);
     expect(headers.get('retry-after')).toBe('3600');
-    expect(app.http.logs.of('error')).toEqual([]);
-  });
-
-  it('a query is rejected on its 21st call, by GET as well', async () => {
-    await using app = await begin(driver);
-    for (let i = 0; i < 10; i++) {
-      expect((await app.ask('{ rider(id: 1) { id } }')).data).toEqual({ rider: { id: 1 } });
-      expect((await app.get('{ rider(id: 1) { id } }')).data).toEqual({ rider: { id: 1 } });
-    }
-    expect(codes(await app.ask('{ rider(id: 1) { id } }'))).toEqual(['RATE_LIMITED']);
+    for (let i = 0; i < 20; i++) expect((await app.get('{ rider(id: 1) { id } }')).data).toEqual({ rider: { id: 1 } });
     expect(codes(await app.get('query Other { rider(id: 2) { id } }'))).toEqual(['RATE_LIMITED']);
-    expect((await app.ask('{ __schema { queryType { name } } }')).data).toEqual({
-      __schema: { queryType: { name: 'Query' } },
-    });
-  });
-
-  it('reads users, keys and addresses of the request', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store, identity: FROM_HEADERS });
-    await app.ask('{ rider(id: 1) { id } }', { 'x-user-id': 'ada' });
-    await app.ask('{ rider(id: 1) { id } }');
-    expect(store.keys.map((key) => key.split(':Riders')[0])).toEqual(['rl:{user:ada}', 'rl:{ip:127.0.0.1}']);
-  });
-
-  it('gives functions of policies the request, and the arguments of the field', async () => {
-    @Resolver()
-    class Costly {
-      @Mutation(() => Int)
-      @RateLimit({
-        ...TWENTY,
-        by: ({ headers }: RateLimitRequest<{ headers: { 'x-tenant'?: string } }>) => ({
-          kind: 'tenant',
-          value: headers['x-tenant'],
-        }),
-        cost: (_, context) => context.getArgByIndex<{ n: number }>(1).n,
-      })
-      add(@Args('n', { type: () => Int }) n: number): number {
-        return n;
-      }
-
-      @Query(() => Int)
-      none(): number {
-        return 0;
-      }
-    }
-    const store = new StillStore();
-    await using app = await begin(driver, { store }, {}, [Costly]);
-    await app.ask('mutation { a: add(n: 3) b: add(n: 4) }', { 'x-tenant': 't1' });
-    expect(store.asked.flat().map(({ key, cost }) => [key.slice(0, 14), cost])).toEqual([
-      ['rl:{tenant:t1}', 3],
-      ['rl:{tenant:t1}', 4],
-    ]);
+    expect((await app.ask('{ __typename }')).data).toEqual({ __typename: 'Query' });
+    expect(app.http.logs.of('error')).toEqual([]);
   });
 
   it('defaults reach resolvers, @SkipRateLimit leaves them out, and guards that are bound twice count once', async () => {
@@ -199,19 +134,5 @@ describe('the HTTP answer', () => {
 
   it('is 429 with Mercurius where there is no data', async () => {
     expect(await rejected('Mercurius')).toMatchObject({ status: 429, retryAfter: '3600' });
-  });
-});
-
-describe('with Redis', () => {
-  const redis = useRedis();
-
-  it.each(DRIVERS)('%s admits 20 mutations', async (driver) => {
-    const sources = new Set<string>();
-    const onDecision = ({ source }: DecisionEvent): void => void sources.add(source);
-    const limiter = RateLimitModule.forRoot({ redis: redis.server.url, deadline: 10_000, onDecision });
-    await using app = await startGraphql(driver, { imports: [limiter], providers: [Riders] });
-    const replies = await Promise.all(Array.from({ length: 30 }, () => app.ask('mutation { login(password: "x") }')));
-    expect(replies.flatMap(codes)).toEqual(Array.from({ length: 10 }, () => 'RATE_LIMITED'));
-    expect([...sources].filter((source) => source !== 'denial-cache')).toEqual(['store']);
   });
 });

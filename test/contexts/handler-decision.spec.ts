@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import {
@@ -31,7 +31,7 @@ import {
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
-import { PLATFORMS, start } from '../support/http-app.js';
+import { start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { DRIVERS } from './support/graphql-app.js';
 import { GrpcApp } from './support/grpc-app.js';
@@ -52,7 +52,7 @@ const names = (decision: Decision | undefined): string => decision?.policies.map
 /** Notes the decision of each call around its handler. */
 @Injectable()
 class Seen implements NestInterceptor {
-  static readonly costs: number[] = [];
+  private static readonly costs: number[] = [];
 
   intercept(context: ExecutionContext, next: CallHandler): ReturnType<CallHandler['handle']> {
     Seen.costs.push(costIn(rateLimitDecisionOf(context)));
@@ -65,7 +65,10 @@ class Seen implements NestInterceptor {
   }
 }
 
-const someTime = (): Promise<void> => sleep(Math.random() * 5);
+/** Handlers end in another order than they begin. */
+async function someTurns(n: number): Promise<void> {
+  for (let i = 0; i < (n * 7) % 5; i++) await turn();
+}
 
 @ObjectType()
 class Ride {
@@ -75,14 +78,10 @@ class Ride {
 
 @Resolver(() => Ride)
 class Rides {
-  /** The policies that the two queries were told of. */
-  static readonly told: string[] = [];
-
   @Query(() => [Ride])
   @RateLimit({ ...MANY, name: 'rides' })
   rides(@RateLimitDecision() decision: Decision): Ride[] {
-    Rides.told.push(names(decision));
-    return [{ n: 1 }, { n: 2 }];
+    return names(decision) === 'rides' ? [{ n: 1 }, { n: 2 }] : [];
   }
 
   @Query(() => String)
@@ -94,7 +93,6 @@ class Rides {
   @Query(() => Int)
   @RateLimit({ ...MANY, cost: 3 })
   other(@RateLimitDecision() decision: Decision): number {
-    Rides.told.push(names(decision));
     return costIn(decision);
   }
 
@@ -102,7 +100,7 @@ class Rides {
   @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<{ n: number }>(1).n })
   @UseInterceptors(Seen)
   async order(@Args('n', { type: () => Int }) n: number, @RateLimitDecision() decision: Decision): Promise<number> {
-    await someTime();
+    await someTurns(n);
     return costIn(decision) * 1000 + n;
   }
 
@@ -113,35 +111,29 @@ class Rides {
   }
 }
 
-describe.each(DRIVERS)('with %s, a resolver is told the decision', (driver) => {
-  it('on its operation by its own policies, whatever other fields are charged', async () => {
-    await using app = await begin(driver, {}, { fieldResolverEnhancers: ['guards'] }, [Rides]);
-    Rides.told.length = 0;
-    const { data, errors } = await app.ask('{ rides { n label } free other }');
-    expect(Rides.told.toSorted()).toEqual(['many', 'rides']);
-    expect(errors).toBeUndefined();
-    expect(data).toEqual({ rides: [1, 2].map((n) => ({ n, label: 'label' })), free: '-', other: 3 });
-  });
+const GUARDED = { fieldResolverEnhancers: ['guards' as const] };
 
-  it('on its own root field or call, however many run at once', async () => {
-    await using app = await begin(driver, {}, {}, [Rides]);
-    Seen.take();
-    const order = (n: number): string => `a${n}: order(n: ${n})`;
-    const [one, ...apart] = await Promise.all([
-      app.ask(`mutation { ${CALLS.map(order).join(' ')} }`),
-      ...CALLS.map((n) => app.ask(`mutation { ${order(n)} }`)),
-    ]);
-    expect(one?.data).toEqual(Object.fromEntries(CALLS.map((n) => [`a${n}`, n * 1001])));
-    expect(apart.map(({ data }) => data)).toEqual(CALLS.map((n) => ({ [`a${n}`]: n * 1001 })));
-    expect(Seen.take()).toEqual(CALLS.flatMap((n) => [n, n]));
-  });
+it.each(DRIVERS)('with %s, a resolver is told the decision on its own field', async (driver) => {
+  await using app = await begin(driver, {}, GUARDED, [Rides]);
+  const { data, errors } = await app.ask('{ rides { n label } free other }');
+  expect(errors).toBeUndefined();
+  expect(data).toEqual({ rides: [1, 2].map((n) => ({ n, label: 'label' })), free: '-', other: 3 });
+  const order = (n: number): string => `a${n}: order(n: ${n})`;
+  Seen.take();
+  const [one, ...apart] = await Promise.all([
+    app.ask(`mutation { ${CALLS.map(order).join(' ')} }`),
+    ...CALLS.map((n) => app.ask(`mutation { ${order(n)} }`)),
+  ]);
+  expect(one?.data).toEqual(Object.fromEntries(CALLS.map((n) => [`a${n}`, n * 1001])));
+  expect(apart.map(({ data: each }) => each)).toEqual(CALLS.map((n) => ({ [`a${n}`]: n * 1001 })));
+  expect(Seen.take()).toEqual(CALLS.flatMap((n) => [n, n]));
+});
 
-  it('on each call of a field that is counted alone', async () => {
-    const contexts = [graphqlContext({ count: 'field' })];
-    await using app = await begin(driver, { contexts }, { fieldResolverEnhancers: ['guards'] }, [Rides]);
-    const { data } = await app.ask('{ a: other b: other rides { label } }');
-    expect(data).toEqual({ a: 3, b: 3, rides: [{ label: 'label' }, { label: 'label' }] });
-  });
+it('a resolver is told the decision on each call of a field that is counted alone', async () => {
+  const contexts = [graphqlContext({ count: 'field' })];
+  await using app = await begin('Mercurius', { contexts }, GUARDED, [Rides]);
+  const { data } = await app.ask('{ a: other b: other rides { label } }');
+  expect(data).toEqual({ a: 3, b: 3, rides: [{ label: 'label' }, { label: 'label' }] });
 });
 
 @WebSocketGateway()
@@ -152,7 +144,7 @@ class Chat {
   @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(1) })
   @UseInterceptors(Seen)
   async say(@MessageBody() n: number, @RateLimitDecision() decision: Decision): Promise<unknown> {
-    await someTime();
+    await someTurns(n);
     return { event: 'said', data: costIn(decision) * 1000 + n };
   }
 
@@ -167,66 +159,57 @@ class Chat {
   }
 }
 
-it.each(SOCKETS)('over %s, a message is told its decision, however many one client sends at once', async (driver) => {
-  await using app = await SocketApp.start(driver, Chat, { store: new StillStore() });
-  const client = await app.connect();
-  Seen.take();
-  for (const n of CALLS) client.emit('say', n); // payloads without an identity
-  const said: number[] = [];
-  for (const _ of CALLS) said.push((await client.next()).data as number);
-  expect(said.toSorted((one, other) => one - other)).toEqual(CALLS.map((n) => n * 1001));
-  expect(Seen.take()).toEqual(CALLS);
-  client.emit('free', 1);
-  expect((await client.next()).data).toBe('-');
-  expect(app.http.app.get(Chat).connections).toEqual([['object', 'connections']]);
-  expect(app.http.logs.of('warn')).toEqual([
-    'Chat.free: @RateLimitDecision is always undefined there, because no policy limits a handler of a WebSocket gateway: add @RateLimit RateLimit',
-  ]);
-});
+const UNTOLD =
+  '@RateLimitDecision is always undefined there, because no policy limits a handler of a WebSocket gateway: add @RateLimit RateLimit';
 
-it.each(SOCKETS)('over %s, a connection that no policy limits is told nothing', async (driver) => {
-  const told: unknown[] = [];
-  @WebSocketGateway()
-  class Open {
-    handleConnection(_: object, @RateLimitDecision() decision: Decision | undefined): void {
-      told.push(decision);
+describe.each(SOCKETS)('over %s', (driver) => {
+  it('a message is told its decision, however many one client sends at once', async () => {
+    await using app = await SocketApp.start(driver, Chat, { store: new StillStore() });
+    const client = await app.connect();
+    Seen.take();
+    for (const n of CALLS) client.emit('say', n); // payloads without an identity
+    const said: number[] = [];
+    for (const _ of CALLS) said.push((await client.next()).data as number);
+    expect(said.toSorted((one, other) => one - other)).toEqual(CALLS.map((n) => n * 1001));
+    expect(Seen.take()).toEqual(CALLS);
+    client.emit('free', 1);
+    expect((await client.next()).data).toBe('-');
+    expect(app.http.app.get(Chat).connections).toEqual([['object', 'connections']]);
+    expect(app.http.logs.of('warn')).toEqual([`Chat.free: ${UNTOLD}`]);
+  });
+
+  it('a connection that no policy limits is told nothing', async () => {
+    const told: unknown[] = [];
+    @WebSocketGateway()
+    class Open {
+      handleConnection(_: object, @RateLimitDecision() decision: Decision | undefined): void {
+        told.push(decision);
+      }
     }
-  }
-  await using app = await SocketApp.start(driver, Open, { store: new StillStore() });
-  await app.connect();
-  await until('the connection', 5_000, () => told.length > 0);
-  expect(told).toEqual([undefined]); // and not the upgrade, which Nest passes there
-  expect(app.http.logs.of('warn')).toEqual([
-    'Open.handleConnection: @RateLimitDecision is always undefined there, because no policy limits a handler of a WebSocket gateway: add @RateLimit RateLimit',
-  ]);
+    await using app = await SocketApp.start(driver, Open, { store: new StillStore() });
+    await app.connect();
+    await until('the connection', 5_000, () => told.length > 0);
+    expect(told).toEqual([undefined]); // and not the upgrade, which Nest passes there
+    expect(app.http.logs.of('warn')).toEqual([`Open.handleConnection: ${UNTOLD}`]);
+  });
 });
 
-@Controller()
-class Quotes {
-  @MessagePattern('quote')
-  @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(0) })
-  @UseInterceptors(Seen)
-  async quote(@Payload() n: number, @RateLimitDecision() decision: Decision): Promise<number> {
-    await someTime();
-    return costIn(decision) * 1000 + n;
-  }
-}
-
-it('a message over TCP is told its decision, however many come at once', async () => {
-  const limiter = RateLimitModule.forRoot({ store: new StillStore() });
-  await using app = await MessageApp.start({ imports: [limiter], controllers: [Quotes] });
-  Seen.take();
-  const answers = await Promise.all(CALLS.map((n) => app.client.send('quote', n)));
-  expect(answers).toEqual(CALLS.map((n) => ({ answer: n * 1001 })));
-  expect(Seen.take()).toEqual(CALLS);
-});
+const limiter = (contexts: ContextAdapter[] = []) => RateLimitModule.forRoot({ store: new StillStore(), contexts });
 
 @Controller()
 class Prices {
+  @MessagePattern('quote')
+  @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(0) })
+  @UseInterceptors(Seen)
+  async message(@Payload() n: number, @RateLimitDecision() decision: Decision): Promise<number> {
+    await someTurns(n);
+    return costIn(decision) * 1000 + n;
+  }
+
   @GrpcMethod('Rides', 'Quote')
   @RateLimit({ ...MANY, cost: ({ headers }) => Number(headers['n']) })
   async quote(@Payload() _: unknown, @RateLimitDecision() decision: Decision): Promise<object> {
-    await someTime();
+    await someTurns(costIn(decision));
     return { cents: costIn(decision) };
   }
 
@@ -240,9 +223,16 @@ class Prices {
   }
 }
 
+it('a message over TCP is told its decision, however many come at once', async () => {
+  await using app = await MessageApp.start({ imports: [limiter()], controllers: [Prices] });
+  Seen.take();
+  const answers = await Promise.all(CALLS.map((n) => app.client.send('quote', n)));
+  expect(answers).toEqual(CALLS.map((n) => ({ answer: n * 1001 })));
+  expect(Seen.take()).toEqual(CALLS);
+});
+
 it('a gRPC call is told its decision, with one request or a stream of them', async () => {
-  const limiter = RateLimitModule.forRoot({ store: new StillStore() });
-  await using app = await GrpcApp.start({ imports: [limiter], controllers: [Prices] });
+  await using app = await GrpcApp.start({ imports: [limiter()], controllers: [Prices] });
   const answers = await Promise.all(CALLS.map((n) => app.client.ask('Quote', { n: String(n) })));
   expect(answers).toEqual(CALLS.map((n) => ({ answers: [{ cents: n }] })));
   expect(await app.client.gather('Total')).toEqual({ answers: [{ cents: 7 }] });
@@ -253,7 +243,7 @@ class Jobs {
   @SetMetadata('job', true)
   @RateLimit({ ...MANY, cost: (_, context) => context.getArgByIndex<number>(0) })
   async mail(@RateLimitDecision() decision: Decision): Promise<number> {
-    await someTime();
+    await someTurns(costIn(decision));
     return costIn(decision);
   }
 }
@@ -266,31 +256,26 @@ it("a call of an application's own context is told its decision", async () => {
     isHandler: (_, handler) => Reflect.hasMetadata('job', handler),
     request: () => ({ headers: {}, ip: '127.0.0.1' }),
   };
-  const limiter = RateLimitModule.forRoot({ store: new StillStore(), contexts: [jobs] });
-  await using app = await start('Express', { imports: [limiter], providers: [Jobs] });
-  const [instance, creator] = [app.app.get(Jobs), app.app.get(ExternalContextCreator)];
+  await using app = await start('Express', { imports: [limiter([jobs])], providers: [Jobs] });
+  const instance = app.app.get(Jobs);
+  const none = undefined;
   const parameters = { exchangeKeyForValue: () => undefined };
-  const mail = creator.create(
-    instance,
-    Reflect.get(instance, 'mail') as never,
-    'mail',
-    ROUTE_ARGS_METADATA,
-    parameters,
-    undefined,
-    undefined,
-    undefined,
-    'job',
-  ) as unknown as (n: number) => Promise<number>;
+  const handler = Reflect.get(instance, 'mail') as never;
+  const mail = app.app
+    .get(ExternalContextCreator)
+    .create(instance, handler, 'mail', ROUTE_ARGS_METADATA, parameters, none, none, none, 'job') as unknown as (
+    n: number,
+  ) => Promise<number>;
   expect(await Promise.all(CALLS.map((n) => mail(n)))).toEqual(CALLS);
 });
 
-describe('what a handler was told is collected once its call is over', () => {
-  const gc = exposedGc();
+it('what a handler was told is collected once its call is over, though it leaves a timer running', async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
   /** A decision of each call. */
   const told: WeakRef<Decision>[] = [];
   /** What handlers leave running keeps their async context. */
   const timers: NodeJS.Timeout[] = [];
-
   const keep = (decision: Decision): void => {
     told.push(new WeakRef(decision));
     timers.push(setInterval(() => undefined, 60_000).unref());
@@ -299,77 +284,47 @@ describe('what a handler was told is collected once its call is over', () => {
   @Controller()
   class Routes {
     @Get('keep')
-    @RateLimit(MANY)
-    keep(@RateLimitDecision() decision: Decision): void {
-      keep(decision);
-    }
-
-    @Get('other')
-    @RateLimit(MANY)
-    other(): void {}
-
     @MessagePattern('keep')
     @RateLimit(MANY)
-    kept(@RateLimitDecision() decision: Decision): string {
+    keep(@RateLimitDecision() decision: Decision): string {
       keep(decision);
       return 'kept';
     }
 
+    @Get('other')
     @MessagePattern('other')
-    @RateLimit(MANY)
-    others(): string {
+    other(): string {
       return 'other';
     }
   }
-
-  const imports = [RateLimitModule.forRoot({ store: new StillStore() })];
-
-  /** Collects until only the decisions of calls that a framework still holds are left. */
-  async function leftAfter(calls: number): Promise<number> {
-    expect(told).toHaveLength(calls);
-    const left = (): number => told.filter((one) => one.deref() !== undefined).length;
-    for (let i = 0; i < 20 && left() > 0; i++) {
-      await sleep(10); // a WeakRef that was read holds its target until the end of the turn
-      gc();
+  @Resolver()
+  class Kept {
+    @Query(() => Int)
+    @RateLimit(MANY)
+    keep(@RateLimitDecision() decision: Decision): number {
+      keep(decision);
+      return 1;
     }
-    const count = left();
-    told.length = 0;
-    for (const timer of timers.splice(0)) clearInterval(timer);
-    return count;
   }
-
-  it.each(PLATFORMS)('over %s', async (platform) => {
-    await using app = await start(platform, { imports, controllers: [Routes] });
-    for (let i = 0; i < 20; i++) await app.send('/keep');
-    await app.send('/other'); // a connection keeps its last request
-    expect(await leftAfter(20)).toBe(0);
-  });
-
-  it('over TCP, though its handler leaves a timer running', async () => {
-    await using app = await MessageApp.start({ imports, controllers: [Routes] });
-    for (let i = 0; i < 20; i++) expect(await app.client.send('keep')).toEqual({ answer: 'kept' });
-    await app.client.send('other');
-    expect(await leftAfter(20)).toBe(0);
-  });
-
-  it.each(DRIVERS)('with %s', async (driver) => {
-    @Resolver()
-    class Kept {
-      @Query(() => Int)
-      @RateLimit(MANY)
-      keep(@RateLimitDecision() decision: Decision): number {
-        keep(decision);
-        return 1;
-      }
-    }
-    await using app = await begin(driver, {}, {}, [Kept]);
-    for (let i = 0; i < 20; i++) expect((await app.ask('{ a: keep }')).data).toEqual({ a: 1 });
-    await app.ask('{ __typename }');
-    expect(await leftAfter(20)).toBe(0);
-  });
+  const metadata = { imports: [limiter()], controllers: [Routes] };
+  await using http = await start('Express', metadata);
+  await using messages = await MessageApp.start(metadata);
+  await using graphql = await begin('Mercurius', {}, {}, [Kept]);
+  for (let i = 0; i < 20; i++) {
+    await http.send('/keep');
+    await messages.client.send('keep');
+    await graphql.ask('{ keep }');
+  }
+  // A connection keeps its last request.
+  await http.send('/other');
+  await messages.client.send('other');
+  await graphql.ask('{ __typename }');
+  expect(told).toHaveLength(60);
+  const left = (): number => told.filter((one) => one.deref() !== undefined).length;
+  for (let i = 0; i < 50 && left() > 0; i++) {
+    for (let j = 0; j < 10; j++) await turn(); // a WeakRef that was read holds its target until the end of the turn
+    gc();
+  }
+  for (const timer of timers) clearInterval(timer);
+  expect(left()).toBe(0);
 });
-
-function exposedGc(): () => void {
-  setFlagsFromString('--expose-gc');
-  return runInNewContext('gc') as () => void;
-}

@@ -2,7 +2,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { Controller, Get, type Provider } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { MessagePattern, type MicroserviceOptions, Transport } from '@nestjs/microservices';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import {
   identityTag,
   RateLimitGuard,
@@ -17,36 +17,21 @@ import { MessageClient } from './support/message-app.js';
 @Controller()
 class Rides {
   @Get()
-  route(): string {
-    return 'r';
-  }
-
   @MessagePattern('quote')
   quote(): string {
     return 'q';
   }
 }
 
-const opened: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const close of opened.splice(0).toReversed()) await close();
-});
-
 /** An application that serves HTTP and messages. */
 async function hybrid(
   options: RateLimitModuleOptions & RateLimitModuleExtras,
-  settings: { inheritAppConfig?: boolean; deferInitialization?: boolean },
+  settings: { inheritAppConfig?: boolean; deferInitialization?: boolean } = {},
   providers: Provider[] = [],
-): Promise<{ http: HttpApp; messages: MessageClient }> {
-  const imports = [
-    RateLimitModule.forRoot({
-      defaults: [{ name: 'two', algorithm: 'fixed-window', limit: 2, window: '1h' }],
-      ...options,
-    }),
-  ];
-  let listening: Promise<unknown> | undefined;
-  let port = 0;
+): Promise<AsyncDisposable & { http: HttpApp; messages: MessageClient }> {
+  const defaults = [{ name: 'two', algorithm: 'fixed-window', limit: 2, window: '1h' } as const];
+  const imports = [RateLimitModule.forRoot({ defaults, ...options })];
+  let listening: Promise<number> | undefined;
   const http = await start(
     'Express',
     { imports, controllers: [Rides], providers },
@@ -56,50 +41,44 @@ async function hybrid(
           { transport: Transport.TCP, options: { host: '127.0.0.1', port: 0 } },
           settings,
         );
-        listening = app.startAllMicroservices().then(() => {
-          ({ port } = microservice.unwrap<Server>().address() as AddressInfo);
-        });
+        listening = app
+          .startAllMicroservices()
+          .then(() => (microservice.unwrap<Server>().address() as AddressInfo).port);
       },
     },
   );
-  await listening;
-  const messages = new MessageClient(port);
-  opened.push(
-    () => http.close(),
-    () => messages.close(),
-  );
-  return { http, messages };
+  const messages = new MessageClient((await listening)!);
+  return {
+    http,
+    messages,
+    async [Symbol.asyncDispose]() {
+      await messages.close();
+      await http.close();
+    },
+  };
 }
 
-describe('a hybrid application', () => {
-  it.each([{}, { inheritAppConfig: true }, { deferInitialization: true }])(
-    'limits its message handlers, connected with %j',
-    async (settings) => {
-      const store = new StillStore();
-      const { http, messages } = await hybrid({ store }, settings);
-      for (let i = 0; i < 2; i++) expect(await messages.send('quote')).toEqual({ answer: 'q' });
-      expect(await messages.send('quote')).toMatchObject({ error: { statusCode: 429, policy: 'two' } });
-      expect(store.asked).toHaveLength(3);
-      expect(await http.crowd(3, '/')).toEqual({ 200: 2, 429: 1 });
-    },
-  );
+it.each([{}, { inheritAppConfig: true }, { deferInitialization: true }])(
+  'a hybrid application limits its message handlers, connected with %j',
+  async (settings) => {
+    const store = new StillStore();
+    await using app = await hybrid({ store }, settings);
+    for (let i = 0; i < 2; i++) expect(await app.messages.send('quote')).toEqual({ answer: 'q' });
+    expect(await app.messages.send('quote')).toMatchObject({ error: { statusCode: 429, policy: 'two' } });
+    expect(store.asked).toHaveLength(3);
+  },
+);
 
-  it('limits them by the guard of the application, which knows clients by itself', async () => {
-    class Tenants extends RateLimitGuard {
-      protected override identityTag(): string {
-        return identityTag({ kind: 'tenant', value: 't1' });
-      }
+it('a hybrid application limits message handlers by its own guard, or not with guard: false', async () => {
+  class Tenants extends RateLimitGuard {
+    protected override identityTag(): string {
+      return identityTag({ kind: 'tenant', value: 't1' });
     }
-    const store = new StillStore();
-    const { messages } = await hybrid({ store, guard: false }, {}, [{ provide: APP_GUARD, useClass: Tenants }]);
-    expect(await messages.send('quote')).toEqual({ answer: 'q' });
-    expect(store.keys).toEqual([expect.stringContaining('rl:{tenant:t1}')]);
-  });
-
-  it('leaves its message handlers to the application with guard: false', async () => {
-    const store = new StillStore();
-    const { messages } = await hybrid({ store, guard: false }, {});
-    for (let i = 0; i < 3; i++) expect(await messages.send('quote')).toEqual({ answer: 'q' });
-    expect(store.asked).toEqual([]);
-  });
+  }
+  const store = new StillStore();
+  await using app = await hybrid({ store, guard: false }, {}, [{ provide: APP_GUARD, useClass: Tenants }]);
+  expect(await app.messages.send('quote')).toEqual({ answer: 'q' });
+  expect(store.keys).toEqual([expect.stringContaining('rl:{tenant:t1}')]);
+  await using open = await hybrid({ guard: false });
+  for (let i = 0; i < 3; i++) expect(await open.messages.send('quote')).toEqual({ answer: 'q' });
 });

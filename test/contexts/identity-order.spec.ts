@@ -13,7 +13,8 @@ import {
   type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { type HttpApp, start } from '../support/http-app.js';
-import { DRIVERS as GRAPHQL, startGraphql } from './support/graphql-app.js';
+import { DRIVERS as GRAPHQL } from './support/graphql-app.js';
+import { begin } from './support/riders.js';
 import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
 
 jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
@@ -41,75 +42,63 @@ class AuthGuard implements CanActivate {
   }
 }
 
-describe.each(GRAPHQL)('authentication after the rate limit, with %s', (driver) => {
-  it('is found at boot, and proven by operations', async () => {
-    @Resolver()
-    @UseGuards(AuthGuard)
-    class Riders {
-      @Query(() => Int)
-      @RateLimit(POLICY)
-      rider(): number {
-        return 1;
-      }
-    }
-    const imports = [RateLimitModule.forRoot({ identity: IDENTITY })];
-    await using app = await startGraphql(driver, { imports, providers: [Riders] });
-    expect(warnings(app.http)).toEqual([
-      expect.stringContaining(
-        "Riders.rider: policy 'rider' counts by 'user', but the rate limit's guard runs before AuthGuard",
-      ),
-    ]);
-    const answers = [];
-    for (let i = 0; i < 3; i++) answers.push(await app.ask('{ rider }'));
-    expect(answers.map(({ errors = [] }) => errors.length)).toEqual([0, 0, 1]);
-    expect(missing(app.http)).toEqual([{ policy: 'rider', requests: 3 }]);
-    expect(warnings(app.http).slice(1)).toEqual([
-      expect.stringContaining(
-        "Riders.rider: policy 'rider' counted the address of a request whose user was found later",
-      ),
-    ]);
-  });
-});
+@Resolver()
+@UseGuards(AuthGuard)
+class Riders {
+  @Query(() => Int)
+  @RateLimit(POLICY)
+  rider(): number {
+    return 1;
+  }
+}
 
-describe.each(DRIVERS)('authentication after the rate limit, over %s', (driver) => {
-  it('is found at boot, and proven by the clients that are known later', async () => {
-    @WebSocketGateway()
-    class Chat {
-      @SubscribeMessage('say')
-      @UseGuards(AuthGuard)
-      @RateLimit(POLICY)
-      say(): object {
-        return { event: 'said', data: 1 };
-      }
-    }
+@WebSocketGateway()
+class Chat {
+  @SubscribeMessage('say')
+  @UseGuards(AuthGuard)
+  @RateLimit(POLICY)
+  say(): object {
+    return { event: 'said', data: 1 };
+  }
+}
+
+const early = (where: string): unknown =>
+  expect.stringContaining(
+    `${where}: policy 'rider' counts by 'user', but the rate limit's guard runs before AuthGuard`,
+  );
+const late = (where: string): unknown =>
+  expect.stringContaining(`${where}: policy 'rider' counted the address of a request whose user was found later`);
+
+describe('authentication after the rate limit', () => {
+  it.each(GRAPHQL)('with %s, is found at boot, and proven by operations', async (driver) => {
+    await using app = await begin(driver, { identity: IDENTITY }, {}, [Riders]);
+    expect(warnings(app.http)).toEqual([early('Riders.rider')]);
+    const errors: number[] = [];
+    for (let i = 0; i < 3; i++) errors.push((await app.ask('{ rider }')).errors?.length ?? 0);
+    expect(errors).toEqual([0, 0, 1]);
+    expect(missing(app.http)).toEqual([{ policy: 'rider', requests: 3 }]);
+    expect(warnings(app.http).slice(1)).toEqual([late('Riders.rider')]);
+  });
+
+  it.each(DRIVERS)('over %s, is found at boot, and proven by the clients that are known later', async (driver) => {
     await using app = await SocketApp.start(driver, Chat, { identity: IDENTITY });
-    expect(warnings(app.http)).toEqual([
-      expect.stringContaining(
-        "Chat.say: policy 'rider' counts by 'user', but the rate limit's guard runs before AuthGuard",
-      ),
-    ]);
+    expect(warnings(app.http)).toEqual([early('Chat.say')]);
     const clients = [await app.connect(), await app.connect()];
     for (const client of clients) expect(await ask(client, 'say')).toMatchObject({ event: 'said' });
     expect(missing(app.http)).toEqual([{ policy: 'rider', requests: 2 }]);
-    expect(warnings(app.http).slice(1)).toEqual([
-      expect.stringContaining("Chat.say: policy 'rider' counted the address of a request whose user was found later"),
-    ]);
+    expect(warnings(app.http).slice(1)).toEqual([late('Chat.say')]);
   });
-});
 
-it('is found at boot for message handlers', async () => {
-  @Controller()
-  class Messages {
-    @MessagePattern('ride')
-    @UseGuards(AuthGuard)
-    @RateLimit(POLICY)
-    ride(): void {}
-  }
-  const imports = [RateLimitModule.forRoot({ identity: IDENTITY })];
-  await using http = await start('Express', { imports, controllers: [Messages] });
-  expect(warnings(http)).toEqual([
-    expect.stringContaining(
-      "Messages.ride: policy 'rider' counts by 'user', but the rate limit's guard runs before AuthGuard",
-    ),
-  ]);
+  it('is found at boot for message handlers', async () => {
+    @Controller()
+    class Messages {
+      @MessagePattern('ride')
+      @UseGuards(AuthGuard)
+      @RateLimit(POLICY)
+      ride(): void {}
+    }
+    const imports = [RateLimitModule.forRoot({ identity: IDENTITY })];
+    await using http = await start('Express', { imports, controllers: [Messages] });
+    expect(warnings(http)).toEqual([early('Messages.ride')]);
+  });
 });

@@ -1,10 +1,12 @@
+import { Controller, Get } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
-import { type Policy, RateLimit, RateLimiter, RateLimitModule, RateLimitOverrides } from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
+import { limited } from '../support/http-app.js';
 import { histories } from '../support/property-runs.js';
-import { StillStore } from '../support/still-store.js';
-import { DRIVERS, type GraphqlApp, startGraphql } from './support/graphql-app.js';
+import { DRIVERS } from './support/graphql-app.js';
+import { begin } from './support/riders.js';
 
 jest.setTimeout(60_000);
 
@@ -17,6 +19,7 @@ const API = {
   scope: 'app',
   priorities: { rides: 1, searches: 0.8, estimates: 0.5 },
 } as const satisfies Policy;
+const CLIENT = { kind: 'ip', value: '127.0.0.1' };
 
 /** What each field costs, and the part of the limit that its class may fill. */
 const FIELDS = {
@@ -66,70 +69,50 @@ function expected(fields: readonly Field[], used: number, limit: number): { pass
   return { passed, used: used + charged };
 }
 
-describe.each(DRIVERS)('with %s', (driver) => {
-  let app: GraphqlApp;
-
-  beforeAll(async () => {
-    app = await startGraphql(driver, {
-      imports: [RateLimitModule.forRoot({ store: new StillStore() })],
-      providers: [Fields],
-    });
-  });
-  afterAll(() => app[Symbol.asyncDispose]());
-
-  async function passing(fields: readonly Field[]): Promise<Field[]> {
-    const { data } = await app.ask(`{ ${fields.join(' ')} }`);
-    return fields.filter((field) => (data as Record<string, unknown>)[field] === 1);
-  }
-
-  it('gives each field of an operation its own class, in any company', async () => {
-    const operation = fc.shuffledSubarray(Object.keys(FIELDS) as Field[], { minLength: 1 });
-    await fc.assert(
-      fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 30 }), fc.boolean(), async (all, overridden) => {
-        const client = { kind: 'ip', value: '127.0.0.1' };
-        await app.http.app.get(RateLimiter).reset('api', client);
-        const limit = overridden ? 30 : LIMIT;
-        const overrides = app.http.app.get(RateLimitOverrides);
-        const target = { policy: 'api', identity: client };
-        if (overridden) await overrides.set(target, { limit });
-        else await overrides.remove(target);
-        let used = 0;
-        for (const fields of all) {
-          const next = expected(fields, used, limit);
-          expect(await passing(fields)).toEqual(next.passed);
-          used = next.used;
-        }
-      }),
-      histories(0.5),
-    );
-  });
-
-  it('lets a field of a lower class run over, and charges the other policy once', async () => {
-    const window = { algorithm: 'fixed-window', window: '1h' } as const;
-    const shared = { ...API, name: 'shared', limit: 4, else: 'credits' } as const satisfies Policy;
-
-    @Resolver()
-    class RunningOver {
-      @Query(() => Int, { nullable: true })
-      @RateLimit(shared)
-      ride(): number {
-        return 1;
-      }
-
-      @Query(() => Int, { nullable: true })
-      @RateLimit({ ...shared, priority: 'estimates' })
-      estimate(): number {
-        return 1;
-      }
+it.each(DRIVERS)('with %s, each field of an operation has its own class, in any company', async (driver) => {
+  await using app = await begin(driver, {}, {}, [Fields]);
+  const operation = fc.shuffledSubarray(Object.keys(FIELDS) as Field[], { minLength: 1 });
+  const overrides = app.http.app.get(RateLimitOverrides);
+  const target = { policy: 'api', identity: CLIENT };
+  const run = async (all: readonly Field[][], overridden: boolean): Promise<void> => {
+    await app.http.app.get(RateLimiter).reset('api', CLIENT);
+    if (overridden) await overrides.set(target, { limit: 30 });
+    else await overrides.remove(target);
+    let used = 0;
+    for (const fields of all) {
+      const next = expected(fields, used, overridden ? 30 : LIMIT);
+      const { data } = await app.ask(`{ ${fields.join(' ')} }`);
+      expect(fields.filter((field) => data![field] === 1)).toEqual(next.passed);
+      used = next.used;
     }
-    const module = RateLimitModule.forRoot({
-      store: new StillStore(),
-      policies: { credits: { ...window, limit: 2 } },
-    });
-    await using own = await startGraphql(driver, { imports: [module], providers: [RunningOver] });
-    const ask = async (): Promise<unknown> => (await own.ask('{ ride estimate }')).data;
-    for (let i = 0; i < 4; i++) expect(await ask()).toEqual({ ride: 1, estimate: 1 });
-    expect(await ask()).toEqual({ ride: null, estimate: null });
-    expect(own.http.app.get(RateLimiter).stats().runOver).toEqual([{ policy: 'shared', to: 'credits', requests: 2 }]);
+  };
+  // The estimates are rejected first, then the searches, then all.
+  const filling = Array.from({ length: 30 }, (): Field[] => ['estimate', 'search', 'ride']);
+  await fc.assert(fc.asyncProperty(fc.array(operation, { minLength: 1, maxLength: 30 }), fc.boolean(), run), {
+    ...histories(driver === 'Mercurius' ? 0.3 : 0.05),
+    examples: [[filling, false]],
   });
+});
+
+it('a request passes a route by the class of the route, though the middleware has the same policy', async () => {
+  @Controller()
+  class Routes {
+    @Get('ride')
+    @RateLimit(API)
+    ride(): void {}
+
+    @Get('estimate')
+    @RateLimit({ ...API, priority: 'estimates' })
+    estimate(): void {}
+  }
+  await using app = await limited('Express', Routes, { middleware: [API] });
+  const statuses = async (path: string): Promise<number[]> => {
+    const all: number[] = [];
+    for (let i = 0; i < 12; i++) all.push((await app.send(path)).status);
+    return all;
+  };
+  const tenOf12 = [...Array<number>(10).fill(200), 429, 429];
+  expect(await statuses('/estimate')).toEqual(tenOf12);
+  // What the middleware charged the rejected estimates came back.
+  expect(await statuses('/ride')).toEqual(tenOf12);
 });

@@ -1,10 +1,10 @@
-import { Controller, type ExecutionContext, Get, Injectable, Post, Req, SetMetadata, type Type } from '@nestjs/common';
+import { Controller, type ExecutionContext, Injectable, Post, Req, SetMetadata } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
 import { Context, Int, Query, Resolver, Subscription } from '@nestjs/graphql';
 import { GrpcMethod, MessagePattern } from '@nestjs/microservices';
 import { ConnectedSocket, MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { createClient } from 'graphql-ws';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import {
   type ContextAdapter,
   ipIdentity,
@@ -16,9 +16,10 @@ import {
 import { WebSocket } from 'ws';
 import { limited, PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
-import { type Driver, DRIVERS as GRAPHQL_DRIVERS, startGraphql } from './support/graphql-app.js';
+import { DRIVERS as GRAPHQL_DRIVERS } from './support/graphql-app.js';
 import { GrpcApp } from './support/grpc-app.js';
 import { MessageApp } from './support/message-app.js';
+import { begin } from './support/riders.js';
 import { ask, DRIVERS as SOCKET_DRIVERS, SocketApp } from './support/socket-app.js';
 
 // docs/contexts.md, "Read the request", is the table that these tests prove.
@@ -28,10 +29,14 @@ type Given = readonly [request: RateLimitRequest, context: ExecutionContext];
 /** The functions of an application that get a request and its context. */
 const FUNCTIONS = ['allowList', 'blockList', 'choose', 'skipIf', 'by', 'resolve', 'cost', 'timeZone', 'plan'] as const;
 
+const WINDOW = { algorithm: 'fixed-window', limit: 20, window: '1h' } as const;
+const ACME = { headers: { 'x-tenant': 'acme' }, ip: '127.0.0.1' };
+const FORGED = { headers: { 'x-tenant': 'globex' }, user: { id: 'mallory' } };
+
 /** Options with each of the functions, and what they were given. */
 class Noted {
-  readonly given = new Map<string, Given>();
   readonly options: RateLimitModuleOptions;
+  readonly given = new Map<string, Given>();
 
   constructor() {
     const noted =
@@ -41,17 +46,15 @@ class Noted {
         return answer;
       };
     const daily: Policy = {
+      ...WINDOW,
       name: 'daily',
-      algorithm: 'fixed-window',
-      limit: 20,
       window: { calendar: 'day', timeZone: noted('timeZone', 'Asia/Tokyo') },
       by: noted('by', { kind: 'tenant', value: 'acme' }),
       cost: noted('cost', 2),
       skipIf: noted('skipIf', false),
       plans: { pro: { limit: 30 } },
     };
-    const allowed = noted('allowList', false);
-    const blocked = noted('blockList', false);
+    const [allowed, blocked] = [noted('allowList', false), noted('blockList', false)];
     this.options = {
       store: new StillStore(),
       allowList: (_address, ...given) => allowed(...given),
@@ -60,9 +63,9 @@ class Noted {
       plan: { resolve: noted('plan', 'pro') },
       defaults: [
         { choose: noted('choose', daily), fallback: 'mine' },
-        { name: 'rides', algorithm: 'fixed-window', limit: 20, window: '1h', by: 'user' },
+        { ...WINDOW, name: 'rides', by: 'user' },
       ],
-      policies: { mine: { algorithm: 'fixed-window', limit: 1, window: '1h' } },
+      policies: { mine: WINDOW },
     };
   }
 }
@@ -81,92 +84,58 @@ function givenTo({ given }: Noted): { readonly request: RateLimitRequest; readon
   return { request, context };
 }
 
-describe.each(PLATFORMS)('over %s, functions get', (platform) => {
-  it('the request of the platform, and its context', async () => {
-    let request: unknown;
-
+it.each(PLATFORMS)(
+  'over %s, functions get the request of the platform, and before routing a placeholder for the handler',
+  async (platform) => {
+    let seen: unknown;
     @Controller('rides')
     class Rides {
       @Post(':city')
       ride(@Req() given: unknown): string {
-        request = given;
+        seen = given;
         return 'rode';
       }
     }
     const noted = new Noted();
+    let before: Given | undefined;
+    const middleware = [{ ...WINDOW, name: 'all', cost: (...given: Given) => (before = given).length }];
     await using app = await limited(platform, Rides, noted.options);
-    expect((await app.send('/rides/oslo?seats=2', { method: 'POST', headers: { 'X-Tenant': 'acme' } })).status).toBe(
-      201,
-    );
-    expect(givenTo(noted).request).toBe(request);
-    expect(givenTo(noted).request).toMatchObject({
-      headers: { 'x-tenant': 'acme' },
-      ip: '127.0.0.1',
-      method: 'POST',
-      url: '/rides/oslo?seats=2',
-      params: { city: 'oslo' },
-      query: { seats: '2' },
-    });
-    expect(givenTo(noted).context.getType()).toBe('http');
-  });
+    await using early = await limited(platform, Rides, { middleware });
+    for (const each of [early, app])
+      await each.send('/rides/oslo?seats=2', { method: 'POST', headers: { 'X-Tenant': 'acme' } });
+    const { request, context } = givenTo(noted);
+    expect(request).toBe(seen);
+    const sent = { ...ACME, method: 'POST', url: '/rides/oslo?seats=2' };
+    expect(request).toMatchObject({ ...sent, params: { city: 'oslo' }, query: { seats: '2' } });
+    expect(context.getType()).toBe('http');
+    expect(before![0]).toMatchObject(sent);
+    expect(before![1].switchToHttp().getRequest<unknown>()).toBe(before![0]);
+    expect(before![1].getClass().name).toBe('RateLimitMiddleware');
+  },
+);
 
-  it('the request before routing as well, in the middleware, with a placeholder for the handler', async () => {
-    @Controller()
-    class Rides {
-      @Get()
-      ride(): void {}
+it.each(GRAPHQL_DRIVERS)('with %s, functions get the HTTP request that brings an operation', async (driver) => {
+  let seen: unknown;
+  @Resolver()
+  class Rides {
+    @Query(() => Int)
+    ride(@Context() { req, reply }: { req?: unknown; reply?: { request: unknown } }): number {
+      seen = driver === 'Mercurius' ? reply!.request : req;
+      return 1;
     }
-    const given: Given[] = [];
-    const cost = (...one: Given): number => given.push(one);
-    await using app = await limited(platform, Rides, {
-      middleware: [{ name: 'all', algorithm: 'fixed-window', limit: 20, window: '1h', cost }],
-    });
-    await app.send('/?seats=2', { headers: { 'X-Tenant': 'acme' } });
-    const [[request, context]] = given as [Given];
-    expect(request).toMatchObject({
-      headers: { 'x-tenant': 'acme' },
-      ip: '127.0.0.1',
-      method: 'GET',
-      url: '/?seats=2',
-    });
-    expect(context.switchToHttp().getRequest<unknown>()).toBe(request);
-    expect(context.getClass().name).toBe('RateLimitMiddleware');
-  });
+  }
+  const noted = new Noted();
+  await using app = await begin(driver, noted.options, {}, [Rides]);
+  expect(await app.ask('{ ride }', { 'x-tenant': 'acme' })).toMatchObject({ data: { ride: 1 } });
+  const { request, context } = givenTo(noted);
+  expect(request).toBe(seen);
+  expect(request).toMatchObject({ ...ACME, method: 'POST', body: { query: '{ ride }' } });
+  expect(context.getType<string>()).toBe('graphql');
 });
 
-describe.each(GRAPHQL_DRIVERS)('with %s, functions get', (driver) => {
-  const begin = (resolver: Type, options: RateLimitModuleOptions) =>
-    startGraphql(
-      driver,
-      { imports: [RateLimitModule.forRoot(options)], providers: [resolver] },
-      { apollo: { subscriptions: { 'graphql-ws': true } }, mercurius: { subscription: { fullWsTransport: true } } },
-    );
-
-  it('the HTTP request that brings an operation', async () => {
-    let request: unknown;
-
-    @Resolver()
-    class Rides {
-      @Query(() => Int)
-      ride(@Context() given: { req?: unknown; reply?: { request: unknown } }): number {
-        request = requestIn(driver, given);
-        return 1;
-      }
-    }
-    const noted = new Noted();
-    await using app = await begin(Rides, noted.options);
-    expect(await app.ask('{ ride }', { 'x-tenant': 'acme' })).toMatchObject({ data: { ride: 1 } });
-    expect(givenTo(noted).request).toBe(request);
-    expect(givenTo(noted).request).toMatchObject({
-      headers: { 'x-tenant': 'acme' },
-      ip: '127.0.0.1',
-      method: 'POST',
-      body: { query: '{ ride }' },
-    });
-    expect(givenTo(noted).context.getType<string>()).toBe('graphql');
-  });
-
-  it('the request that opened the WebSocket of an operation, whose headers are text', async () => {
+it.each(GRAPHQL_DRIVERS)(
+  'with %s, functions get the request that opened the WebSocket of an operation, whose headers are text',
+  async (driver) => {
     @Resolver()
     class Rides {
       @Query(() => Int)
@@ -180,7 +149,11 @@ describe.each(GRAPHQL_DRIVERS)('with %s, functions get', (driver) => {
       }
     }
     const noted = new Noted();
-    await using app = await begin(Rides, noted.options);
+    const settings = {
+      apollo: { subscriptions: { 'graphql-ws': true } },
+      mercurius: { subscription: { fullWsTransport: true } },
+    };
+    await using app = await begin(driver, noted.options, settings, [Rides]);
     const client = createClient({
       url: `${app.url.replace('http', 'ws')}?token=of-ada`,
       webSocketImpl: class extends WebSocket {
@@ -206,73 +179,64 @@ describe.each(GRAPHQL_DRIVERS)('with %s, functions get', (driver) => {
       url: '/graphql?token=of-ada',
     });
     await client.dispose();
-  });
-});
+  },
+);
 
-describe.each(SOCKET_DRIVERS)('over %s, functions get', (driver) => {
-  it('the members of the request that opened the connection', async () => {
-    let client: unknown;
-    let message: unknown;
-
+it.each(SOCKET_DRIVERS)(
+  'over %s, functions get the members of the request that opened the connection',
+  async (driver) => {
+    let seen: unknown[] = [];
     @WebSocketGateway()
     class Rides {
       @SubscribeMessage('ride')
-      ride(@ConnectedSocket() connected: unknown, @MessageBody() body: unknown): unknown {
-        [client, message] = [connected, body];
+      ride(@ConnectedSocket() client: unknown, @MessageBody() body: unknown): unknown {
+        seen = [client, body];
         return { event: 'rode', data: 1 };
       }
     }
     const noted = new Noted();
     await using app = await SocketApp.start(driver, Rides, noted.options);
-    const socket = await app.connect({ 'X-Tenant': 'acme' });
-    const forged = { headers: { 'x-tenant': 'globex' }, user: { id: 'mallory' } };
-    expect(await ask(socket, 'ride', forged)).toEqual({ event: 'rode', data: 1 });
-    expect(givenTo(noted).request).toMatchObject({
-      headers: { 'x-tenant': 'acme' },
-      ip: '127.0.0.1',
-      method: 'GET',
-      url: expect.stringMatching(driver === 'ws' ? /^\/$/ : /^\/socket\.io\/\?/),
-      user: undefined,
-    });
-    expect({ ...givenTo(noted).request }).toMatchObject({ headers: { 'x-tenant': 'acme' }, ip: '127.0.0.1' });
-    expect(givenTo(noted).context.switchToWs().getClient<unknown>()).toBe(client);
-    expect(givenTo(noted).context.switchToWs().getData<unknown>()).toEqual(message);
-  });
-});
+    expect(await ask(await app.connect({ 'X-Tenant': 'acme' }), 'ride', FORGED)).toEqual({ event: 'rode', data: 1 });
+    const { request, context } = givenTo(noted);
+    const url = expect.stringMatching(driver === 'ws' ? /^\/$/ : /^\/socket\.io\/\?/);
+    expect(request).toMatchObject({ ...ACME, method: 'GET', url, user: undefined });
+    expect({ ...request }).toMatchObject(ACME);
+    expect([context.switchToWs().getClient<unknown>(), context.switchToWs().getData<unknown>()]).toEqual(seen);
+  },
+);
+
+@Controller()
+class Calls {
+  @MessagePattern('ride')
+  ride(): { cents: number } {
+    return { cents: 1 };
+  }
+}
+
+@Controller()
+class Quotes {
+  @GrpcMethod('Rides', 'Quote')
+  ride(): { cents: number } {
+    return { cents: 1 };
+  }
+}
 
 it('over TCP functions get empty headers and an address, without the payload', async () => {
-  @Controller()
-  class Rides {
-    @MessagePattern('ride')
-    ride(): string {
-      return 'rode';
-    }
-  }
   const noted = new Noted();
-  await using app = await MessageApp.start({
-    imports: [RateLimitModule.forRoot(noted.options)],
-    controllers: [Rides],
-  });
-  const payload = { headers: { 'x-tenant': 'globex' }, user: { id: 'mallory' } };
-  expect(await app.client.send('ride', payload)).toEqual({ answer: 'rode' });
+  const imports = [RateLimitModule.forRoot(noted.options)];
+  await using app = await MessageApp.start({ imports, controllers: [Calls] });
+  expect(await app.client.send('ride', FORGED)).toEqual({ answer: { cents: 1 } });
   const { headers, ip, body, user } = { ...givenTo(noted).request };
   expect({ headers, ip, body, user }).toEqual({ headers: {}, ip: '127.0.0.1', body: undefined, user: undefined });
-  expect(givenTo(noted).context.switchToRpc().getData<unknown>()).toEqual(payload);
+  expect(givenTo(noted).context.switchToRpc().getData<unknown>()).toEqual(FORGED);
 });
 
 it('over gRPC functions get the metadata of the call as headers, without its message', async () => {
-  @Controller()
-  class Rides {
-    @GrpcMethod('Rides', 'Quote')
-    ride(): { cents: number } {
-      return { cents: 1 };
-    }
-  }
   const noted = new Noted();
-  await using app = await GrpcApp.start({ imports: [RateLimitModule.forRoot(noted.options)], controllers: [Rides] });
+  const imports = [RateLimitModule.forRoot(noted.options)];
+  await using app = await GrpcApp.start({ imports, controllers: [Quotes] });
   expect((await app.client.ask('quote', { 'x-tenant': 'acme' })).answers).toEqual([{ cents: 1 }]);
-  expect(givenTo(noted).request).toMatchObject({ headers: { 'x-tenant': 'acme' }, ip: '127.0.0.1' });
-  expect(Object.keys(givenTo(noted).request)).toEqual(expect.arrayContaining(['headers', 'ip']));
+  expect({ ...givenTo(noted).request }).toMatchObject(ACME);
   expect(givenTo(noted).request.body).toBeUndefined();
   expect(givenTo(noted).context.getArgByIndex<unknown>(0)).toEqual({ km: 2 });
 });
@@ -308,8 +272,3 @@ it("in a context of the application's own functions get what its adapter makes",
   expect(givenTo(noted).request).toBe(request);
   expect(givenTo(noted).context.getArgByIndex<unknown>(0)).toBe(job);
 });
-
-/** The request in GraphQL's context, where each driver puts it. */
-function requestIn(driver: Driver, { req, reply }: { req?: unknown; reply?: { request: unknown } }): unknown {
-  return driver === 'Mercurius' ? reply!.request : req;
-}

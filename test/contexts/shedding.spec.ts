@@ -3,44 +3,47 @@ import { Controller } from '@nestjs/common';
 import { Int, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { EventPattern, GrpcMethod, MessagePattern } from '@nestjs/microservices';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { describe, expect, it, jest } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { RateLimit, RateLimitModule, type ShedOptions, SkipRateLimit } from 'nestjs-floodgate';
 import { sheddingOf, Switch, untilLevel } from '../support/shedding.js';
 import { StillStore } from '../support/still-store.js';
-import { DRIVERS as GRAPHQL, startGraphql } from './support/graphql-app.js';
+import { DRIVERS as GRAPHQL } from './support/graphql-app.js';
 import { GrpcApp } from './support/grpc-app.js';
 import { MessageApp } from './support/message-app.js';
+import { begin } from './support/riders.js';
 import { ask, DRIVERS as SOCKETS, SocketApp } from './support/socket-app.js';
 
 jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 const MANY = { algorithm: 'fixed-window', limit: 1000, window: '1h' } as const;
+const BODY = { statusCode: 503, error: 'load_shed', message: 'The server is overloaded', retry_after: 5 };
 
 /** The class of a handler is in its name. */
 const priority: NonNullable<ShedOptions['priority']> = (_, context) =>
   context.getHandler().name.startsWith('critical') ? 'critical' : 'normal';
 
-const options = (store: StillStore, shed: Partial<ShedOptions> = {}) => ({
-  store,
-  shed: new Switch().options({ priority, ...shed }),
-});
-
-const BODY = { statusCode: 503, error: 'load_shed', message: 'The server is overloaded', retry_after: 5 };
+const options = (store: StillStore) => ({ store, shed: new Switch().options({ priority }) });
 
 @Resolver()
-class Fields {
+@Controller()
+class Handlers {
+  readonly seen: unknown[] = [];
+
   @Query(() => Int, { nullable: true })
+  @MessagePattern('ride')
   @RateLimit(MANY)
   ride(): number {
     return 1;
   }
 
   @Query(() => Int, { nullable: true })
+  @MessagePattern('open')
   open(): number {
     return 2;
   }
 
   @Query(() => Int)
+  @MessagePattern('critical')
   @RateLimit(MANY)
   criticalRide(): number {
     return 3;
@@ -56,46 +59,11 @@ class Fields {
   book(): number {
     return 5;
   }
-}
 
-describe.each(GRAPHQL)('over GraphQL with %s', (driver) => {
-  it('a rejected field has an error that says when to retry, and the others have their data', async () => {
-    const store = new StillStore();
-    await using app = await startGraphql(driver, {
-      imports: [RateLimitModule.forRoot(options(store))],
-      providers: [Fields],
-    });
-    await untilLevel(app.http.app, 1);
-    const { data, errors } = await app.ask('{ ride open criticalRide health }');
-    expect(data).toEqual({ ride: null, open: null, criticalRide: 3, health: 4 });
-    const extensions = expect.objectContaining({ code: 'LOAD_SHED', retryAfter: 5, retryAfterMs: 5000 });
-    expect(errors).toEqual([expect.objectContaining({ extensions }), expect.objectContaining({ extensions })]);
-    expect(store.asked).toHaveLength(1);
-    // Both fields belong to one operation, and to one class.
-    expect(sheddingOf(app.http.app).rejected[1]).toEqual({ priority: 'normal', requests: 1 });
-    expect((await app.ask('mutation { book }')).errors).toMatchObject([{ extensions: { code: 'LOAD_SHED' } }]);
-    expect(app.http.logs.of('error')).toEqual([]);
-  });
-});
-
-@Controller()
-class Messages {
-  readonly seen: unknown[] = [];
-
-  @MessagePattern('ride')
+  @GrpcMethod('Rides', 'Quote')
   @RateLimit(MANY)
-  ride(): number {
-    return 1;
-  }
-
-  @MessagePattern('open')
-  open(): number {
-    return 2;
-  }
-
-  @MessagePattern('critical')
-  criticalRide(): number {
-    return 3;
+  quote(): object {
+    return { cents: 200 };
   }
 
   @EventPattern('told')
@@ -104,36 +72,38 @@ class Messages {
   }
 }
 
+it.each(GRAPHQL)('with %s, a rejected field says when to retry, and the others have their data', async (driver) => {
+  const store = new StillStore();
+  await using app = await begin(driver, options(store), {}, [Handlers]);
+  await untilLevel(app.http.app, 1);
+  const { data, errors } = await app.ask('{ ride open criticalRide health }');
+  expect(data).toEqual({ ride: null, open: null, criticalRide: 3, health: 4 });
+  const error = { extensions: { code: 'LOAD_SHED', retryAfter: 5, retryAfterMs: 5000 } };
+  expect(errors).toMatchObject([error, error]);
+  expect(store.asked).toHaveLength(1);
+  // Both fields belong to one operation, and to one class.
+  expect(sheddingOf(app.http.app).rejected[1]).toEqual({ priority: 'normal', requests: 1 });
+  expect((await app.ask('mutation { book }')).errors).toMatchObject([{ extensions: { code: 'LOAD_SHED' } }]);
+  expect(app.http.logs.of('error')).toEqual([]);
+});
+
 it('a rejected message has the body of HTTP as its error, and a rejected event is not handled', async () => {
   const store = new StillStore();
-  await using app = await MessageApp.start({
-    imports: [RateLimitModule.forRoot(options(store))],
-    controllers: [Messages],
-  });
+  const imports = [RateLimitModule.forRoot(options(store))];
+  await using app = await MessageApp.start({ imports, controllers: [Handlers] });
   await untilLevel(app.app, 1);
   for (const pattern of ['ride', 'open']) expect(await app.client.send(pattern)).toEqual({ error: BODY });
   await app.client.emit('told');
-  expect(await app.client.send('critical')).toEqual({ answer: 3 });
-  expect(app.app.get(Messages).seen).toEqual([]);
   expect(store.asked).toEqual([]);
+  expect(await app.client.send('critical')).toEqual({ answer: 3 });
+  expect(app.app.get(Handlers).seen).toEqual([]);
   expect(app.logs.of('error')).toEqual([]);
 });
 
-@Controller()
-class Rides {
-  @GrpcMethod('Rides', 'Quote')
-  @RateLimit(MANY)
-  quote(): { cents: number } {
-    return { cents: 200 };
-  }
-}
-
 it('a rejected gRPC call is UNAVAILABLE, and says when to retry', async () => {
   const store = new StillStore();
-  await using app = await GrpcApp.start({
-    imports: [RateLimitModule.forRoot(options(store))],
-    controllers: [Rides],
-  });
+  const imports = [RateLimitModule.forRoot(options(store))];
+  await using app = await GrpcApp.start({ imports, controllers: [Handlers] });
   await untilLevel(app.app, 1);
   const { error } = await app.client.ask('Quote');
   expect(error).toMatchObject({ code: status.UNAVAILABLE, details: 'The server is overloaded' });
@@ -163,24 +133,20 @@ class Doors extends Gateway {
   handleConnection(): void {}
 }
 
-describe.each(SOCKETS)('over %s', (driver) => {
-  it('a rejected message is an exception event', async () => {
+it.each(SOCKETS)(
+  'over %s, a rejected message is an exception event, and a rejected connection is closed',
+  async (driver) => {
     const store = new StillStore();
     await using app = await SocketApp.start(driver, Gateway, options(store));
     await untilLevel(app.http.app, 1);
     const client = await app.connect();
     expect(await ask(client, 'ride')).toEqual({ event: 'exception', data: BODY });
     expect(await ask(client, 'critical')).toEqual({ event: 'rode', data: 3 });
+    await using doors = await SocketApp.start(driver, Doors, options(store));
+    await untilLevel(doors.http.app, 1);
+    const turnedAway = await doors.connect();
+    expect(await turnedAway.next()).toEqual({ event: 'exception', data: BODY });
+    await turnedAway.closed;
     expect(store.asked).toEqual([]);
-  });
-
-  it('a rejected connection is told why, and closed', async () => {
-    const store = new StillStore();
-    await using app = await SocketApp.start(driver, Doors, options(store));
-    await untilLevel(app.http.app, 1);
-    const client = await app.connect();
-    expect(await client.next()).toEqual({ event: 'exception', data: BODY });
-    await client.closed;
-    expect(store.asked).toEqual([]);
-  });
-});
+  },
+);

@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { CapturedLogs } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
-import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
+import { ask, SocketApp } from './support/socket-app.js';
 
 const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '1h' } as const satisfies Policy;
 
@@ -60,11 +60,6 @@ describe('at boot', () => {
     } finally {
       await app.close();
     }
-  });
-
-  it.each(DRIVERS)('a gateway over %s whose connections are limited gets no warning', async (driver) => {
-    await using app = await SocketApp.start(driver, Doors, { store: new StillStore() });
-    expect(app.http.logs.of('warn')).toEqual([]);
   });
 });
 

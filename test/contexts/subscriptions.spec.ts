@@ -3,11 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'undici';
 import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { until } from '../support/faults/until.js';
 import { FROM_HEADERS } from '../support/http-app.js';
-import { RateLimitRuntime } from '../support/runtime.js';
 import { StillStore } from '../support/still-store.js';
-import { LIMIT_MS } from './support/chat.js';
 import { type Driver, DRIVERS, type GraphqlApp, type GraphqlSettings, startGraphql } from './support/graphql-app.js';
 
 const TWENTY: Policy = { name: 'twenty', algorithm: 'fixed-window', limit: 20, window: '1h' };
@@ -23,12 +20,6 @@ class Feed {
   @RateLimit(TWENTY)
   async *ticks(): AsyncGenerator<{ ticks: number }> {
     for (let ticks = 1; ticks <= 3; ticks++) yield { ticks };
-  }
-
-  @Mutation(() => Int)
-  @RateLimit({ name: 'queue', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h' })
-  enter(): number {
-    return 1;
   }
 
   @Mutation(() => Int)
@@ -70,7 +61,7 @@ describe.each(DRIVERS)('over a WebSocket with %s', (driver) => {
   const open = (app: GraphqlApp) =>
     createClient({ url: app.url.replace('http', 'ws'), webSocketImpl: WebSocket, retryAttempts: 0 });
 
-  it('a subscription counts when it begins, and is rejected on the 21st', async () => {
+  it('a subscription counts when it begins, and is rejected on the 21st; a mutation counts as over HTTP', async () => {
     const store = new StillStore();
     await using app = await begin(driver, { store });
     const client = open(app);
@@ -83,8 +74,11 @@ describe.each(DRIVERS)('over a WebSocket with %s', (driver) => {
     expect(errors).toEqual([
       expect.objectContaining({ extensions: expect.objectContaining({ code: 'RATE_LIMITED', retryAfter: 3600 }) }),
     ]);
-    expect(store.asked).toHaveLength(21);
-    expect(store.keys).toEqual([expect.stringContaining('rl:{ip:127.0.0.1}:Feed.ticks')]);
+    expect((await all(client, 'mutation { a: login b: login }')).data).toEqual([{ a: 1, b: 1 }]);
+    await app.ask('mutation { login }');
+    expect(store.asked).toHaveLength(21 + 3);
+    expect(store.keys.slice(0, 1)).toEqual([expect.stringContaining('rl:{ip:127.0.0.1}:Feed.ticks')]);
+    expect(store.keys).toHaveLength(2);
     await client.dispose();
   });
 
@@ -125,42 +119,5 @@ describe.each(DRIVERS)('over a WebSocket with %s', (driver) => {
       await client.dispose();
     }
     expect(store.keys).toEqual([expect.stringContaining('rl:{ip:127.0.0.1}:Feed.ticks')]);
-  });
-
-  it('a mutation counts as it does over HTTP, with its aliases', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store });
-    const client = open(app);
-    const { data } = await all(client, 'mutation { a: login b: login }');
-    expect(data).toEqual([{ a: 1, b: 1 }]);
-    await app.ask('mutation { login }');
-    expect(store.asked).toHaveLength(3);
-    expect(store.keys).toHaveLength(1);
-    await client.dispose();
-  });
-
-  it('an operation that waits gives its departure slot back when its client goes', async () => {
-    const hours: number[] = [];
-    await using app = await begin(driver, {
-      store: new StillStore(),
-      onDecision: ({ decision }) => hours.push(decision.delayMs / 3_600_000),
-    });
-    const { waitingRoom } = app.http.app.get(RateLimitRuntime);
-    const [leaver, stayer] = [open(app), open(app)];
-    const enter = (client: ReturnType<typeof createClient>): void => {
-      // It ends with its connection, and not before.
-      void all(client, 'mutation { enter }');
-    };
-    await all(stayer, 'mutation { enter }');
-    enter(leaver);
-    await until('the operation waits', LIMIT_MS, () => waitingRoom.size === 1);
-    leaver.terminate();
-    await until('the operation has left', LIMIT_MS, () => waitingRoom.size === 0);
-    enter(stayer);
-    await until('the other operation waits', LIMIT_MS, () => waitingRoom.size === 1);
-    expect([hours, waitingRoom.places]).toEqual([[0, 1, 1], 1]);
-    stayer.terminate();
-    await until('nothing is left', LIMIT_MS, () => waitingRoom.places === 0);
-    expect(app.http.logs.of('error')).toEqual([]);
   });
 });

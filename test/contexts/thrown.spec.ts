@@ -3,25 +3,14 @@ import { Int, Query, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
 import { BaseWsExceptionFilter, SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
-import {
-  LimiterUnavailableError,
-  RateLimiter,
-  RateLimitExceededException,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-} from 'nestjs-floodgate';
+import { LimiterUnavailableError, RateLimiter, RateLimitExceededException, RateLimitModule } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { ask, DRIVERS as SOCKET_DRIVERS, nestTells, SocketApp } from './support/socket-app.js';
 import { DRIVERS, startGraphql } from './support/graphql-app.js';
 import { MessageApp } from './support/message-app.js';
 
-const imports = (options: RateLimitModuleOptions = {}) => [
-  RateLimitModule.forRoot({
-    store: new StillStore(),
-    policies: { mails: { algorithm: 'fixed-window', limit: 1, window: '1h' } },
-    ...options,
-  }),
-];
+const POLICIES = { mails: { algorithm: 'fixed-window', limit: 1, window: '1h' } } as const;
+const imports = () => [RateLimitModule.forRoot({ store: new StillStore(), policies: POLICIES })];
 
 /** Handlers that ask the limiter themselves. */
 abstract class Asking {
@@ -35,25 +24,15 @@ abstract class Asking {
 }
 
 @Resolver()
-class Resolvers extends Asking {
-  @Query(() => Int, { nullable: true })
-  mail(): Promise<number> {
-    return this.send();
-  }
-
-  @Query(() => Int, { nullable: true })
-  broken(): number {
-    throw new LimiterUnavailableError('gone');
-  }
-}
-
 @Controller()
-class Messages extends Asking {
+class Handlers extends Asking {
+  @Query(() => Int, { nullable: true })
   @MessagePattern('mail')
   mail(): Promise<number> {
     return this.send();
   }
 
+  @Query(() => Int, { nullable: true })
   @MessagePattern('broken')
   broken(): number {
     throw new LimiterUnavailableError('gone');
@@ -91,7 +70,7 @@ class Filtered extends Gateway {}
 
 describe('an exception that a handler throws itself', () => {
   it.each(DRIVERS)("is the guard's error of GraphQL with %s", async (driver) => {
-    await using app = await startGraphql(driver, { imports: imports(), providers: [Resolvers] });
+    await using app = await startGraphql(driver, { imports: imports(), providers: [Handlers] });
     expect((await app.ask('{ mail }')).data).toEqual({ mail: 1 });
     const { errors } = await app.ask('{ mail broken }');
     expect(errors).toEqual([
@@ -104,7 +83,7 @@ describe('an exception that a handler throws itself', () => {
   });
 
   it("is the guard's error of messages", async () => {
-    await using app = await MessageApp.start({ imports: imports(), controllers: [Messages] });
+    await using app = await MessageApp.start({ imports: imports(), controllers: [Handlers] });
     expect(await app.client.send('mail')).toEqual({ answer: 1 });
     expect(await app.client.send('mail')).toMatchObject({ error: { statusCode: 429, retry_after: 3600 } });
     expect(await app.client.send('broken')).toMatchObject({ error: { statusCode: 503, retry_after: 1 } });
@@ -112,8 +91,7 @@ describe('an exception that a handler throws itself', () => {
   });
 
   it.each(SOCKET_DRIVERS)("is the guard's event over %s", async (driver) => {
-    const policies = { mails: { algorithm: 'fixed-window', limit: 1, window: '1h' } } as const;
-    await using app = await SocketApp.start(driver, Gateway, { store: new StillStore(), policies });
+    await using app = await SocketApp.start(driver, Gateway, { store: new StillStore(), policies: POLICIES });
     const client = await app.connect();
     expect(await ask(client, 'mail')).toEqual({ event: 'mailed', data: 1 });
     expect(await ask(client, 'mail')).toEqual({
@@ -127,17 +105,13 @@ describe('an exception that a handler throws itself', () => {
     expect(app.http.logs.of('error')).toEqual([]);
   });
 
-  it.each(SOCKET_DRIVERS.filter(nestTells))('is left to Nest over %s if it is none of the limiter', async (driver) => {
-    await using app = await SocketApp.start(driver, Gateway, { store: new StillStore() });
-    expect(await ask(await app.connect(), 'other')).toEqual({ event: 'exception', data: { mine: true } });
-    expect(app.http.logs.of('error')).toEqual([]);
-  });
-
   it.each(SOCKET_DRIVERS.filter(nestTells))("is what the gateway's own filter says over %s", async (driver) => {
-    const policies = { mails: { algorithm: 'fixed-window', limit: 1, window: '1h' } } as const;
-    await using app = await SocketApp.start(driver, Filtered, { store: new StillStore(), policies });
+    await using app = await SocketApp.start(driver, Filtered, { store: new StillStore(), policies: POLICIES });
     const client = await app.connect();
     await ask(client, 'mail');
     expect(await ask(client, 'mail')).toEqual({ event: 'exception', data: { retry: 3_600_000 } });
+    // What is none of the limiter is left to Nest.
+    expect(await ask(client, 'other')).toEqual({ event: 'exception', data: { mine: true } });
+    expect(app.http.logs.of('error')).toEqual([]);
   });
 });

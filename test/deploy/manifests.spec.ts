@@ -56,10 +56,6 @@ function inside(peers: readonly Peer[]): string[] {
 }
 
 describe('the manifests', () => {
-  it.each(WORKLOADS)('%s selects its own pods', (name) => {
-    expect(selected(workload(name).spec.selector)).toEqual([name]);
-  });
-
   it.each(SERVICES)('service $metadata.name leads to a port of one workload', ({ spec }) => {
     const [name, ...others] = selected({ matchLabels: spec.selector });
     expect(others).toEqual([]);
@@ -71,25 +67,10 @@ describe('the manifests', () => {
     }
   });
 
-  it('has Redis as the stateful set of a headless service', () => {
-    const { kind, spec } = workload('rate-limit-redis');
-    expect([kind, spec.replicas, spec.serviceName]).toEqual(['StatefulSet', 1, 'rate-limit-redis']);
-    const service = SERVICES.find(({ metadata }) => metadata.name === spec.serviceName)!;
-    expect(service.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
-  });
-
-  it('gives Redis its resources', () => {
-    const { image, resources, readinessProbe, livenessProbe } = containerOf('rate-limit-redis');
-    expect(image).toBe('redis:7.4-alpine');
-    expect(resources).toEqual({ requests: { cpu: '100m', memory: '300Mi' }, limits: { cpu: '500m', memory: '300Mi' } });
-    expect(readinessProbe).toMatchObject({ initialDelaySeconds: 5, periodSeconds: 10 });
-    expect(livenessProbe).toMatchObject({ initialDelaySeconds: 15, periodSeconds: 20 });
-  });
-
   it.each(WORKLOADS)('%s runs without privileges, as the namespace demands', (name) => {
     const { securityContext } = podOf(name);
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
-    expect(securityContext['runAsUser']).toBeGreaterThan(0);
+    expect((securityContext as { runAsUser?: number }).runAsUser).toBeGreaterThan(0);
     expect(containerOf(name).securityContext).toEqual({
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -117,22 +98,6 @@ describe('the manifests', () => {
     const [{ args, volumeMounts }] = podOf('rate-limit-redis').containers;
     const { mountPath } = volumeMounts!.find((mount) => mount.name === 'users')!;
     expect(args![args!.indexOf('--aclfile') + 1]).toBe(`${mountPath}/users.acl`);
-  });
-
-  it('takes the URL of PostgreSQL from the secret that deploy/README.md creates, and may connect to it', () => {
-    const { env } = containerOf('ride-hailing');
-    const { name, key } = DATABASE_SECRET;
-    expect(env).toContainEqual({ name: 'DATABASE_URL', valueFrom: { secretKeyRef: { name, key } } });
-    expect(textOf('README.md')).toContain(`create secret generic ${name} \\\n     --from-literal=${key}=`);
-    const egress = POLICIES.filter(({ spec }) => selected(spec.podSelector).includes('ride-hailing')).flatMap(
-      ({ spec }) => spec.egress ?? [],
-    );
-    expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toContain(5432);
-  });
-
-  it('has one disruption budget for each workload', () => {
-    const budgets = all('PodDisruptionBudget').map(({ spec }) => selected(spec.selector));
-    expect(budgets).toEqual([['ride-hailing'], ['matching'], ['rate-limit-redis']]);
   });
 
   it('sets variables that the application reads, to values that it accepts', () => {
@@ -173,16 +138,6 @@ describe('the manifests', () => {
     const image = Object.fromEntries(variables.split(' ').map((one) => one.split('=')));
     expect(readConfiguration(image)).toMatchObject({ bind: ALL_ADDRESSES, controlRoom: 'watch' });
   });
-
-  it.each(NODE_WORKLOADS)('%s is started as package.json starts it, from what the Dockerfile leaves', (name) => {
-    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Readonly<
-      Record<string, Record<string, string>>
-    >;
-    const dockerfile = textOf('Dockerfile');
-    const [, byDefault] = /^CMD (\[.*\])$/m.exec(dockerfile)!;
-    const command = containerOf(name).command ?? (JSON.parse(byDefault!) as string[]);
-    expect(command.join(' ')).toBe(scripts![name === 'matching' ? 'start:prod:matching' : 'start:prod']);
-  });
 });
 
 describe('the network policies', () => {
@@ -199,28 +154,6 @@ describe('the network policies', () => {
     const peers = rules.flatMap(({ from }) => from);
     expect(peers.filter(({ namespaceSelector }) => namespaceSelector !== undefined)).toEqual([]);
     expect(inside(peers)).toEqual(['ride-hailing', 'rate-limit-redis-exporter']);
-  });
-
-  it.each(WORKLOADS)('open existing ports of %s, on both sides of a connection', (name) => {
-    for (const { ports, from } of to(name).flatMap(({ spec }) => spec.ingress ?? [])) {
-      expect(ports.map(({ port }) => port)).toEqual(portsOf(name));
-      for (const peer of inside(from)) {
-        const allowed = to(peer)
-          .flatMap(({ spec }) => spec.egress ?? [])
-          .filter((rule) => inside(rule.to).includes(name));
-        expect(allowed.flatMap((rule) => rule.ports.map(({ port }) => port))).toEqual(portsOf(name));
-      }
-    }
-  });
-
-  it('let Prometheus reach its targets', () => {
-    for (const name of ['ride-hailing', 'rate-limit-redis-exporter']) {
-      const peers = to(name).flatMap(({ spec }) => (spec.ingress ?? []).flatMap(({ from }) => from));
-      expect(peers).toContainEqual({
-        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } },
-        podSelector: { matchLabels: { 'app.kubernetes.io/name': 'prometheus' } },
-      });
-    }
   });
 });
 
@@ -242,22 +175,11 @@ describe('the secret', () => {
     for (const password of passwords) expect(users).not.toContain(password);
   });
 
-  it('has a token for operators that the application accepts, unlike the placeholder', () => {
-    const tokenOf = (secret: Secret): string | undefined =>
-      readConfiguration(variablesOf(containerOf('ride-hailing'), secret)).adminToken;
-    expect(tokenOf(SECRET)).toBe(SECRET.stringData['admin-token']);
-    expect(() => tokenOf(secretTemplate())).toThrow('ADMIN_TOKEN');
-  });
-
   it('grants the rights that docs/redis.md lists, word for word', () => {
     const rightsIn = (text: string): string => /~rl:\*[^\n]*/.exec(text)![0].replace('resetchannels ', '');
     const page = readFileSync(join(ROOT, 'docs/redis.md'), 'utf8');
     const line = page.split('\n').find((one) => one.startsWith('ACL SETUSER floodgate'))!;
     expect(rightsIn(aclLine(SECRET, 'floodgate'))).toBe(rightsIn(line));
-  });
-
-  it('grants nothing to a client without a user', () => {
-    expect(aclLine(SECRET, 'default')).toBe('user default off resetpass resetkeys resetchannels -@all');
   });
 });
 
@@ -270,7 +192,7 @@ describe('a pod that shuts down', () => {
   let app: App;
 
   beforeAll(async () => {
-    app = await start('Express');
+    app = await start();
   });
   afterAll(() => app.app.close());
 
@@ -301,26 +223,11 @@ describe('a pod that shuts down', () => {
   it('continues until no proxy sends requests and the longest leaky bucket has drained', () => {
     expect(preStop('ride-hailing')).toBeGreaterThan(longestWait() + ROOM_S);
   });
-
-  it.each(NODE_WORKLOADS)('%s has time for the longest wait for matching', (name) => {
-    const { matching } = readConfiguration(variablesOf(containerOf(name), SECRET));
-    const longestMs = matching.patienceMs + matching.serviceMs + 1000;
-    const grace = podOf(name).terminationGracePeriodSeconds!;
-    expect(grace).toBeGreaterThan(preStop(name) + longestMs / 1000 + ROOM_S);
-  });
-
-  it.each(NODE_WORKLOADS)('%s cuts off connections before Kubernetes kills it', (name) => {
-    const { matching, http } = readConfiguration(variablesOf(containerOf(name), SECRET));
-    expect(http.shutdownGraceMs).toBeGreaterThan(matching.patienceMs + matching.serviceMs + 1000);
-    expect(podOf(name).terminationGracePeriodSeconds!).toBeGreaterThan(
-      preStop(name) + http.shutdownGraceMs / 1000 + ROOM_S,
-    );
-  });
 });
 
 describe('the probes of the processes', () => {
   it('request existing paths on existing ports', async () => {
-    const app = await start('Express', { RATE_LIMIT: 'on' });
+    const app = await start({ RATE_LIMIT: 'on' });
     const matching = await startMatching();
     try {
       const urls: Readonly<Record<string, string>> = { 'ride-hailing': app.url, matching: matching.url };

@@ -17,7 +17,6 @@ jest.setTimeout(60_000);
 const START_LIMIT_MS = 60_000;
 const SCRAPE_LIMIT_MS = 20_000;
 const MONITORING = join(import.meta.dirname, '../../libs/rate-limit/monitoring');
-const URL_OF_PAGE = 'https://github.com/floodgate-nest/floodgate/blob/main/docs/metrics.md#the-alerts';
 
 /** The folder as deploy/README.md has it: with the alerts of the package beside the application's. */
 const FOLDER = mkdtempSync(join(tmpdir(), 'floodgate-prometheus-'));
@@ -27,18 +26,12 @@ cpSync(join(MONITORING, 'alerts.yaml'), join(FOLDER, 'floodgate-alerts.yaml'));
 interface Rule {
   readonly alert: string;
   readonly expr: string;
-  readonly annotations: { readonly runbook: string };
-}
-
-interface ScrapeConfig {
-  readonly job_name: string;
-  readonly dns_sd_configs: readonly [{ readonly names: readonly [string]; readonly port: number }];
 }
 
 interface Configuration {
   readonly global: object;
   readonly rule_files: readonly string[];
-  readonly scrape_configs: readonly ScrapeConfig[];
+  readonly scrape_configs: readonly { readonly job_name: string }[];
 }
 
 interface Sample {
@@ -55,25 +48,19 @@ const RULES = [...OWN_RULES, ...LIBRARY_RULES];
 const CONFIGURATION = parse(textOf('prometheus', 'prometheus.yml')) as Configuration;
 
 interface Panel {
-  readonly id: number;
   readonly title: string;
   readonly type: string;
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
   readonly targets?: readonly { readonly expr: string }[];
 }
 
 interface Annotation {
   readonly name: string;
   readonly expr: string;
-  readonly iconColor: string;
 }
 
 interface Variable {
   readonly name: string;
   readonly type: string;
-  readonly query: string | { readonly query: string };
-  readonly multi?: boolean;
-  readonly includeAll?: boolean;
   readonly allValue?: string;
 }
 
@@ -87,22 +74,12 @@ const DASHBOARD = JSON.parse(textOf('grafana', 'dashboard.json')) as Dashboard;
 /** The library's own, which fits any application. */
 const LIBRARY = JSON.parse(readFileSync(join(MONITORING, 'dashboard.json'), 'utf8')) as Dashboard;
 const VARIABLES = LIBRARY.templating.list.filter(({ type }) => type === 'query');
-/** The colours of the light theme. Those of the dark one do not show on a light page. */
-const PALETTE = new Map(
-  Array.from(
-    readFileSync(join(DEPLOY, '../libs/palette/palette.css'), 'utf8')
-      .split('@media')[0]!
-      .matchAll(/--([\w-]+): (#\w+);/g),
-    ([, name, colour]): [string, string] => [name!, colour!],
-  ),
-);
-const OWN_PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
-const PANELS = [...OWN_PANELS, ...LIBRARY.panels.filter(({ type }) => type !== 'row')];
+const PANELS = [...DASHBOARD.panels, ...LIBRARY.panels].filter(({ type }) => type !== 'row');
 
-/** An expression as Grafana sends it, with the values that a user has chosen. Several values are a regular expression. */
-function asSent(expression: string, chosen: Readonly<Record<string, string>> = {}): string {
+/** An expression as Grafana sends it. */
+function asSent(expression: string): string {
   return VARIABLES.reduce(
-    (text, { name, allValue }) => text.replaceAll(`$${name}`, chosen[name] ?? allValue!),
+    (text, { name, allValue }) => text.replaceAll(`$${name}`, allValue!),
     expression.replaceAll('$__rate_interval', '1m'),
   );
 }
@@ -132,7 +109,7 @@ let prometheus: Daemon;
 
 beforeAll(async () => {
   redis = await ManifestRedis.start();
-  service = await start('Express', { RATE_LIMIT: 'on', SHED_LOAD: 'on', REDIS_URL: redis.url });
+  service = await start({ RATE_LIMIT: 'on', SHED_LOAD: 'on', REDIS_URL: redis.url });
   const container = podOf('rate-limit-redis-exporter').containers[0];
   exporter = await Daemon.start(
     'prometheus-redis-exporter',
@@ -202,20 +179,6 @@ describe('promtool', () => {
     const file = join(FOLDER, args.pop()!);
     expect(await promtool(...args, file)).toContain('SUCCESS');
   });
-
-  it('reports a wrong rule', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'floodgate-rules-'));
-    try {
-      cpSync(FOLDER, directory, { recursive: true });
-      const broken = textOf('prometheus', 'rules.yaml').replace('> 0.85', '> 0.96');
-      writeFileSync(join(directory, 'rules.yaml'), broken);
-      await expect(promtool('test', 'rules', join(directory, 'rules.test.yaml'))).rejects.toThrow(
-        'MatchingUtilisation',
-      );
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
-  });
 });
 
 describe('the alerts', () => {
@@ -233,16 +196,8 @@ describe('the alerts', () => {
     expect(Math.max(...expected)).toBeGreaterThan(0);
   });
 
-  it.each(LIBRARY_RULES)('$alert leads to the page of the library', ({ annotations }) => {
-    expect(annotations.runbook).toBe(URL_OF_PAGE);
-  });
-
   it.each(RULES)('$alert has a section of the guide', ({ alert }) => {
     expect(textOf('README.md').split('\n')).toContain(`### ${alert}`);
-  });
-
-  it.each(OWN_RULES)('$alert names its section', ({ alert, annotations }) => {
-    expect(annotations.runbook).toBe(`deploy/README.md#${alert.toLowerCase()}`);
   });
 
   it('contain the numbers of the manifests', () => {
@@ -258,11 +213,6 @@ describe('the alerts', () => {
 });
 
 describe('a real Prometheus', () => {
-  it('gets a query for each metric of an expression', () => {
-    const expression = 'sum by (le) (rate(a_b{c="d"}[5m])) / on (x) e:f > 0.3 and g or absent(h)';
-    expect(metricsOf(expression)).toEqual(['a_b', 'e:f', 'g', 'h']);
-  });
-
   it('scrapes the application', async () => {
     const requests = await until('a scrape', SCRAPE_LIMIT_MS, async () => {
       const samples = await query('rate_limiter_requests_total{policy="rider"}');
@@ -275,15 +225,6 @@ describe('a real Prometheus', () => {
       ['allowed', 'rejected'].map((what) => query(`rate_limiter_${what}_total{policy="rider"}`)),
     );
     expect(Number(allowed![0]!.value[1]) + Number(rejected![0]!.value[1])).toBe(25);
-  });
-
-  it('scrapes Redis, through an exporter that may run INFO only', async () => {
-    const up = await until('a scrape', SCRAPE_LIMIT_MS, async () => (await query('redis_up'))[0]);
-    expect(up.value[1]).toBe('1');
-    const [max] = await query('redis_memory_max_bytes');
-    expect(max!.value[1]).toBe(`${256 * 1024 ** 2}`);
-    expect(await query('up')).toHaveLength(2);
-    expect(await query('up == 1')).toHaveLength(2);
   });
 
   it('evaluates every rule', async () => {
@@ -307,29 +248,6 @@ describe('a real Prometheus', () => {
       });
     }
   });
-
-  it.each(SAMPLED)('has the labels of %s', async (_, expression) => {
-    for (const [, name, matchers] of expression.matchAll(/([a-z][\w:]*)\{([^}]*)\}/g)) {
-      const labels = [...matchers!.matchAll(/(\w+)(=~|!=|!~|=)"([^"]*)"/g)];
-      const [sample] = await query(name!);
-      for (const [, label] of labels) expect(Object.keys(sample!.metric)).toContain(label);
-    }
-    for (const [, labels] of expression.matchAll(/ by \(([^)]*)\)/g)) {
-      const known = await Promise.all(metricsOf(expression).map(async (name) => (await query(name))[0]!.metric));
-      for (const label of labels!.split(', ')) expect(known.some((metric) => label in metric)).toBe(true);
-    }
-  });
-});
-
-describe('the scrape configuration', () => {
-  it.each(CONFIGURATION.scrape_configs)('finds the pods of $job_name by the name of a headless service', (job) => {
-    const [{ names, port }] = job.dns_sd_configs;
-    const found = all('Service').find(
-      ({ metadata }) => names[0] === `${metadata.name}.ride-hailing.svc.cluster.local`,
-    )!;
-    expect(found.spec.clusterIP).toBe('None');
-    expect(found.spec.ports.map((one) => one.port)).toEqual([port]);
-  });
 });
 
 describe('the dashboard', () => {
@@ -343,164 +261,7 @@ describe('the dashboard', () => {
     const reaching = PANELS.find(({ title }) => title === 'Requests that reach matching')!;
     for (const { expr } of reaching.targets!) expect(expr).toContain('status!="429"');
   });
-
-  it('counts a route as reaching matching when the route has the limit of matching', async () => {
-    const [, routes] = /route=~"([^"]+)"/.exec(EXPRESSIONS.find(([where]) => where.endsWith('reach matching'))![1])!;
-    const counted = routes!.split('|').toSorted((a, b) => (a < b ? -1 : 1));
-    expect(counted).toEqual(['/api/drivers/nearby', '/api/fares/estimate', '/api/rides/request']);
-    const limited: string[] = [];
-    for (const route of counted) {
-      const before = await matchingRequests();
-      const sent = route.endsWith('nearby')
-        ? request(service.url).get(route).query({ lat: RIDE.pickup_lat, lng: RIDE.pickup_lng })
-        : request(service.url).post(route).send(RIDE);
-      await sent;
-      if ((await matchingRequests()) === before + 1) limited.push(route);
-    }
-    expect(limited).toEqual(counted);
-  });
-
-  it('offers the policies and the pods of the metrics, several or all of them', async () => {
-    expect(VARIABLES.map(({ name, multi, includeAll, allValue }) => [name, multi, includeAll, allValue])).toEqual([
-      ['job', true, true, '.*'],
-      ['pod', true, true, '.*'],
-      ['policy', true, true, '.*'],
-    ]);
-    expect(DASHBOARD.templating.list.map(({ name }) => name)).toEqual(['datasource', 'pod']);
-    expect(await valuesOf('job')).toEqual(['ride-hailing']);
-    expect(await valuesOf('policy')).toEqual(expect.arrayContaining(['matching', 'rider']));
-    expect(await valuesOf('pod')).toEqual([new URL(service.url).host]);
-  });
-
-  it('lets the variables choose in every panel whose metrics have the label', async () => {
-    for (const [name, expression] of PANELS.flatMap(({ title, targets }) =>
-      targets!.map(({ expr }): [string, string] => [title, expr]),
-    )) {
-      for (const metric of metricsOf(expression)) {
-        const samples = (await query(metric)).map((sample) => sample.metric);
-        // What `isUnused` names has no samples here: it has the labels of its namesake.
-        const labels = samples.find(({ job }) => job === 'ride-hailing') ??
-          samples[0] ?? { policy: '', job: 'ride-hailing' };
-        const selectors = [...expression.matchAll(new RegExp(`\\b${metric}(\\{[^}]*\\})?(?!\\w)`, 'g'))];
-        for (const [, selector = ''] of selectors) {
-          const where = `${name}: ${metric}${selector}`;
-          expect([where, selector.includes('policy=~"$policy"')]).toEqual([where, 'policy' in labels]);
-          expect([where, selector.includes('instance=~"$pod"')]).toEqual([where, labels['job'] === 'ride-hailing']);
-        }
-      }
-    }
-  });
-
-  it('has data in every panel, for everything and for chosen policies and pods', async () => {
-    await until('a 429', SCRAPE_LIMIT_MS, async () => (await burst()).includes(429));
-    const chosen = { policy: '(rider|matching|exports)', pod: new URL(service.url).host.replaceAll('.', '\\\\.') };
-    for (const { title, targets } of PANELS) {
-      for (const { expr } of targets!) {
-        if (isUnused(expr)) continue;
-        for (const values of [{}, chosen]) {
-          const expression = asSent(expr, values);
-          await until(`data for ${title}: ${expression}`, SCRAPE_LIMIT_MS, async () => (await query(expression))[0]);
-        }
-      }
-    }
-    expect(
-      await query(asSent('sum(rate_limiter_requests_total{policy=~"$policy"})', { policy: '(none|nothing)' })),
-    ).toEqual([]);
-  });
-
-  it('begins with four numbers, which tell of a burst', async () => {
-    const first = OWN_PANELS.filter(({ gridPos }) => gridPos.y === 1).toSorted((a, b) => a.gridPos.x - b.gridPos.x);
-    expect(first.map(({ title, type }) => [title, type])).toEqual([
-      ['Who decides', 'stat'],
-      ['Refused', 'stat'],
-      ['Failed', 'stat'],
-      ['p99', 'stat'],
-    ]);
-    const [decides, refused, failed, p99] = first.map(({ targets }) => asSent(targets![0]!.expr));
-    const number = async (expression: string): Promise<number> => Number((await query(expression))[0]?.value[1]);
-    await until('a share of refused requests', SCRAPE_LIMIT_MS, async () => {
-      await burst();
-      return (await number(refused!)) > 0.1;
-    });
-    // The first requests of each burst are served. How many bursts come before a scrape is the machine's affair.
-    expect(await number(refused!)).toBeLessThan(1);
-    expect(await number(failed!)).toBe(0);
-    expect(await number(p99!)).toBeGreaterThan(0.001);
-    expect(await number(decides!)).toBe(1);
-  });
-
-  it('has the colours of the palette, and no other colour with a meaning', () => {
-    const text = JSON.stringify([DASHBOARD, LIBRARY]);
-    const used = Array.from(text.matchAll(/"(?:color|fixedColor|iconColor)":"([^"]*)"/g), ([, colour]) => colour!);
-    // Grafana's own names of what depends on its theme.
-    const known = new Set([...PALETTE.values(), 'text', 'transparent']);
-    expect(used.filter((colour) => !known.has(colour))).toEqual([]);
-    const stacked = JSON.stringify(PANELS.find(({ title }) => title === 'What clients get'));
-    for (const name of ['served', 'refused', 'failed']) {
-      const colour = { id: 'color', value: { mode: 'fixed', fixedColor: PALETTE.get(name) } };
-      expect(stacked).toContain(JSON.stringify({ matcher: { id: 'byName', options: name }, properties: [colour] }));
-    }
-    expect(DASHBOARD.annotations.list.map(({ iconColor }) => iconColor)).toEqual([
-      PALETTE.get('outage'),
-      PALETTE.get('outage'),
-    ]);
-  });
-
-  it.each([DASHBOARD, LIBRARY])('has no overlapping panels, and an id for each: %#', ({ panels }) => {
-    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-    const places = panels.map(({ title, gridPos }) => ({ title, ...gridPos }));
-    const overlapping = places.flatMap((a, i) =>
-      places
-        .slice(i + 1)
-        .filter((b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h)
-        .map((b) => `${a.title} and ${b.title}`),
-    );
-    expect(overlapping).toEqual([]);
-    expect(places.filter(({ x, w }) => x + w > 24)).toEqual([]);
-  });
 });
-
-// The last test: Redis does not come back.
-describe('an outage of Redis', () => {
-  it('is an annotation, and the fallback decides', async () => {
-    const [away, fallback] = DASHBOARD.annotations.list.map(({ expr }) => asSent(expr));
-    expect(await query(away!)).toEqual([]);
-    await redis.server.stop();
-    await until('the annotation', SCRAPE_LIMIT_MS, async () => {
-      await request(service.url).post('/api/rides/request').set('X-User-Id', 'joan').send(RIDE);
-      return (await query(away!)).length > 0 && (await query(fallback!)).length > 0;
-    });
-    const decides = PANELS.find(({ title }) => title === 'Who decides')!;
-    expect((await query(asSent(decides.targets![0]!.expr)))[0]!.value[1]).toBe('0');
-  });
-});
-
-/** The values of a variable: label_values(metric, label). */
-async function valuesOf(variable: string): Promise<string[]> {
-  const { query: asked } = VARIABLES.find(({ name }) => name === variable)!;
-  const [, metric, label] = /^label_values\((\w+), (\w+)\)$/.exec(typeof asked === 'string' ? asked : asked.query)!;
-  return api<string[]>(`label/${label}/values?match[]=${metric}`);
-}
-
-/** Sends requests of one rider at once. On a busy machine the bucket refills meanwhile. @returns the statuses */
-function burst(): Promise<number[]> {
-  return Promise.all(
-    Array.from({ length: 60 }, async () => {
-      const sent = request(service.url).post('/api/rides/request').set('X-User-Id', 'grace').send(RIDE);
-      return (await sent).status;
-    }),
-  );
-}
-
-async function matchingRequests(): Promise<number> {
-  const { text } = await request(service.url).get('/metrics');
-  const exposition = new Exposition(text);
-  const ofClass = (priority: string): number => {
-    const labels = { policy: 'matching', algorithm: 'token-bucket', priority };
-    return exposition.get('rate_limiter_requests_total', labels)!;
-  };
-  return ofClass('rides') + ofClass('estimates');
-}
 
 /** Whether an expression is about what the application does not use, or not here. */
 function isUnused(expression: string): boolean {

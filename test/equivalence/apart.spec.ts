@@ -83,7 +83,8 @@ function poolOf({ history, apart }: ApartHistory, prefix: string): Charge[][] {
     const made = charges.map((charge): Charge => {
       const place = Number(charge.key.split(':')[1]);
       const { shadow, reserve } = apart[place]!;
-      const mode = reserve && algorithmReserves(charge) ? 'reserve' : 'take';
+      // Leases are released, and not settled.
+      const mode = reserve && charge.algorithm.lease === undefined ? 'reserve' : 'take';
       const algorithm = counting[place];
       const cost = takes(charge) ? 1 : 0;
       const counted = algorithm && { key: `${charge.key}!`, algorithm, cost, shadow };
@@ -100,11 +101,6 @@ function poolOf({ history, apart }: ApartHistory, prefix: string): Charge[][] {
       block: isAlternative[i + 1] === true ? undefined : charge.block,
     }));
   });
-}
-
-/** Leases are released, and not settled. */
-function algorithmReserves({ algorithm }: Charge): boolean {
-  return algorithm.lease === undefined;
 }
 
 /** The verdicts with receipts that do not name the pool's keys. */
@@ -204,10 +200,7 @@ class Oracle {
   }
 }
 
-function withoutReceipt(verdict: ChargeVerdict): ChargeVerdict {
-  const { receipt: _, shortfall: __, ...charge } = verdict;
-  return charge;
-}
+const withoutReceipt = ({ receipt: _, shortfall: __, ...charge }: ChargeVerdict): ChargeVerdict => charge;
 
 function compareWithOracle(given: ApartHistory): void {
   const { history } = given;

@@ -44,6 +44,7 @@ describe('the state of a token bucket in Redis', () => {
 
   it('counts what was refunded until no receipt needs it, and plain charges carry it along', async () => {
     clock.now = NOW;
+    const since = Date.now();
     const receipt = await reserve(4);
     await settle(receipt, 1);
     const tail = `:${3 * SECOND}:${NOW + 10 * SECOND}:0`;
@@ -51,7 +52,7 @@ describe('the state of a token bucket in Redis', () => {
     await charge(2);
     expect(await state()).toBe(`${NOW + 3 * SECOND}${tail}`);
     expect((await charge(8)).allowed).toBe(false);
-    expect((await expiryOf(redis.client, 'key')) - Date.now()).toBeGreaterThan(9_000 + MINUTE_MS);
+    expect(await expiryOf(redis.client, 'key')).toBeGreaterThanOrEqual(since + 10_000 + MINUTE_MS);
     // A reservation needs the total as long as it may be settled.
     clock.now += 5 * SECOND;
     await charge(1, 'reserve');
@@ -72,36 +73,25 @@ describe('the state of a token bucket in Redis', () => {
     expect(await state()).toBe(`${NOW + 14 * SECOND}`);
   });
 
-  it.each(['1:2:3', `${NOW}:1:2`, `${NOW}:1:2:3:4`, `${NOW}:1:2:x`, `${NOW}:${'9'.repeat(17)}:2:3`])(
-    'is unreadable as %s',
-    async (text) => {
-      clock.now = NOW;
-      const receipt = await reserve(4);
-      await redis.client.set('key', text);
-      await expect(charge(1)).rejects.toThrow('unreadable state');
-      await expect(settle(receipt, 1)).rejects.toThrow('unreadable state');
-      expect(await state()).toBe(text);
-    },
-  );
+  const tailOf = (...numbers: [number, number, number]): Buffer =>
+    Buffer.concat([Buffer.from(`${NOW}`), settledTail(...numbers)]);
 
-  it.each([
-    ['negative', -1],
-    ['a fraction', 0.5],
-    ['NaN', NaN],
-    ['infinite', Infinity],
-    ['above 2^53 - 1', 2 ** 53],
-  ])('is unreadable with a number in its tail that is %s', async (_, wrong) => {
+  it.each<[string, Buffer | string]>([
+    ...['1:2:3', `${NOW}:1:2`, `${NOW}:1:2:3:4`, `${NOW}:1:2:x`, `${NOW}:${'9'.repeat(17)}:2:3`].map(
+      (text): [string, string] => [text, text],
+    ),
+    ['a negative number in its tail', tailOf(-1, 0, 0)],
+    ['a fraction in its tail', tailOf(0, 0.5, 0)],
+    ['NaN in its tail', tailOf(0, 0, NaN)],
+    ['an infinite number in its tail', tailOf(Infinity, 0, 0)],
+    ['a number above 2^53 - 1 in its tail', tailOf(0, 2 ** 53, 0)],
+  ])('is unreadable as %s', async (_, raw) => {
     clock.now = NOW;
     const receipt = await reserve(4);
-    for (let place = 0; place < 3; place++) {
-      const numbers: [number, number, number] = [0, 0, 0];
-      numbers[place] = wrong;
-      const raw = Buffer.concat([Buffer.from(`${NOW}`), settledTail(...numbers)]);
-      await redis.client.set('key', raw);
-      await expect(charge(1)).rejects.toThrow('unreadable state');
-      await expect(settle(receipt, 1)).rejects.toThrow('unreadable state');
-      expect(await redis.client.getBuffer('key')).toEqual(raw);
-    }
+    await redis.client.set('key', raw);
+    await expect(charge(1)).rejects.toThrow('unreadable state');
+    await expect(settle(receipt, 1)).rejects.toThrow('unreadable state');
+    expect(await redis.client.getBuffer('key')).toEqual(Buffer.from(raw));
   });
 
   it('is read with a tail of any bytes, before and behind a rest of ticks', async () => {
@@ -117,6 +107,17 @@ describe('the state of a token bucket in Redis', () => {
     expect((await store.consume([{ key: 'third', algorithm: third, cost: 1 }])).allowed).toBe(true);
     const raw = (await redis.client.getBuffer('third'))!;
     expect(raw.subarray(-25)).toEqual(settledTail(7, most, 0));
+  });
+
+  // ioredis 6 reads some whole numbers from 2^53 - 48 on as others: it adds the code of a digit before it subtracts that of '0'.
+  it('counts refunds up to a total that every client reads as it is', async () => {
+    const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 1, refill: 0.0010000000000000005 });
+    const store = new RedisStore(redis.client, { clock: () => 0 });
+    for (let i = 0; i < 4; i++) {
+      const { allowed, charges } = await store.consume([{ key: 'key', algorithm, cost: 1, mode: 'reserve' }]);
+      expect(allowed).toBe(true);
+      await store.settle([{ receipt: charges[0]!.receipt!, finalCost: 0, overdraft: 0 }]);
+    }
   });
 });
 
@@ -136,38 +137,6 @@ describe('the state of a prefetch bucket in Redis', () => {
     expect((await store.consume([{ key: 'key', algorithm: bucket, cost: 1 }])).charges[0]!.remaining).toBe(79);
     const raw = (await redis.client.getBuffer('key'))!;
     expect(raw.subarray(16)).toEqual(Buffer.concat([tail, end]));
-  });
-});
-
-describe('a plain decision', () => {
-  const redis = useRedis();
-
-  it('calls TIME, GET and SET, and has one number of a bucket in its reply', async () => {
-    const replies: unknown[] = [];
-    const { client } = redis;
-    const store = new RedisStore({
-      evalsha: async (sha, keys, ...args) => {
-        const reply = await client.evalsha(sha, keys, ...args);
-        replies.push(reply);
-        return reply;
-      },
-      eval: (program, keys, ...args) => client.eval(program, keys, ...args),
-      del: (key) => client.del(key),
-    });
-    const monitor = await client.monitor();
-    const called: string[] = [];
-    monitor.on(
-      'monitor',
-      (_, [name]: string[], source: string) => source === 'lua' && called.push(name!.toUpperCase()),
-    );
-    for (let i = 0; i < 2; i++) await store.consume([{ key: 'key', algorithm: BUCKET, cost: 1 }]);
-    await client.ping();
-    monitor.disconnect();
-    expect(called).toEqual(['TIME', 'GET', 'SET', 'TIME', 'GET', 'SET']);
-    expect(replies).toEqual([
-      [expect.any(Number), 0],
-      [expect.any(Number), expect.any(Number)],
-    ]);
   });
 });
 

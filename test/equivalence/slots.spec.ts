@@ -1,7 +1,6 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import calculateSlot from 'cluster-key-slot';
-import { assert, asyncProperty, pre } from 'fast-check';
+import { assert, asyncProperty, boolean, pre } from 'fast-check';
 import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -55,7 +54,7 @@ async function counted(key: string): Promise<number> {
 }
 
 /** Decides a history one request after the other, in several slots and in memory. The clock does not step back. */
-async function giveToBoth(history: History, isShadow = (_key: string): boolean => false): Promise<void> {
+async function giveToBoth(history: History, isShadow: (key: string) => boolean): Promise<void> {
   pre(!history.policies.some((versions) => versions.some(isFast)));
   const clock = new MovingClock(history.start, 0);
   const options = { clock: clock.read, maxSkew: history.maxSkewMs };
@@ -89,21 +88,12 @@ function isFast(policy: Policy): boolean {
 
 describe('the policies of a request in several slots of a Cluster', () => {
   it.each(ALL_ALGORITHMS)(
-    '%s: decide as one store does, field by field, if requests come one after the other',
+    '%s: decide as one store does, field by field, with and without a shadow, if requests come one after the other',
     async (name) => {
-      await assert(
-        asyncProperty(historiesOf(name), (history) => giveToBoth(history)),
-        histories(0.2),
+      const law = asyncProperty(historiesOf(name), boolean(), (history, hasShadow) =>
+        giveToBoth(history, (key) => hasShadow && key.includes(':0:')),
       );
-    },
-    HISTORY_TIMEOUT_MS,
-  );
-
-  it.each(ALL_ALGORITHMS)(
-    '%s: decide as one store does with a policy in shadow',
-    async (name) => {
-      const first = asyncProperty(historiesOf(name), (history) => giveToBoth(history, (key) => key.includes(':0:')));
-      await assert(first, histories(0.1));
+      await assert(law, histories(0.25));
     },
     HISTORY_TIMEOUT_MS,
   );
@@ -174,21 +164,6 @@ describe('the policies of a request in several slots of a Cluster', () => {
     expect(await Promise.all(['b', 'c', 'd'].map((user) => on.client.exists(`{user:${user}}`)))).toEqual([1, 0, 0]);
   });
 
-  it('are refunded after a rejection, so that it causes no other rejection', async () => {
-    const full = { ...DAY, limit: 1 };
-    const asked = store();
-    expect((await asked.consume(request({ 'user:a': DAY, 'global:full': full }))).allowed).toBe(true);
-    for (let i = 0; i < 20; i++) {
-      const { allowed, charges } = await asked.consume(request({ 'user:a': DAY, 'global:full': full }));
-      expect(allowed).toBe(false);
-      expect(charges.map((charge) => [charge.allowed, charge.remaining])).toEqual([
-        [true, 9],
-        [false, 0],
-      ]);
-    }
-    expect(await counted('{user:a}')).toBe(1);
-  });
-
   it('count the rejection of the first slot that rejects, and are blocked in all of them together', async () => {
     const clock = new TestClock(NOW);
     const [asked, other] = [store(clock.read), store(clock.read)];
@@ -249,160 +224,5 @@ describe('the policies of a request in several slots of a Cluster', () => {
     const next = await asked.consume([queued!]);
     const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
     expect(departure(next)).toBe(departure(behind) + 1_000_000);
-  });
-
-  it('lose only a refund if the clock throws', async () => {
-    let broken = false;
-    const asked = store(() => {
-      if (broken) throw new Error('no time');
-      return NOW;
-    });
-    const { at, charges } = await asked.consume(request({ 'user:a': DAY }));
-    broken = true;
-    await asked.refund([{ ...request({ 'user:a': DAY })[0]!, at, resetAt: at + charges[0]!.resetAfter }]);
-    expect(await counted('{user:a}')).toBe(1);
-  });
-});
-
-describe('a policy that is split among shards', () => {
-  const SHARDS = 5;
-  const lists = new Map<string, readonly string[]>();
-  /** One list for each tag: a store identifies a policy's shards by the list. */
-  const shardKeysOf = (tag: string): readonly string[] => {
-    let keys = lists.get(tag);
-    if (keys === undefined) {
-      keys = Array.from({ length: SHARDS }, (_, i) => `{global:${tag}/${i}.${SHARDS}}`);
-      lists.set(tag, keys);
-    }
-    return keys;
-  };
-  const shared = (policy: Policy, cost: number): Charge[] => [
-    { key: '{global:shared}', algorithm: algorithmOf(policy), cost, global: true, shardKeys: shardKeysOf('shared') },
-  ];
-
-  it.each<Policy>([
-    { algorithm: 'token-bucket', capacity: 40, refill: 10 },
-    { algorithm: 'fixed-window', limit: 40, window: '4s' },
-    { algorithm: 'sliding-window-log', limit: 40, window: '4s' },
-    { algorithm: 'sliding-window-counter', limit: 40, window: '4s' },
-  ])('$algorithm: admits as many requests of cost 1 as the whole would', async (policy) => {
-    const clock = new TestClock(NOW);
-    const sharded = store(clock.read);
-    const whole = new MemoryStore({ clock: clock.read });
-    const counts: [number, number][] = [];
-    for (const wait of [0, 0, 500_000, 1_500_000, 4_000_000, 20_000_000]) {
-      clock.now += wait;
-      const asked = shared(policy, 1);
-      const verdicts = await Promise.all(Array.from({ length: 60 }, () => sharded.consume(asked)));
-      const passed = verdicts.filter(({ allowed }) => allowed).length;
-      counts.push([passed, Array.from({ length: 60 }, () => whole.consume(asked)).filter((one) => one.allowed).length]);
-    }
-    const [first] = counts;
-    expect(first).toEqual([40, 40]);
-    // Each shard rounds its rate, or the weight of a window, and so may withhold less than one request.
-    let [shardedSum, wholeSum] = [0, 0];
-    for (const [passed, wanted] of counts) {
-      shardedSum += passed;
-      wholeSum += wanted;
-      expect(shardedSum).toBeLessThanOrEqual(wholeSum);
-      expect(shardedSum).toBeGreaterThan(wholeSum - SHARDS);
-    }
-  });
-
-  it('of a token bucket: admits fewer where a shard is full and gains nothing, by less than one request a shard', async () => {
-    const clock = new TestClock(NOW);
-    const sharded = store(clock.read);
-    const whole = new MemoryStore({ clock: clock.read });
-    const asked = shared({ algorithm: 'token-bucket', capacity: SHARDS, refill: SHARDS }, 1);
-    const admitted = { sharded: 0, whole: 0 };
-    const ask = async (): Promise<void> => {
-      admitted.sharded += Number((await sharded.consume(asked)).allowed);
-      admitted.whole += Number(whole.consume(asked).allowed);
-    };
-    // One at a time: the whole is full before each request, and the requests go to the shards in rotation.
-    for (let i = 0; i < 3 * SHARDS; i++, clock.now += 1_000_000 / SHARDS) await ask();
-    expect(admitted).toEqual({ sharded: 3 * SHARDS, whole: 3 * SHARDS });
-    for (let i = 0; i < SHARDS; i++) await ask();
-    expect(admitted.whole).toBe(4 * SHARDS);
-    expect(admitted.sharded).toBeGreaterThan(3 * SHARDS);
-  });
-
-  it('rejects a cost of n only if every shard has fewer than n left', async () => {
-    const sharded = store();
-    const policy: Policy = { algorithm: 'fixed-window', limit: 40, window: '300d' };
-    let taken = 0;
-    while ((await sharded.consume(shared(policy, 3))).allowed) taken += 3;
-    expect(taken).toBe(SHARDS * 6);
-    let { charges } = await sharded.consume(shared(policy, 3));
-    expect(charges[0]).toMatchObject({ allowed: false, remaining: SHARDS * 2 });
-    for (let i = 0; i < SHARDS * 2; i++) expect((await sharded.consume(shared(policy, 1))).allowed).toBe(true);
-    ({ charges } = await sharded.consume(shared(policy, 1)));
-    expect(charges[0]).toMatchObject({ allowed: false, remaining: 0 });
-  });
-
-  it('has as many slots, on several nodes, and leaves other policies of a rejected request uncharged', async () => {
-    const sharded = store();
-    const asked = shared({ algorithm: 'fixed-window', limit: 40, window: '300d' }, 1);
-    while ((await sharded.consume(asked)).allowed);
-    const together = await sharded.consume([...request({ 'user:a': DAY }), ...asked]);
-    expect(together.charges.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
-      [true, 10],
-      [false, 0],
-    ]);
-    expect(await counted('{user:a}')).toBe(0);
-    const keys = await Promise.all((await on.cluster.masters()).map((node) => node.client.keys('*shared*')));
-    expect(keys.flat()).toHaveLength(SHARDS);
-    expect(keys.filter((some) => some.length > 0).length).toBeGreaterThan(1);
-  });
-
-  it('is charged evenly over its shards if a request has several sharded policies', async () => {
-    const sharded = store();
-    const limit = 10 * SHARDS;
-    const policy: Policy = { algorithm: 'fixed-window', limit, window: '300d' };
-    const charges = ['even', 'odd', 'more', 'most', 'last'].map((tag): Charge => ({
-      key: `{global:${tag}}`,
-      algorithm: algorithmOf(policy),
-      cost: 1,
-      global: true,
-      shardKeys: shardKeysOf(tag),
-    }));
-    for (let i = 0; i < 2 * SHARDS; i++) await sharded.consume(charges);
-    for (const { key } of charges) {
-      const keys = (
-        await Promise.all((await on.cluster.masters()).map((node) => node.client.keys(`${key.slice(0, -1)}/*`)))
-      ).flat();
-      expect(keys).toHaveLength(SHARDS);
-    }
-  });
-
-  it('returns the resetAfter of all shards with a rejection', async () => {
-    const clock = new TestClock(NOW);
-    const sharded = store(clock.read);
-    const asked = shared({ algorithm: 'sliding-window-log', limit: SHARDS, window: '10s' }, 1);
-    for (let i = 0; i < SHARDS; i++) {
-      expect((await sharded.consume(asked)).allowed).toBe(true);
-      clock.now += 1_000_000;
-    }
-    const { charges } = await sharded.consume(asked);
-    expect(charges[0]).toMatchObject({ allowed: false, retryAfter: 5_000_000, resetAfter: 9_000_000 });
-  });
-
-  it('refunds the shard that was charged', async () => {
-    const sharded = store();
-    const policy: Policy = { algorithm: 'fixed-window', limit: SHARDS, window: '300d' };
-    // Another global policy in a later slot is full already.
-    const [own] = shared(policy, 1);
-    const later = Array.from({ length: 1000 }, (_, i) => `global:${i}`).find(
-      (tag) => calculateSlot(`{${tag}}`) > calculateSlot(own!.key),
-    )!;
-    const full = request({ [later]: { ...DAY, limit: 1 } });
-    await sharded.consume(full);
-    for (let i = 0; i < 3 * SHARDS; i++) {
-      const { allowed, charges } = await sharded.consume([own!, ...full]);
-      expect(allowed).toBe(false);
-      expect(charges[0]).toMatchObject({ allowed: true, remaining: SHARDS });
-    }
-    for (let i = 0; i < SHARDS; i++) expect((await sharded.consume([own!])).allowed).toBe(true);
-    expect((await sharded.consume([own!])).allowed).toBe(false);
   });
 });

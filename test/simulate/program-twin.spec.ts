@@ -9,6 +9,7 @@ import { ProgramTwin } from '../../simulate/redis/program-twin.js';
 import type { Call } from '../../simulate/redis/server.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { HISTORY_TIMEOUT_MS, histories } from '../support/property-runs.js';
+import { until } from '../support/faults/until.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 const NOW = 19_900 * 86_400_000_000 + 123_456;
@@ -59,6 +60,15 @@ const turn = fc.record({
     maxLength: 3,
   }),
 });
+
+type Turn = typeof turn extends fc.Arbitrary<infer Value> ? Value : never;
+const peeked: AskedCharge = { algorithm: 3, client: 0, cost: 0, mode: 'peek', ahead: undefined };
+const askedOnce = (request: AskedCharge) => [{ request: [request], times: 1 }];
+/** A charge of 3, which comes to 1. */
+const SETTLED: Turn[] = [
+  { passed: 0, requests: askedOnce({ ...peeked, cost: 3, mode: 'take' }), settlements: [] },
+  { passed: 0, requests: askedOnce(peeked), settlements: [{ of: 0, finalCost: 1, overdraft: 0, first: true }] },
+];
 
 /** What a settlement needs of the charges that a request was allowed. */
 function receiptsOf(charges: readonly Charge[], { allowed, at, charges: verdicts }: Verdict): ChargeReceipt[] {
@@ -137,7 +147,7 @@ describe('the simulated server', () => {
             expect(calls.map(({ call }) => twin.execute(call, 0).reply)).toEqual(calls.map(({ reply }) => reply));
           },
         ),
-        histories(0.2),
+        { ...histories(0.2), examples: [[SETTLED, 0]] },
       );
       expect(settled).toBeGreaterThan(0);
     },
@@ -148,18 +158,16 @@ describe('the simulated server', () => {
     const calls: { readonly call: Call; readonly reply: unknown }[] = [];
     const store = new RedisStore(noting(calls));
     const charges = ALGORITHMS.map((algorithm, i): Charge[] => [{ key: `key-${i}`, algorithm, cost: 1 }]);
-    const until = performance.now() + 2_500;
-    while (performance.now() < until) {
+    for (let i = 0; i < 4; i++) {
       await Promise.all(charges.flatMap((one) => [store.consume(one), store.consume(one)]));
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      if (i === 1) await until('the expiry of all states', 20_000, async () => (await redis.client.dbsize()) === 0);
     }
     const twin = new ProgramTwin();
     const replies = calls.map(({ call, reply }) => twin.execute(call, (reply as [number])[0]).reply);
     expect(replies).toEqual(calls.map(({ reply }) => reply));
-    expect(calls.length).toBeGreaterThan(20);
   });
 
-  it('counts as many rows as the batch has different requests in a row', () => {
+  it('counts as many rows as the batch has different requests in a row', async () => {
     const [algorithm] = ALGORITHMS;
     const twin = new ProgramTwin();
     const rows: number[] = [];
@@ -174,9 +182,8 @@ describe('the simulated server', () => {
     };
     const store = new RedisStore(client, { clock: () => NOW });
     const of = (key: string): Charge[] => [{ key, algorithm: algorithm!, cost: 1 }];
-    return Promise.all(['a', 'a', 'b', 'a', 'a', 'b'].map((key) => store.consume(of(key)))).then(() =>
-      expect(rows).toEqual([2]),
-    );
+    await Promise.all(['a', 'a', 'b', 'a', 'a', 'b'].map((key) => store.consume(of(key))));
+    expect(rows).toEqual([2]);
   });
 
   it.each([

@@ -29,7 +29,10 @@ interface Run {
   readonly errors: string;
 }
 
-type Rates = Readonly<Record<'ridesServedRate' | 'estimatesServedRate', number>>;
+interface Figures {
+  readonly after: Readonly<Record<'ridersMatched' | 'overAdmitted' | 'matchingRps', number>>;
+  readonly busy: readonly object[];
+}
 
 function start(args: readonly string[], variables: Record<string, string> = {}): ChildProcess {
   return spawn(process.execPath, [main, ...args], {
@@ -60,74 +63,27 @@ describe('npm run surge', () => {
       );
       expect({ status, errors }).toEqual({ status: 0, errors: '' });
 
-      // The mean of nothing is null.
-      const numbers = (name: string, value: unknown): unknown => (/AfterMs$|^mean/.test(name) ? (value ?? 0) : value);
-      const figures = JSON.parse(output.trimEnd().split('\n').at(-1)!, numbers) as Record<
-        string,
-        Record<string, unknown>
-      >;
-      const rate = expect.any(Number);
-      const common = {
-        p99Ms: rate,
-        failureRate: rate,
-        ridesServedRate: rate,
-        estimatesServedRate: rate,
-        retryRate: rate,
-        matchingRps: rate,
-        waitP99Ms: rate,
-        utilisation: rate,
-        ridersWanting: rate,
-        ridersMatched: rate,
-        matchedAfterMs: rate,
-        ridersGaveUp: rate,
-        gaveUpAfterMs: rate,
-      };
-      expect(figures).toEqual({
-        pods: 2,
-        riders: 400,
-        seconds: 2,
-        scale: 4,
-        before: { ...common, meanFailureMs: rate },
-        after: { ...common, mean429Ms: rate, overAdmitted: rate },
-        limitsHold: true,
-        busy: expect.any(Array),
-      });
-      const { before, after } = figures as { before: Record<string, number>; after: Record<string, number> };
-      expect(after['ridersMatched']).toBeGreaterThan(0);
-      for (const { failureRate } of [before, after]) {
-        expect(failureRate).toBeGreaterThanOrEqual(0);
-        expect(failureRate).toBeLessThanOrEqual(1);
-      }
-      // The verdict comes before the tables.
-      const isBusy = (figures['busy'] as unknown as object[]).length > 0;
-      const claims = ['FAILED', 'people wanted a ride', '99 of 100 others'];
-      const tables = [/Drivers matched to two riders: 0\./, /Side by side/, /^ *load generator +\d/m];
-      const places = [...(isBusy ? [] : claims), ...tables].map((text) => output.search(text));
-      expect(places).toEqual(places.toSorted((a, b) => a - b));
-      expect(places[0]).toBeGreaterThan(0);
+      const figures = JSON.parse(output.trimEnd().split('\n').at(-1)!) as Figures;
+      expect(figures).toMatchObject({ pods: 2, riders: 400, seconds: 2, scale: 4, limitsHold: true });
+      expect(figures.after.ridersMatched).toBeGreaterThan(0);
       const late = Number(/Redis was too late for (\d+|one) decision/.exec(output)?.[1]?.replace('one', '1') ?? 0);
-      expect(after['overAdmitted']).toBeLessThanOrEqual(late);
+      expect(figures.after.overAdmitted).toBeLessThanOrEqual(late);
       // The limit for matching at scale 4 is a burst of 2 and 25/s, in at least two seconds.
-      expect(after['matchingRps']).toBeGreaterThan(0);
-      expect(after['matchingRps']).toBeLessThanOrEqual(2 / 2 + 25 + late / 2);
-      // Estimates give way to rides, on a machine that carries the surge.
-      for (const { ridesServedRate, estimatesServedRate } of isBusy ? [] : [after as Rates]) {
-        expect(ridesServedRate).toBeGreaterThan(0);
-        expect(estimatesServedRate).toBeLessThan(ridesServedRate);
-      }
-      const [json, ...lines] = output.trimEnd().split('\n').toReversed();
-      expect(json).toMatch(/^\{/);
-      expect(lines.filter((line) => line.length > 100 && !line.startsWith('Report: '))).toEqual([]);
-      expect(output).not.toContain('\u001b');
+      expect(figures.after.matchingRps).toBeGreaterThan(0);
+      expect(figures.after.matchingRps).toBeLessThanOrEqual(2 / 2 + 25 + late / 2);
+      // A verdict only on a machine that carries the surge, and before the tables.
+      const isBusy = figures.busy.length > 0;
       expect(output.includes('too busy to trust')).toBe(isBusy);
+      const claims = ['FAILED', 'people wanted a ride', '99 of 100 others'];
       expect(claims.map((text) => output.includes(text))).toEqual(claims.map(() => !isBusy));
+      const places = [...(isBusy ? [] : claims), 'Drivers matched to two riders: 0.', 'Side by side'];
+      const found = places.map((text) => output.indexOf(text));
+      expect(found).toEqual(found.toSorted((a, b) => a - b));
+      expect(found[0]).toBeGreaterThan(0);
 
       const html = readFileSync(report, 'utf8');
-      expect(html.match(/(?:src|href)=["']?(?!#)/g)).toBeNull();
-      expect(html.match(/url\((?!#)/g)).toBeNull();
+      expect(html.match(/(?:src|href)=["']?(?!#)|url\((?!#)/g)).toBeNull();
       expect(html.includes('class="tiles"')).toBe(!isBusy);
-      expect(html.indexOf('class="tiles"')).toBeLessThan(html.indexOf('class="charts"'));
-      expect(html.indexOf('class="charts"')).toBeLessThan(html.indexOf('<table>'));
       const refused = Array.from(html.matchAll(/data-outcome="rejected" d="([^"]*)"/g), ([, path]) => path);
       expect(refused).toEqual(['', '', expect.stringMatching(/^M/)]);
     },
@@ -177,7 +133,6 @@ describe('npm run surge', () => {
 
   it.each([
     [['--pods', '0'], '--pods is "0", expected a whole number from 1 to 64'],
-    [['--fast'], "Unknown option '--fast'"],
     [['--report', '/nowhere/at/all.html'], '--report is "/nowhere/at/all.html", expected a file in a writable folder'],
   ])('names the mistake in %j and the correct value', async (args, message) => {
     const { status, output, errors } = await surge(args);
@@ -185,21 +140,5 @@ describe('npm run surge', () => {
     expect(errors).toContain(message);
     expect(errors).toContain('npm run surge -- [options]');
     expect(errors).not.toContain('    at ');
-  });
-
-  it(
-    'says which Redis server is missing',
-    async () => {
-      const { status, errors } = await surge(SMALL, { REDIS_SERVER_BIN: '/nowhere/redis-server' });
-      expect(status).toBe(1);
-      expect(errors).toBe('REDIS_SERVER_BIN names /nowhere/redis-server, which is not an executable file\n');
-    },
-    TIMEOUT_MS,
-  );
-
-  it('prints help', async () => {
-    const { status, output } = await surge(['--help']);
-    expect(status).toBe(0);
-    expect(output).toContain('--store S');
   });
 });

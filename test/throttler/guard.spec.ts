@@ -79,17 +79,17 @@ describe('ThrottlerGuard', () => {
     ]);
   });
 
-  it('reads decorations by its reflector', async () => {
-    const Free = Reflector.createDecorator<boolean>();
+  it('reads decorations by its reflector, and passes what throwThrottlingException lets pass', async () => {
+    const Lenient = Reflector.createDecorator<boolean>();
     class Decorated extends ThrottlerGuard {
-      protected override async shouldSkip(context: ExecutionContext): Promise<boolean> {
-        return this.reflector.getAllAndOverride(Free, [context.getHandler(), context.getClass()]) ?? false;
+      protected override async throwThrottlingException(context: ExecutionContext, detail: ThrottlerLimitDetail) {
+        if (!this.reflector.get(Lenient, context.getHandler())) await super.throwThrottlingException(context, detail);
       }
     }
     @Controller()
     class Some {
       @Get('free')
-      @Free(true)
+      @Lenient(true)
       free(): void {}
       @Get('counted')
       counted(): void {}
@@ -97,14 +97,6 @@ describe('ThrottlerGuard', () => {
     await using app = await throttled([{ limit: 1, ttl: 1000 }], [Some], Decorated);
     expect(await statuses(app, '/free', 3)).toEqual([200, 200, 200]);
     expect(await statuses(app, '/counted', 2)).toEqual([200, 429]);
-  });
-
-  it('throws what throwThrottlingException throws, and passes what it lets pass', async () => {
-    class Lenient extends ThrottlerGuard {
-      protected override async throwThrottlingException(): Promise<void> {}
-    }
-    await using app = await throttled([{ limit: 1, ttl: 1000 }], [Routes], Lenient);
-    expect(await statuses(app, '/one', 3)).toEqual([200, 200, 200]);
   });
 
   it('sets no headers with setHeaders: false, of one throttler or of all', async () => {

@@ -1,28 +1,18 @@
-import { Controller, Get } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
 import { expect, it } from '@jest/globals';
 import type { OnStoreFailure } from 'nestjs-floodgate';
-import { ThrottlerGuard, ThrottlerModule, type ThrottlerOptions } from 'nestjs-floodgate/throttler';
-import { type HttpApp, start } from '../support/http-app.js';
+import type { ThrottlerOptions } from 'nestjs-floodgate/throttler';
+import type { HttpApp } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { RedisServer } from '../support/redis-server.js';
-
-@Controller()
-class Routes {
-  @Get()
-  get(): void {}
-}
+import { throttled } from './support/throttled.js';
 
 function pod(
   redis: string,
   throttlers: ThrottlerOptions[],
   onStoreFailure: OnStoreFailure = 'local',
+  deadline = 10_000,
 ): Promise<HttpApp> {
-  return start('Express', {
-    imports: [ThrottlerModule.forRoot({ throttlers, redis, onStoreFailure, deadline: 1000 })],
-    controllers: [Routes],
-    providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
-  });
+  return throttled({ throttlers, redis, onStoreFailure, deadline });
 }
 
 const redis = useRedis();
@@ -31,25 +21,25 @@ it('shares hits and blocks among pods, exactly', async () => {
   const throttlers = [{ limit: 7, ttl: 60_000, blockDuration: 120_000 }];
   await using one = await pod(redis.server.url, throttlers);
   await using two = await pod(redis.server.url, throttlers);
-  const counts = await Promise.all([one.crowd(20, '/'), two.crowd(20, '/')]);
+  const counts = await Promise.all([one.crowd(20, '/one'), two.crowd(20, '/one')]);
   expect(counts.reduce((sum, { 200: passed = 0 }) => sum + passed, 0)).toBe(7);
   for (const app of [one, two]) {
-    const rejected = await app.send('/');
+    const rejected = await app.send('/one');
     expect(rejected.status).toBe(429);
     expect(rejected.headers['retry-after']).toBe('120');
   }
 });
 
 it('forgets the hits after a block that is shorter than the ttl', async () => {
-  await using app = await pod(redis.server.url, [{ limit: 2, ttl: 600_000, blockDuration: 1000 }]);
-  const send = async (): Promise<number> => (await app.send('/')).status;
+  await using app = await pod(redis.server.url, [{ limit: 2, ttl: 600_000, blockDuration: 599_000 }]);
+  const send = async (): Promise<number> => (await app.send('/one')).status;
   expect([await send(), await send(), await send()]).toEqual([200, 200, 429]);
-  // The hits are gone already: without the block, which ends in a second, a client starts afresh.
+  // The hits are gone already: without the block, a client starts afresh.
   const keys = await redis.client.keys('*');
   expect(new Set(keys.map((key) => key.split(':').at(-3)))).toEqual(new Set(['default block', 'default period']));
   await redis.client.del(keys.find((key) => key.includes('block'))!);
-  await using other = await pod(redis.server.url, [{ limit: 2, ttl: 600_000, blockDuration: 1000 }]);
-  expect((await other.send('/')).status).toBe(200);
+  await using other = await pod(redis.server.url, [{ limit: 2, ttl: 600_000, blockDuration: 599_000 }]);
+  expect((await other.send('/one')).status).toBe(200);
 });
 
 it.each<[OnStoreFailure, number, boolean]>([
@@ -58,10 +48,10 @@ it.each<[OnStoreFailure, number, boolean]>([
   ['closed', 503, false],
 ])('answers without Redis as onStoreFailure %s says', async (choice, status, hasHeaders) => {
   const server = await RedisServer.start();
-  await using app = await pod(server.url, [{ limit: 2, ttl: 60_000 }], choice);
-  expect((await app.send('/')).status).toBe(200);
+  await using app = await pod(server.url, [{ limit: 2, ttl: 60_000 }], choice, 1000);
+  expect((await app.send('/one')).status).toBe(200);
   await server.stop();
-  const { headers, ...reply } = await app.send('/');
+  const { headers, ...reply } = await app.send('/one');
   expect(reply.status).toBe(status);
   expect(headers['x-ratelimit-limit']).toBe(hasHeaders ? '2' : undefined);
   expect(headers['retry-after'] !== undefined).toBe(choice === 'closed');

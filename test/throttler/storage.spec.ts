@@ -87,11 +87,6 @@ describe('the storage', () => {
     expect(await passed(ourStorage())).toEqual([false, false, false, false, false]);
   });
 
-  it.each([0, 1000])('says with limit 0 and a block of %d ms when to ask again', async (block) => {
-    const expected = await new theirs.ThrottlerStorageService().increment('client', 3000, 0, block, 'default');
-    expect(compared(await ourStorage().increment('client', 3000, 0, block, 'default'))).toEqual(compared(expected));
-  });
-
   it('counts anew when the ttl of a key changes, where @nestjs/throttler goes on', async () => {
     const counted = async (storage: ours.ThrottlerStorage): Promise<number[]> => {
       const first = await storage.increment('client', 1000, 5, 0, 'default');
@@ -133,5 +128,14 @@ describe('the storage', () => {
 
   it('has no map of hits, and says where they are', () => {
     expect(() => ourStorage().storage).toThrow(/hits are kept in a store of Floodgate/);
+  });
+
+  it('counts a long key for itself, and bounds the name of a throttler', async () => {
+    const storage = ourStorage();
+    const hits = async (key: string): Promise<number> => (await storage.increment(key, 60_000, 2, 0, 'd')).totalHits;
+    const keys = ['a', 'é', '€'].map((letter) => letter.repeat(2_000_000));
+    for (const key of keys) expect([await hits(key), await hits(`${key}a`), await hits(key)]).toEqual([1, 1, 2]);
+    const asked = storage.increment('key', 60_000, 2, 0, 'x'.repeat(95_000));
+    await expect(asked).rejects.toThrow(/^throttler 'x{57}\.\.\.': name must be 1 to 56 printable characters/);
   });
 });

@@ -10,21 +10,15 @@ const wallNow = (): number => NOW;
 
 describe('Retry-After', () => {
   it.each<[field: string | undefined, date: string | undefined, ms: number | undefined]>([
-    ['0', undefined, 0],
     ['120', undefined, 120_000],
-    [' 7 ', undefined, 7000],
     ['99999999999999999999999', undefined, 2 ** 43 * 1000],
     ['Sun, 22 Nov 2026 12:00:05 GMT', undefined, 5000],
     ['Sun, 22 Nov 2026 12:00:05 GMT', 'Sun, 22 Nov 2026 11:59:00 GMT', 65_000],
     ['Sun, 22 Nov 2026 12:00:05 GMT', 'yesterday', 5000],
-    ['Sun, 22 Nov 2026 11:00:00 GMT', undefined, 0],
     [undefined, undefined, undefined],
-    ['', undefined, undefined],
     ['-1', undefined, undefined],
     ['1.5', undefined, undefined],
-    ['1e3', undefined, undefined],
     ['soon', undefined, undefined],
-    ['2026-11-22T12:00:05Z', undefined, undefined],
     ['Sun, 22 Nov 2026 12:00:05 CET', undefined, undefined],
     ['Sun, 22 Nov 2026 25:00:05 GMT', undefined, undefined],
   ])('%j with the date %j is %j ms', (field, date, ms) => {
@@ -37,12 +31,6 @@ describe('Retry-After', () => {
       expect(readHttpDate(text, wallNow)).toBe(Date.UTC(1994, 10, 6, 8, 49, 37));
     },
   );
-
-  it('takes a year of two digits for the past when it is more than 50 years ahead', () => {
-    const yearOf = (text: string): number => new Date(readHttpDate(text, wallNow)!).getUTCFullYear();
-    expect(yearOf('Sunday, 22-Nov-76 12:00:00 GMT')).toBe(2076);
-    expect(yearOf('Sunday, 22-Nov-77 12:00:00 GMT')).toBe(1977);
-  });
 });
 
 function parses(field: string): boolean {
@@ -89,24 +77,7 @@ describe('a structured list', () => {
   });
 
   it('is empty where a full parser fails, whatever the text is', () => {
-    const part = fc.constantFrom(
-      '"a"',
-      ';',
-      'r',
-      '=',
-      '1',
-      ', ',
-      ' ',
-      't',
-      '"',
-      '\\',
-      '?1',
-      ':YQ==:',
-      '-',
-      '.',
-      'x',
-      '\t',
-    );
+    const part = fc.constantFrom('"a"', ', ', '?1', ':YQ==:', ...Array.from(';r=1 t"\\-.x\t'));
     fc.assert(
       fc.property(fc.array(part, { maxLength: 14 }), (parts) => {
         const field = parts.join('');
@@ -122,14 +93,6 @@ describe('a structured list', () => {
     // A quadratic reader needs minutes for it, and the test times out.
     for (const blanks of [8 * 1024, 1024 * 1024]) expect(readStringList(`a${' '.repeat(blanks)}b`)).toEqual([]);
     expect(readStringList(`  "a";r=1  `)).toHaveLength(1);
-  });
-
-  it('may have a Date before a String', () => {
-    expect(readStringList('@1659578233, "a";r=0').map(({ name }) => name)).toEqual(['a']);
-  });
-
-  it.each([['("a" "b");r=0'], [`"${'a'.repeat(9000)}"`], ['a;r=0'], [undefined]])('%j has no Strings', (field) => {
-    expect(readStringList(field)).toEqual([]);
   });
 });
 
@@ -168,10 +131,5 @@ describe('the statements of a response', () => {
     [{ 'x-ratelimit-remaining': 'many' }, []],
   ])('%j', (headers, statements) => {
     expect(read(headers)).toEqual(statements);
-  });
-
-  it('are 16 at most', () => {
-    const ratelimit = Array.from({ length: 99 }, (_, i) => `"p${i}";r=1`).join(',');
-    expect(readStatements((name) => ({ ratelimit })[name], wallNow)).toHaveLength(16);
   });
 });

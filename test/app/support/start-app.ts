@@ -1,16 +1,10 @@
 import type { INestApplication } from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { AppModule } from '../../../src/app.module.js';
 import { readConfiguration } from '../../../src/config/read-configuration.js';
 import { STAGE_OPTIONS, type StageOptions } from '../../../libs/control-room/stage/stage.js';
 import { RUN_TIMES } from '../../../libs/control-room/stage/surge-run.js';
 import { Clock } from '../../../src/time/clock.js';
-
-export type Platform = 'Express' | 'Fastify';
-
-export const PLATFORMS: readonly Platform[] = ['Express', 'Fastify'];
 
 export interface Service {
   readonly app: INestApplication;
@@ -22,7 +16,7 @@ export interface Service {
 /** The default of tests: matching takes no time, and there are no limits. */
 export const QUICK = { MATCHING_SERVICE_MS: '0', RATE_LIMIT: 'off' };
 
-/** Otherwise each viewer of a test would start two processes. test/app/surge.spec.ts has them. */
+/** Otherwise each viewer of a test would start two processes. test/app/surge-worlds.long.spec.ts has them. */
 const NO_WORLDS: StageOptions = { times: RUN_TIMES, startsWithViewer: false, lingerMs: 0, idleMs: 600_000 };
 
 /** A provider's token, and the value that takes its place. */
@@ -34,7 +28,6 @@ export type Override = readonly [token: unknown, value: object];
  * @param configure called before the application listens
  */
 export async function start(
-  platform: Platform,
   variables: Record<string, string> = {},
   overrides: readonly Override[] = [],
   configure?: (app: INestApplication) => void,
@@ -46,8 +39,7 @@ export async function start(
   const all: readonly Override[] = [[Clock, { now: () => clock.ms }], [STAGE_OPTIONS, NO_WORLDS], ...overrides];
   for (const [token, value] of all) builder.overrideProvider(token).useValue(value);
   const module = await builder.compile();
-  const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
-  const app = module.createNestApplication(adapter, { logger: ['fatal', 'error', 'warn'] });
+  const app = module.createNestApplication({ logger: ['fatal', 'error', 'warn'] });
   configure?.(app);
   await app.listen(0, '127.0.0.1');
   return { app, url: await app.getUrl(), clock };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Decision, type Policy, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
+import { type Decision, type Identity, type Policy, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
+import { algorithmOf } from '../../support/algorithm-of.js';
 import { Recorder } from '../support/history.js';
 import { LASTING, takenKey, USERS } from '../support/lasting-policies.js';
 import { openLimiter } from '../support/open-limiter.js';
@@ -63,6 +64,7 @@ interface Scrambled {
 
 const MAX_TOGETHER = 60;
 const MAX_COST = 4;
+const SMALLEST = Math.min(...LASTING.map((policy) => algorithmOf(policy).limit));
 
 let limiter: RateLimiter;
 
@@ -167,10 +169,9 @@ export const procedures = {
     const random = randomOf(seed);
     const taken: Record<string, number> = {};
     const counts = { admitted: 0, refused: 0 };
-    const ask = async (): Promise<void> => {
-      const policies = someOf(LASTING, random);
-      const user = USERS[random(USERS.length)]!;
-      const cost = 1 + random(MAX_COST);
+    const ask = async (): Promise<void> =>
+      askFor(someOf(LASTING, random), USERS[random(USERS.length)]!, 1 + random(MAX_COST));
+    const askFor = async (policies: readonly Policy[], user: Identity, cost: number): Promise<void> => {
       const decision = await limiter.consume(policies, user, { cost });
       if (decision.allowed !== decision.policies.every(({ allowed }) => allowed))
         throw new Error('The decision contradicts its policies');
@@ -178,6 +179,8 @@ export const procedures = {
       if (!decision.allowed) return;
       for (const policy of policies) taken[takenKey(policy, user)] = (taken[takenKey(policy, user)] ?? 0) + cost;
     };
+    // One that is admitted, if no other process was faster, and one that the smallest policy alone rejects.
+    await Promise.all([askFor(LASTING, USERS[0]!, 1), askFor(LASTING, USERS[0]!, SMALLEST + 1)]);
     for (let turn = 0; turn < turns; turn++) await inParallel(1 + random(MAX_TOGETHER), ask);
     return { ...counts, taken };
   },

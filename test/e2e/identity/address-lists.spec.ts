@@ -2,7 +2,6 @@ import { Controller, type ExecutionContext, Get, UseGuards } from '@nestjs/commo
 import { describe, expect, it } from '@jest/globals';
 import {
   RateLimit,
-  RateLimitAddressBlockedException,
   RateLimiter,
   RateLimitGuard,
   RateLimitModule,
@@ -125,34 +124,16 @@ function fail(): never {
 describe('a list of addresses', () => {
   const NETWORK = `must be an address such as '203.0.113.7' or a range such as '10.0.0.0/8' or '2001:db8::/32'`;
 
-  it.each<[unknown, string]>([
+  it.each<[string, string]>([
     ['10.0.0.0/33', 'must have 0 to 32 bits after the slash'],
-    ['2001:db8::/129', 'must have 0 to 128 bits after the slash'],
-    ['10.0.0.0/', 'must have 0 to 32 bits after the slash'],
     ['10.0.0.0/255.0.0.0', 'must have 0 to 32 bits after the slash'],
     ['10.0.0.1/8', `must begin at its first address, as '10.0.0.0/8' or '10.0.0.1' do`],
     ['::ffff:10.0.0.0/8', 'must have 96 to 128 bits where it maps IPv4'],
     ['10.1', NETWORK],
-    ['010.0.0.1', NETWORK],
-    ['fe80::1%eth0', NETWORK],
-    ['10.0.0.0/8/8', NETWORK],
     ['localhost', NETWORK],
-    [42, NETWORK],
   ])('stops the boot for %j, with its index', async (wrong, message) => {
-    const blockList = ['192.0.2.0/24', wrong] as string[];
-    const shown = typeof wrong === 'string' ? `'${wrong}'` : String(wrong);
+    const blockList = ['192.0.2.0/24', wrong];
     const booting = start('Express', { imports: [RateLimitModule.forRoot({ blockList })] });
-    await expect(booting).rejects.toThrow(`RateLimitModule, blockList[1]: ${message}, got ${shown}`);
-  });
-
-  it('is an array or a function', async () => {
-    const booting = start('Express', { imports: [RateLimitModule.forRoot({ allowList: '10.0.0.0/8' as never })] });
-    await expect(booting).rejects.toThrow(
-      `allowList must be an array of addresses and CIDR ranges, or a function of the address, got '10.0.0.0/8'`,
-    );
-  });
-
-  it('is a ForbiddenException to filters', () => {
-    expect(new RateLimitAddressBlockedException().getStatus()).toBe(403);
+    await expect(booting).rejects.toThrow(`RateLimitModule, blockList[1]: ${message}, got '${wrong}'`);
   });
 });

@@ -38,17 +38,12 @@ describe.each(PLATFORMS)('over %s, the identity that a policy counts', (platform
     ['client', from('10.0.0.1', user), from('10.0.0.2', user), 'together'],
     ['client', from('10.0.0.1', user), from('10.0.0.1', { ...user, ...key }), 'apart'],
     ['client', from('10.0.0.1', user), from('10.0.0.1'), 'apart'],
-    ['client', from('10.0.0.1'), from('10.0.0.2'), 'apart'],
     ['ip', from('10.0.0.1', user), from('10.0.0.1', key), 'together'],
-    ['ip', from('10.0.0.1', user), from('10.0.0.2', user), 'apart'],
     ['user', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', user), 'together'],
-    ['user', from('10.0.0.1', user), from('10.0.0.1', { 'X-User-Id': 'bob' }), 'apart'],
     ['user', from('10.0.0.1', key), from('10.0.0.1'), 'together'],
-    ['user', from('10.0.0.1'), from('10.0.0.2'), 'apart'],
     ['user', from('10.0.0.1'), from('10.0.0.1', { 'X-User-Id': '10.0.0.1' }), 'apart'],
     ['api-key', from('10.0.0.1', { ...user, ...key }), from('10.0.0.2', key), 'together'],
     ['api-key', from('10.0.0.1', user), from('10.0.0.1'), 'together'],
-    ['api-key', from('10.0.0.1', key), from('10.0.0.1'), 'apart'],
     ['global', from('10.0.0.1', user), from('10.0.0.2', key), 'together'],
   ])('by %s: requests with %j and with %j are counted %s', async (by, first, second, expected) => {
     await using app = await limited(
@@ -61,34 +56,13 @@ describe.each(PLATFORMS)('over %s, the identity that a policy counts', (platform
     expect((await app.send('/', second)).status).toBe(expected === 'together' ? 429 : 200);
   });
 
-  it.each<[string, PolicyBy]>([
-    ['a function', ({ headers }: TenantRequest) => ({ kind: 'tenant', value: headers['x-tenant'] ?? '' })],
-    [
-      'an asynchronous function',
-      async ({ headers }: TenantRequest) => ({ kind: 'tenant', value: headers['x-tenant'] ?? '' }),
-    ],
-  ])('is what %s returns', async (_, by) => {
+  it('is what a function returns', async () => {
+    const by: PolicyBy = ({ headers }: TenantRequest) => ({ kind: 'tenant', value: headers['x-tenant'] ?? '' });
     const store = new StillStore();
     await using app = await limited(platform, countedBy(by), { store, identity: FROM_HEADERS });
     expect(await app.crowd(3, '/', { headers: { 'X-Tenant': 'a', ...user } })).toEqual({ 200: 2, 429: 1 });
     expect(await app.crowd(3, '/', { headers: { 'X-Tenant': 'b', ...user } })).toEqual({ 200: 2, 429: 1 });
     expect(store.keys.map((text) => text.split('}')[0])).toEqual(['rl:{tenant:a', 'rl:{tenant:b']);
-  });
-
-  it.each<[string, unknown]>([
-    ['text', 'ada'],
-    ['a number', 7],
-    ['an object without a kind', {}],
-    ['a kind that could break a key', { kind: 'a}b', value: 'x' }],
-    ['a kind that is too long', { kind: 'a'.repeat(17), value: 'x' }],
-    ['a fraction as value', { kind: 'user', value: 7.5 }],
-    ['an object as value', { kind: 'user', value: { id: 7 } }],
-  ])('makes the request fail with a logged 500 when the function returns %s', async (_, identity) => {
-    const store = new StillStore();
-    await using app = await limited(platform, countedBy((() => identity) as PolicyBy), { store });
-    expect((await app.send('/')).status).toBe(500);
-    expect(app.logs.of('error').join()).toContain('identity');
-    expect(store.asked).toEqual([]);
   });
 });
 
@@ -134,28 +108,6 @@ describe.each(PLATFORMS)('over %s, a policy', (platform) => {
       await using app = await limited(platform, twoControllers(scope, decorated), { store: new StillStore() });
       expect(await app.crowd(3, '/x/1')).toEqual({ 200: 2, 429: 1 });
       expect([(await app.send('/x/2')).status, (await app.send('/y/1')).status]).toEqual(expected);
-    },
-  );
-
-  it.each<[PolicyScope | undefined, number]>([
-    [undefined, 200],
-    ['controller', 429],
-    ['app', 429],
-  ])(
-    'with scope %s in the defaults: after one route reaches its limit, another route of its class answers %d',
-    async (scope, expected) => {
-      @Controller()
-      class Plain {
-        @Get('1')
-        one(): void {}
-
-        @Get('2')
-        two(): void {}
-      }
-      const defaults = [{ ...BUCKET, ...(scope && { scope }) }];
-      await using app = await limited(platform, Plain, { store: new StillStore(), defaults });
-      await app.crowd(2, '/1');
-      expect((await app.send('/2')).status).toBe(expected);
     },
   );
 

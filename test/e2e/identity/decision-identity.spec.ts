@@ -1,21 +1,16 @@
-import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Controller, Get } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import {
   type DecisionEvent,
   type FixedWindowPolicy,
   identityTag,
   RateLimit,
   RateLimiter,
-  RateLimitGuard,
-  RateLimitModule,
   type RateLimitModuleOptions,
   RateLimitOverrides,
 } from 'nestjs-floodgate';
-import { FROM_HEADERS, type HttpApp, limited, PLATFORMS, start } from '../../support/http-app.js';
-import { RedisServer } from '../../support/redis-server.js';
-
-jest.setTimeout(20_000);
+import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
 
 const window = (name: string, by: FixedWindowPolicy['by'], limit = 9): FixedWindowPolicy => ({
   name,
@@ -40,36 +35,23 @@ class Routes {
   get(): void {}
 }
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-afterAll(() => server.stop());
+const redis = useRedis();
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['in memory', () => ({})],
-  ['in Redis', () => ({ redis: server.url, deadline: '10s', keyPrefix: `d${Math.random()}` })],
+  ['in Redis', () => ({ redis: redis.server.url, deadline: '10s' })],
 ];
-const CASES = PLATFORMS.flatMap((platform) => STORES.map(([name, options]) => [platform, name, options] as const));
 
-describe.each(CASES)('over %s, %s, an event of onDecision', (platform, _, store) => {
+describe.each(STORES)('%s, an event of onDecision', (_, store) => {
   async function begin(options: RateLimitModuleOptions): Promise<{ app: HttpApp; events: DecisionEvent[] }> {
     const events: DecisionEvent[] = [];
     const onDecision = (event: DecisionEvent): void => void events.push(event);
     const policies = { emails: window('emails', 'user', 1) };
     return {
-      app: await limited(platform, Routes, { identity: FROM_HEADERS, policies, onDecision, ...store(), ...options }),
+      app: await limited('Express', Routes, { identity: FROM_HEADERS, policies, onDecision, ...store(), ...options }),
       events,
     };
   }
-
-  it('names no identity by default', async () => {
-    const { app, events } = await begin({});
-    await using http = app;
-    await http.send('/', { headers: HEADERS });
-    expect(events.map((event) => 'identities' in event)).toEqual([false]);
-    expect(JSON.stringify(events)).not.toMatch(/ada|very-secret|127\.0/);
-  });
 
   it('names whom each policy counted by the tag, also whom a policy in shadow would reject; an API key is a hash', async () => {
     const { app, events } = await begin({ decisionIdentity: 'tag' });
@@ -105,6 +87,10 @@ describe.each(CASES)('over %s, %s, an event of onDecision', (platform, _, store)
     });
     expect(third!['user']).not.toBe(first!['user']);
     expect(JSON.stringify(events)).not.toMatch(/ada|bob|very-secret|127\.0/);
+    const none = await begin({});
+    await using silent = none.app;
+    await silent.send('/', { headers: HEADERS });
+    expect(none.events.map((event) => 'identities' in event)).toEqual([false]);
   });
 
   it('names it for RateLimiter, the denial cache and overrides as well', async () => {
@@ -120,30 +106,5 @@ describe.each(CASES)('over %s, %s, an event of onDecision', (platform, _, store)
     expect(events.map(({ decision, identities }) => [decision.allowed, identities])).toEqual(
       [true, false, false, true, false].map((allowed) => [allowed, { emails: 'user:ada' }]),
     );
-  });
-
-  it('hashes an API key even where a guard of the application has made its tag', async () => {
-    @Injectable()
-    class OwnGuard extends RateLimitGuard {
-      protected override identityTag(_policy: unknown, context: ExecutionContext): string {
-        return `key:${context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-api-key']}`;
-      }
-    }
-    const events: DecisionEvent[] = [];
-    await using app = await start(platform, {
-      imports: [
-        RateLimitModule.forRoot({
-          guard: false,
-          decisionIdentity: 'tag',
-          onDecision: (event) => void events.push(event),
-          ...store(),
-        }),
-      ],
-      providers: [{ provide: APP_GUARD, useClass: OwnGuard }],
-      controllers: [Routes],
-    });
-    await app.send('/', { headers: HEADERS });
-    expect(events[0]!.identities!['user']).toMatch(/^key:#[\w-]{22}$/);
-    expect(JSON.stringify(events)).not.toContain('very-secret');
   });
 });

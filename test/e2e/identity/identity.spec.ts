@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -9,7 +8,6 @@ import {
   type Policy,
   RateLimit,
   type RateLimitModuleOptions,
-  type RateLimitRequest,
   userIdentity,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type AppSettings, limited, PLATFORMS, type SendOptions } from '../../support/http-app.js';
@@ -68,49 +66,11 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
     expect(await identities(requests, { identity })).toEqual(['user:a1', 'key:#', 'ip:127.0.0.1']);
   });
 
-  it('may come from an asynchronous resolver, and have a custom kind', async () => {
-    const identity: IdentityResolver[] = [
-      {
-        kind: 'tenant',
-        resolve: async ({ headers }: RateLimitRequest<{ headers: { 'x-token'?: string } }>) => {
-          await turn();
-          return headers['x-token']?.split('.')[1] ?? null;
-        },
-      },
-      ipIdentity(),
-    ];
-    expect(await identities([{ 'X-Token': 'a.acme.b' }, { 'X-Token': 'a' }, {}], { identity })).toEqual([
-      'tenant:acme',
-      'ip:127.0.0.1',
-      'ip:127.0.0.1',
-    ]);
-  });
-
-  it("for a policy by 'user' is the address when there is no user, and never the API key", async () => {
-    const requests: Headers[] = [{ 'X-User-Id': 'ada', 'X-API-Key': 'k' }, { 'X-API-Key': 'k' }, { 'X-User-Id': '' }];
-    const expected = ['user:ada', 'ip:127.0.0.1', 'ip:127.0.0.1'];
-    expect(await identities(requests, {}, {}, '/user')).toEqual(expected);
-  });
-
-  it("for a policy by 'ip' is the address even when no resolver of the module finds addresses", async () => {
-    expect(await identities([{ 'X-User-Id': 'ada' }], { identity: [userIdentity()] }, {}, '/ip')).toEqual([
-      'ip:127.0.0.1',
-    ]);
-  });
-
   it('is the address in X-Forwarded-For only when the platform trusts the proxy', async () => {
     const requests: Headers[] = ['X-Forwarded-For', 'X-Real-IP', 'Forwarded', 'CF-Connecting-IP', 'X-Client-IP'].map(
       (name) => ({ [name]: name === 'Forwarded' ? 'for=10.9.8.7' : '10.9.8.7' }),
     );
     expect(await identities(requests)).toEqual(requests.map(() => 'ip:127.0.0.1'));
-    // Several headers at once, with values that would be addresses if the platform trusted them.
-    expect(
-      await identities([
-        { 'X-Forwarded-For': ['10.9.8.7', '10.9.8.6'] },
-        { 'X-Forwarded-For': '10.9.8.7, 10.9.8.6', Forwarded: 'for=10.9.8.7', 'True-Client-IP': '10.9.8.5' },
-        { 'X-Forwarded-For': '', 'Fastly-Client-IP': '10.9.8.7', 'X-Cluster-Client-IP': '10.9.8.7' },
-      ]),
-    ).toEqual(Array.from({ length: 3 }, () => 'ip:127.0.0.1'));
     const trusted = await identities(requests, {}, { trustProxy: true });
     expect(trusted).toEqual(['ip:10.9.8.7', ...requests.slice(1).map(() => 'ip:127.0.0.1')]);
   });
@@ -133,59 +93,20 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
     ]);
   });
 
-  it('is the same IPv4 address in each IPv6 notation', async () => {
-    const spellings = [
-      '10.1.2.3',
-      '::ffff:10.1.2.3',
-      '::FFFF:10.1.2.3',
-      '::ffff:0a01:0203',
-      '::ffff:a01:203',
-      '0:0:0:0:0:ffff:a01:203',
-      '0000:0000:0000:0000:0000:ffff:0a01:0203',
-      '[::ffff:a01:203]:443',
-      '::ffff:a01:203%eth0',
-    ];
-    expect(await behindProxy(spellings)).toEqual(spellings.map(() => 'ip:10.1.2.3'));
-  });
-
-  it('is the /56 of an IPv6 address, whatever its other bits and its notation', async () => {
-    const one = [
-      '2001:db8:1:200::1',
-      '2001:db8:1:2ff:ffff:ffff:ffff:ffff',
-      '2001:0DB8:0001:0200:0000:0000:0000:0042',
-      '2001:db8:1:233:1:2:3:4',
-    ];
-    expect(new Set(await behindProxy(one)).size).toBe(1);
-    expect(await behindProxy(['2001:db8:1:200::1'])).toEqual(['ip:2001%3Adb8%3A1%3A200%3A%3A/56']);
-    expect(new Set(await behindProxy(['2001:db8:1:100::1', '2001:db8:1:200::1', '2001:db8:1:300::1'])).size).toBe(3);
-  });
-
   it.each([
     [128, '2001:db8::1', '2001:db8::2', 2],
-    [128, '2001:db8::1', '2001:DB8:0::1', 1],
-    [127, '2001:db8::2', '2001:db8::3', 1],
     [64, '2001:db8::1', '2001:db8::ffff', 1],
-    [64, '2001:db8:0:1::', '2001:db8:0:2::', 2],
     [57, '2001:db8:0:00::', '2001:db8:0:7f::', 1],
     [57, '2001:db8:0:7f::', '2001:db8:0:80::', 2],
-    [48, '2001:db8:1:1::', '2001:db8:1:ffff::', 1],
-    [1, '2001:db8::', '7fff::', 1],
-    [1, '2001:db8::', '8000::', 2],
   ])('with ipv6Prefix %d: %s and %s give %d distinct identities', async (ipv6Prefix, a, b, count) => {
     expect(new Set(await behindProxy([a, b], { identity: [ipIdentity({ ipv6Prefix })] })).size).toBe(count);
   });
 
   it.each([
     ['9.9.9.9:1234', 'ip:9.9.9.9'],
-    ['9.9.9.9:4321', 'ip:9.9.9.9'],
     ['[2001:db8:1:200::1]', 'ip:2001%3Adb8%3A1%3A200%3A%3A/56'],
     ['[2001:db8:1:200::1]:1234', 'ip:2001%3Adb8%3A1%3A200%3A%3A/56'],
     ['fe80::1%eth0', 'ip:fe80%3A%3A/56'],
-    ['fe80::1%eth1', 'ip:fe80%3A%3A/56'],
-    ['[fe80::1%eth0]:80', 'ip:fe80%3A%3A/56'],
-    ['::1', 'ip:%3A%3A/56'],
-    ['::1.2.3.4', 'ip:%3A%3A/56'],
-    ['64:ff9b::1.2.3.4', 'ip:64%3Aff9b%3A%3A/56'],
     ['1.2.3.4%eth0', 'ip:1.2.3.4'],
   ])('from %s has neither port nor zone: it is %s', async (passedOn, expected) => {
     expect(await behindProxy([passedOn])).toEqual([expected]);
@@ -194,30 +115,16 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
   it('is the address of the connection when the proxy passes on no address', async () => {
     const nonsense = [
       'unknown',
-      '_hidden',
-      'a:b',
       '999.1.1.1',
-      '1.2.3',
       '010.1.2.3',
-      '}{',
       '10.0.0.1:',
-      '10.0.0.1:x',
       '10.0.0.1:123456',
-      '10.0.0.1:80:80',
       '[10.0.0.1',
-      '[::1',
       '[::1]x',
-      '[]',
       '[]:80',
-      '::1]',
-      '%eth0',
       '::ffff:010.1.2.3',
-      '::ffff:10.1.2',
-      'rl:{x}',
       '{ip:10.1.2.3}',
-      '0x7f.1',
       '2130706433',
-      'localhost',
       `${'1'.repeat(5_000)}:1`,
       `::1%${'z'.repeat(5_000)}`,
       '__proto__',
@@ -232,9 +139,7 @@ describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
 
   it.each<[string, Policy, RateLimitModuleOptions]>([
     ['from a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
-    ['from an asynchronous function', { ...BUCKET, by: async () => ({ kind: 'api-key', value: SECRET }) }, {}],
     ['from a resolver', BUCKET, { identity }],
-    ["from a resolver, with by: 'api-key'", { ...BUCKET, by: 'api-key' }, { identity }],
   ])('%s is counted as a key, and no key of the store contains its text', async (_, policy, options) => {
     @Controller()
     class One {

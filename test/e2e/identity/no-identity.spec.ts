@@ -1,11 +1,9 @@
 import { Controller, Get } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { type HttpApp, limited } from '../../support/http-app.js';
-import { RedisServer } from '../../support/redis-server.js';
+import { useRedis } from '../../support/redis-fixture.js';
 import { StillStore } from '../../support/still-store.js';
-
-jest.setTimeout(30_000);
 
 const ALL = {
   algorithm: 'fixed-window',
@@ -32,21 +30,12 @@ class Routes {
   both(): void {}
 }
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-afterAll(() => server.stop());
+const redis = useRedis();
 
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['in memory', () => ({ store: new StillStore() })],
-  ['in Redis', () => ({ redis: server.url, deadline: '10s', keyPrefix: `g${Math.random()}` })],
+  ['in Redis', () => ({ redis: redis.server.url, deadline: '10s' })],
 ];
-
-it('consumeSync needs no identity for them either', async () => {
-  await using app = await limited('Express', Routes, { policies: POLICIES, store: new StillStore() });
-  expect(app.app.get(RateLimiter).consumeSync('all')).toMatchObject({ policies: [{ remaining: 2 }] });
-});
 
 describe.each(STORES)('policies by global, %s', (_, options) => {
   const begin = (): Promise<HttpApp> => limited('Express', Routes, { policies: POLICIES, ...options() });
@@ -66,16 +55,6 @@ describe.each(STORES)('policies by global, %s', (_, options) => {
     expect(await limiter.peek('all', ADA)).toMatchObject({ policies: [{ remaining: 0 }] });
     expect(await limiter.reset('all')).toEqual([{ policy: 'all', scope: 'app' }]);
     expect(await limiter.consume('all', null)).toMatchObject({ policies: [{ remaining: 2 }] });
-  });
-
-  it('need none for leases and the methods of routes', async () => {
-    await using app = await begin();
-    const limiter = app.app.get(RateLimiter);
-    const lease = await limiter.acquire('slots');
-    expect([lease.decision.allowed, (await limiter.acquire('slots')).decision.allowed]).toEqual([true, false]);
-    lease.release();
-    expect(await limiter.peek([Routes, 'one'])).toMatchObject({ policies: [{ remaining: 3 }] });
-    expect(await limiter.reset([Routes, 'one'])).toEqual([{ policy: 'all', scope: 'app' }]);
   });
 
   it('beside one that counts an identity need it, and the message says which', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { RateLimiter, RateLimitModule, type RateLimitModuleOptions, RedisStore } from 'nestjs-floodgate';
+import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { createClient } from 'redis';
 import { type HttpApp, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
@@ -88,15 +88,6 @@ describe('a client of node-redis', () => {
     expect(keys.filter((key) => !key.startsWith('shop:rl:'))).toEqual([]);
   });
 
-  it('is used as it is in a store of the application', async () => {
-    const own = await client({ commandOptions: { typeMapping: { 58: String } } }).connect();
-    const { connect: _, ...options } = { connect: undefined, store: new RedisStore(own) };
-    const app = await start('Express', { imports: [RateLimitModule.forRoot(options)] });
-    expect(await fourOf(app)).toEqual(STORE);
-    await app.close();
-    expect(own.isReady).toBe(true);
-  });
-
   it('without duplicate, such as a pool, is used as it is, and boot says so', async () => {
     const pool = client().createPool();
     pool.on('error', () => undefined);
@@ -117,15 +108,6 @@ describe('a client of node-redis', () => {
         'duplicate(): connect it in the application, before the boot, as in await client.connect(). The boot stops',
     );
     expect(pool.isOpen).toBe(false);
-  });
-
-  it('leaves no connection open when the application closes', async () => {
-    const connected = async (): Promise<number> => String(await redis.client.client('LIST')).split('\n').length;
-    const before = await connected();
-    const app = await boot({ redis: client() });
-    expect(await connected()).toBe(before + 1);
-    await app.close();
-    expect(await connected()).toBe(before);
   });
 });
 

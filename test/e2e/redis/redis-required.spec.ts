@@ -1,12 +1,10 @@
 import { createServer, type Server } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { type Policy, RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp, start } from '../../support/http-app.js';
 import { randomPort, RedisServer } from '../../support/redis-server.js';
-
-jest.setTimeout(60_000); // the test runs in real time, and the machine may be busy
 
 const POLICY: Policy = { name: 'mail', algorithm: 'fixed-window', limit: 3, window: '300d' };
 const ADA = { kind: 'user', value: 'ada' };
@@ -36,7 +34,17 @@ function quiet<T extends Redis | Cluster>(client: T): T {
 }
 
 const boot = (options: RateLimitModuleOptions): Promise<HttpApp> =>
-  start('Express', { imports: [RateLimitModule.forRoot(options)] });
+  start('Express', { imports: [RateLimitModule.forRoot({ deadline: '10s', ...options })] });
+
+async function expectDecided({ app }: HttpApp): Promise<void> {
+  expect(await app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+}
+
+/** A client without `duplicate()`. */
+function bare(client: Redis): NonNullable<RateLimitModuleOptions['redis']> {
+  const [evalsha, evaluate, del] = [client.evalsha.bind(client), client.eval.bind(client), client.del.bind(client)];
+  return { evalsha, eval: evaluate, del };
+}
 
 /** Connections of the module: neither the observer's nor those of clients that a test has made. */
 async function connections(own: number): Promise<number> {
@@ -47,13 +55,8 @@ async function connections(own: number): Promise<number> {
 describe('a database that is not there', () => {
   it.each<[string, () => RateLimitModuleOptions, string, number]>([
     ['in a URL', () => ({ redis: `${server.url}/99` }), 'Redis refuses database 99: ERR DB index is out of range', 0],
-    ['in the query of a URL', () => ({ redis: `${server.url}?db=99` }), 'Redis refuses database 99', 0],
-    ['in options', () => ({ redis: { host: server.host, port: server.port, db: 99 } }), 'Redis refuses database 99', 0],
-    ['of a client', () => ({ redis: quiet(new Redis(server.url, { db: 99 })) }), 'Redis refuses database 99', 1],
+    ['in a path that may be a part of a password', () => ({ redis: 'redis://user:12/s3cret@localhost' }), '%2F', 0],
     ['that is no number', () => ({ redis: `${server.url}/limits` }), 'must be the number of a database', 0],
-    ['that begins as a number', () => ({ redis: `${server.url}/1limits` }), 'must be the number of a database', 0],
-    ['that is negative', () => ({ redis: { host: server.host, port: server.port, db: -1 } }), 'got -1', 0],
-    ['that is a fraction', () => ({ redis: { host: server.host, port: server.port, db: 1.5 } }), 'got 1.5', 0],
   ])('%s stops the boot', async (_, options, problem, own) => {
     for (const connect of [undefined, 'required'] as const) {
       const message = await boot({ ...options(), ...(connect && { connect }) }).then(
@@ -63,15 +66,10 @@ describe('a database that is not there', () => {
       expect(message).toContain('RateLimitModule, redis: ');
       expect(message).toContain(problem);
       expect(message).toContain('fg_redis_database');
+      expect(message).not.toContain('s3cret');
     }
     expect(await observer.dbsize()).toBe(0);
     await until('the module has closed its connections', READY_MS, async () => (await connections(2 * own)) <= 0);
-  });
-
-  it('is not in a message where the path of a URL may be a part of a password', async () => {
-    const opened = boot({ redis: 'redis://user:12/s3cret@localhost' });
-    await expect(opened).rejects.not.toThrow('s3cret');
-    await expect(boot({ redis: 'redis://user:12/s3cret@localhost' })).rejects.toThrow('%2F');
   });
 
   it('needs the right +select', async () => {
@@ -79,15 +77,7 @@ describe('a database that is not there', () => {
     const url = `redis://clerk:pw@${server.host}:${server.port}/1`;
     await expect(boot({ redis: url })).rejects.toThrow('Redis refuses database 1: NOPERM');
     await using app = await boot({ redis: `redis://clerk:pw@${server.host}:${server.port}/0` });
-    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
-  });
-
-  it('that is there keeps the limits', async () => {
-    await using app = await boot({ redis: `${server.url}/7` });
-    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
-    expect(await observer.dbsize()).toBe(0);
-    await observer.select(7);
-    expect(await observer.dbsize()).toBe(1);
+    await expectDecided(app);
   });
 
   it('while Redis is away at boot: no key lands in database 0 later, and the log says why', async () => {
@@ -124,9 +114,7 @@ describe("connect: 'required'", () => {
     ['nothing listens there', () => ({ redis: `redis://127.0.0.1:${randomPort()}` }), /connect ECONNREFUSED/],
     ['the name is unknown', () => ({ redis: 'redis://redis.invalid' }), /ENOTFOUND|EAI_AGAIN/],
     ['the password is wrong', () => ({ redis: urlOf('clerk:wrong@') }), /WRONGPASS/],
-    ['the user is unknown', () => ({ redis: urlOf('nobody:pw@') }), /WRONGPASS/],
     ['the user may not run scripts', () => ({ redis: urlOf('clerk:pw@') }), /NOPERM/],
-    ['the user may not use the keys', () => ({ redis: urlOf('other:pw@') }), /NOPERM/],
     [
       'it wants a password, and none is given',
       async () => {
@@ -152,20 +140,9 @@ describe("connect: 'required'", () => {
       },
       /OOM/,
     ],
-    ['options are wrong', () => ({ redis: { host: '127.0.0.1', port: randomPort() } }), /ECONNREFUSED/],
-    [
-      "a client's password is wrong",
-      () => ({ redis: quiet(new Redis(urlOf(''), { username: 'clerk', password: 'wrong' })) }),
-      /WRONGPASS/,
-    ],
     [
       'a client has no duplicate(), and no connection',
-      () => {
-        const plain = quiet(new Redis(randomPort(), '127.0.0.1', { enableOfflineQueue: false }));
-        return {
-          redis: { evalsha: plain.evalsha.bind(plain), eval: plain.eval.bind(plain), del: plain.del.bind(plain) },
-        };
-      },
+      () => ({ redis: bare(quiet(new Redis(randomPort(), '127.0.0.1', { enableOfflineQueue: false }))) }),
       /there is no connection to Redis/,
     ],
     [
@@ -182,10 +159,7 @@ describe("connect: 'required'", () => {
   ])('stops the boot where %s', async (_, options, problem) => {
     await secured();
     const message = await boot({ ...(await options()), connect: 'required' }).then(
-      async (app) => {
-        await app.close();
-        return 'booted';
-      },
+      (app) => app.close(),
       (error: Error) => error.message,
     );
     expect(message).toMatch(problem);
@@ -203,32 +177,12 @@ describe("connect: 'required'", () => {
 
   it.each<[string, () => RateLimitModuleOptions]>([
     ['a URL', () => ({ redis: server.url })],
-    ['options', () => ({ redis: { host: server.host, port: server.port, db: 3 } })],
     ['a client', () => ({ redis: quiet(new Redis(server.url)) })],
-    [
-      'a client without duplicate()',
-      () => {
-        const plain = quiet(new Redis(server.url));
-        return {
-          redis: { evalsha: plain.evalsha.bind(plain), eval: plain.eval.bind(plain), del: plain.del.bind(plain) },
-        };
-      },
-    ],
+    ['a client without duplicate()', () => ({ redis: bare(quiet(new Redis(server.url))) })],
   ])('starts where Redis decides, with %s', async (_, options) => {
     await using app = await boot({ ...options(), connect: 'required' });
-    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    await expectDecided(app);
     expect(app.logs.of('warn')).toEqual([]);
-  });
-
-  it('is about the boot alone: a Redis that goes later is an outage like any other', async () => {
-    await using app = await boot({ redis: server.url, connect: 'required' });
-    const limiter = app.app.get(RateLimiter);
-    await server.kill();
-    expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'local' });
-    await server.restart();
-    await until('Redis decides again', READY_MS, async () => {
-      return (await limiter.consume(POLICY, ADA)).decidedBy === 'store';
-    });
   });
 
   it('starts and stops with a Cluster', async () => {
@@ -241,15 +195,8 @@ describe("connect: 'required'", () => {
       (await direct.cluster('INFO')).includes('cluster_state:ok'),
     );
     await using app = await boot({ redis: cluster(), connect: 'required' });
-    expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
+    await expectDecided(app);
     await direct.call('CONFIG', 'SET', 'maxmemory', '1');
     await expect(boot({ redis: cluster(), connect: 'required' })).rejects.toThrow(`node 127.0.0.1:${node.port}: OOM`);
   });
-});
-
-it("without connect: 'required' a wrong password is a warning, as ever", async () => {
-  await observer.call('ACL', 'SETUSER', 'clerk', 'on', '>pw', '~*', '+@all');
-  await using app = await boot({ redis: `redis://clerk:wrong@${server.host}:${server.port}` });
-  expect(await app.app.get(RateLimiter).consume(POLICY, ADA)).toMatchObject({ decidedBy: 'local' });
-  expect(app.logs.of('warn').join()).toContain('Redis is unavailable: WRONGPASS');
 });

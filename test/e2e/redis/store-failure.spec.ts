@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimit, type RateLimitStore, RateLimitStoreError, type Verdict } from 'nestjs-floodgate';
-import { type HttpApp, limited, limitHeaders, PLATFORMS, type Reply } from '../../support/http-app.js';
-import { inTime } from '../../support/in-time.js';
+import { limited, limitHeaders, PLATFORMS } from '../../support/http-app.js';
 import { expectRationed } from '../../support/rationed.js';
 
 @Controller()
@@ -13,14 +12,12 @@ class Routes {
   get(): string {
     return 'passed';
   }
-
-  @Get('free')
-  free(): void {}
 }
 
-const DEADLINE_MS = 50;
-
 const never = new Promise<Verdict>(() => undefined);
+const fails = (error: unknown) => (): never => {
+  throw error;
+};
 
 const VERDICT: Verdict = {
   allowed: true,
@@ -32,119 +29,68 @@ const FAILURES: [string, () => Verdict | Promise<Verdict>][] = [
   ['rejects', () => Promise.reject(new Error('disk is full'))],
   ['rejects with its own error', () => Promise.reject(new RateLimitStoreError('disk is full'))],
   ['rejects with undefined', () => Promise.reject(undefined)],
-  ['rejects with text', () => Promise.reject('disk is full')],
-  [
-    'throws',
-    () => {
-      throw new Error('disk is full');
-    },
-  ],
-  [
-    'throws null',
-    () => {
-      throw null;
-    },
-  ],
+  ['throws', fails(new Error('disk is full'))],
+  ['throws null', fails(null)],
   ['never answers', () => never],
   ['answers a thenable that never settles', () => thenable(() => undefined)],
-  ['answers too late', async () => (await delay(1000, undefined, { ref: false }), never)],
+  ['answers too late', () => delay(1000, VERDICT, { ref: false })],
   ['answers undefined', () => undefined as unknown as Verdict],
-  ['answers a promise of undefined', async () => undefined as unknown as Verdict],
-  [
-    'answers an object with the outer shape of a verdict',
-    () => ({ ...VERDICT, charges: [null] }) as unknown as Verdict,
-  ],
+  ['answers the outer shape of a verdict', () => ({ ...VERDICT, charges: [null] }) as unknown as Verdict],
 ];
 
 /** A promise of another library or realm. It may have no method but `then`. */
-class Thenable {
-  constructor(private readonly settle: (resolve: (verdict: Verdict) => void) => void) {}
-
-  // oxlint-disable-next-line unicorn/no-thenable -- the test needs a thenable
-  then(resolve: (verdict: Verdict) => void): void {
-    this.settle(resolve);
-  }
-}
-
 function thenable(settle: (resolve: (verdict: Verdict) => void) => void): Promise<Verdict> {
-  return new Thenable(settle) as unknown as Promise<Verdict>;
+  // oxlint-disable-next-line unicorn/no-thenable -- the test needs a thenable
+  return { then: settle } as unknown as Promise<Verdict>;
 }
 
-function failing(consume: () => Verdict | Promise<Verdict>): RateLimitStore {
-  return { consume, reset: () => undefined };
-}
+const failing = (consume: () => Verdict | Promise<Verdict>): RateLimitStore => ({ consume, reset: () => undefined });
+/** A hanging store is given up after this time, long before the late one answers. */
+const deadline = 50;
 
-async function five(app: HttpApp): Promise<{ result: Reply[]; inTime: boolean }> {
-  await app.send('/free'); // the first request of a process is slow, because Node compiles the code
-  return inTime(DEADLINE_MS, () => Promise.all([1, 2, 3, 4, 5].map(() => app.send('/'))));
-}
-
-describe.each(PLATFORMS)('over %s', (platform) => {
-  describe.each(FAILURES)('a store that %s', (_, consume) => {
-    it("lets requests pass within the deadline, without X-RateLimit headers, with onStoreFailure: 'open'", async () => {
-      await using app = await limited(platform, Routes, { onStoreFailure: 'open', store: failing(consume) });
-      const since = performance.now();
-      const answers = await five(app);
-      for (const reply of answers.result) {
-        expect([reply.status, reply.text, limitHeaders(reply)]).toEqual([200, 'passed', []]);
-        expect(reply.headers).not.toHaveProperty('retry-after');
-      }
-      expect(answers.inTime).toBe(true);
-      expect(expectRationed(app.logs.of('warn'), since)).toMatch(/^The store could not decide: .+ RateLimit$/);
-      expect(app.logs.of('error')).toEqual([]);
-    });
-
-    it("answers 503 with Retry-After within the deadline with onStoreFailure: 'closed'", async () => {
-      await using app = await limited(platform, Routes, { onStoreFailure: 'closed', store: failing(consume) });
-      const since = performance.now();
-      const answers = await five(app);
-      for (const reply of answers.result) {
-        expect([reply.status, reply.headers['retry-after'], limitHeaders(reply)]).toEqual([503, '1', []]);
-        expect(reply.body).toEqual({
-          statusCode: 503,
-          error: 'rate_limit_unavailable',
-          message: 'The rate limit could not be checked',
-          retry_after: 1,
-        });
-      }
-      expect(answers.inTime).toBe(true);
-      expectRationed(app.logs.of('warn'), since);
-    });
-  });
-
-  it('a failing store causes at most one warning a second, which counts the failures since the last one', async () => {
-    await using app = await limited(platform, Routes, { store: failing(FAILURES[0]![1]) });
+describe('a store that', () => {
+  it.each(FAILURES)('%s lets requests pass with open, and causes 503 with closed', async (_, consume) => {
+    const store = failing(consume);
+    await using open = await limited('Express', Routes, { onStoreFailure: 'open', store, deadline });
     const since = performance.now();
-    let sent = 0;
-    while (performance.now() - since < 1300) {
-      await app.send('/');
-      sent++;
-      await delay(5);
+    for (const reply of await Promise.all([1, 2, 3, 4, 5].map(() => open.send('/')))) {
+      expect([reply.status, reply.text, limitHeaders(reply)]).toEqual([200, 'passed', []]);
+      expect(reply.headers).not.toHaveProperty('retry-after');
     }
-    const warnings = app.logs.of('warn');
-    expect(warnings.length).toBeGreaterThanOrEqual(2);
-    expect(warnings.length).toBeLessThanOrEqual(1 + Math.floor((performance.now() - since) / 1000));
-    expect(warnings[0]).toBe('The store could not decide: disk is full RateLimit');
-    expect(Number(/\((\d+) more since the last warning\)/.exec(warnings[1]!)![1])).toBeLessThan(sent);
-    expect(warnings[1]).toMatch(/disk is full \([1-9]\d* more since the last warning\)/);
-  });
-
-  it('a store may answer with thenables', async () => {
-    await using app = await limited(platform, Routes, {
-      store: failing(() => thenable((resolve) => void setImmediate(resolve, VERDICT))),
+    expect(expectRationed(open.logs.of('warn'), since)).toMatch(/^The store could not decide: .+ RateLimit$/);
+    await using closed = await limited('Fastify', Routes, { onStoreFailure: 'closed', store, deadline });
+    const reply = await closed.send('/');
+    expect([reply.status, reply.headers['retry-after'], limitHeaders(reply)]).toEqual([503, '1', []]);
+    expect(reply.body).toEqual({
+      statusCode: 503,
+      error: 'rate_limit_unavailable',
+      message: 'The rate limit could not be checked',
+      retry_after: 1,
     });
-    expect(limitHeaders(await app.send('/'))).toHaveLength(3);
-    expect(app.logs.of('warn')).toEqual([]);
+    expect([...open.logs.of('error'), ...closed.logs.of('error')]).toEqual([]);
   });
+});
 
-  it('a store that recovers decides again without help', async () => {
-    let fails = true;
-    await using app = await limited(platform, Routes, {
-      onStoreFailure: 'open',
-      store: failing(() => (fails ? never : VERDICT)),
-    });
-    expect(limitHeaders(await app.send('/'))).toEqual([]);
-    fails = false;
-    expect(limitHeaders(await app.send('/'))).toHaveLength(3);
-  });
+it('a failing store causes one warning a second, which counts the failures since the last one', async () => {
+  await using app = await limited('Express', Routes, { store: failing(fails(new Error('disk is full'))) });
+  let now = performance.now();
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  for (let i = 0; i < 4; i++) await app.send('/');
+  expect(app.logs.of('warn')[0]).toBe('The store could not decide: disk is full RateLimit');
+  now += 60_000;
+  await app.send('/');
+  expect(app.logs.of('warn').at(-1)).toContain('disk is full (3 more since the last warning)');
+});
+
+it.each(PLATFORMS)('over %s a store may answer with thenables, and recovers without help', async (platform) => {
+  let hangs = false;
+  const answer = (): Promise<Verdict> => thenable((resolve) => void setImmediate(resolve, VERDICT));
+  const store = failing(() => (hangs ? never : answer()));
+  await using app = await limited(platform, Routes, { onStoreFailure: 'open', store });
+  expect(limitHeaders(await app.send('/'))).toHaveLength(3);
+  expect(app.logs.of('warn')).toEqual([]);
+  hangs = true;
+  expect(limitHeaders(await app.send('/'))).toEqual([]);
+  hangs = false;
+  expect(limitHeaders(await app.send('/'))).toHaveLength(3);
 });

@@ -81,8 +81,6 @@ describe.each(PLATFORMS)('over %s, a client that disconnects', (platform) => {
   });
 });
 
-describe.each(PLATFORMS)('over %s, a connection that stays open', (platform) => {});
-
 it.each(PLATFORMS)(
   'over %s, a connection that stays open keeps no listener of requests that waited',
   async (platform) => {

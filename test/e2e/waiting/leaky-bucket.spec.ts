@@ -43,8 +43,6 @@ beforeEach(() => {
   arrivals = [];
 });
 
-const PEEKED: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 8, drain: `1/${GAP_MS}ms`, by: 'global' };
-
 describe('a leaky bucket', () => {
   it('gives slots in order, and passes each request at its slot and never before it', async () => {
     const store = new SlotStore();

@@ -14,9 +14,11 @@ const PROJECTS: readonly (readonly [string, Files])[] = [
   ['CommonJS', COMMONJS],
   ['Fastify', FASTIFY],
 ];
-const CHOICES = (['ioredis', 'redis', 'none'] as const).flatMap((client) =>
-  (['ip', 'user', 'api-key'] as const).map((identity) => ({ client, identity, trustProxy: true })),
-);
+const CHOICES = [
+  { client: 'ioredis', identity: 'ip', trustProxy: true },
+  { client: 'redis', identity: 'user', trustProxy: true },
+  { client: 'none', identity: 'api-key', trustProxy: true },
+] as const;
 
 /** The messages of syntax errors. */
 function syntaxErrors(files: Files): string[] {
@@ -54,16 +56,10 @@ describe('the command line of Nest', () => {
 
   // What it passes on in a monorepo, beside the folder of the project.
   it.each([
-    ['--skip-install --project=worker', { skipInstall: true, project: 'worker' }],
     ['--skip-install -p worker', { skipInstall: true, p: 'worker' }],
-    ['-s -d --project=2', { s: true, d: true, project: 2 }],
     ['--client=none --project', { client: 'none', project: true }],
   ])('passes on what it reads itself: %s', (_flags, options) => {
     expect([isTaken({ sourceRoot: 'apps/worker/src', ...options }), isTaken.errors]).toEqual([true, null]);
-  });
-
-  it('passes on a flag that is not known, which is refused', () => {
-    expect(isTaken({ sourceRoot: 'src', clinet: 'redis' })).toBe(false);
   });
 
   it('leaves -s and -d to the command', () => {
@@ -81,8 +77,6 @@ describe('the command line of Nest', () => {
 
 describe('the module', () => {
   it('is imported as the choices say', () => {
-    const texts = CHOICES.map((choices) => moduleAfter('{}', choices));
-    expect(new Set(texts).size).toBe(CHOICES.length - 3); // both clients take a URL
     expect(moduleAfter('{\n  imports: [],\n}', { client: 'redis', identity: 'user' }))
       .toBe(`import { Module } from '@nestjs/common';
 import { ipIdentity, RateLimitModule, type RateLimitRequest } from 'nestjs-floodgate';
@@ -104,76 +98,23 @@ export class AppModule {}
 
   it.each([
     ['{}', '{ imports: [RateLimitModule.forRoot()] }'],
-    ['{ controllers: [A] }', '{ imports: [RateLimitModule.forRoot()], controllers: [A] }'],
     ['{\n  controllers: [A],\n}', '{\n  imports: [RateLimitModule.forRoot()],\n  controllers: [A],\n}'],
     ['{ imports: [A] }', '{ imports: [A, RateLimitModule.forRoot()] }'],
     ['{ imports: [A, ...more] }', '{ imports: [A, ...more, RateLimitModule.forRoot()] }'],
-    ["{ 'imports': [A] }", "{ 'imports': [A, RateLimitModule.forRoot()] }"],
-    [
-      '{\n  imports: [\n    A,\n    B,\n  ],\n}',
-      '{\n  imports: [\n    A,\n    B,\n    RateLimitModule.forRoot(),\n  ],\n}',
-    ],
     [
       '{\n  imports: [\n    A, // first\n    B, // last\n  ],\n}',
       '{\n  imports: [\n    A, // first\n    B, // last\n    RateLimitModule.forRoot(),\n  ],\n}',
     ],
-    [
-      '{\n  imports: [\n    A,\n    B\n  ]\n}',
-      '{\n  imports: [\n    A,\n    B,\n    RateLimitModule.forRoot()\n  ]\n}',
-    ],
     ['{ imports: shared }', '{ imports: [...(shared), RateLimitModule.forRoot()] }'],
-    ['{ imports }', '{ imports: [...imports, RateLimitModule.forRoot()] }'],
     ['{ imports: flag ? [A] : [] }', '{ imports: [...(flag ? [A] : []), RateLimitModule.forRoot()] }'],
   ])('stands behind the other imports: %j', (before, after) => {
     expect(moduleAfter(before)).toContain(`@Module(${after})\nexport class`);
-  });
-
-  it("keeps the file's own style", () => {
-    const before =
-      'import { Module } from "@nestjs/common"\r\n\r\n@Module({\r\n\timports: [\r\n\t\tA\r\n\t]\r\n})\r\nexport class AppModule {}\r\n';
-    const { files } = added({ ...ESM, 'src/app.module.ts': before }, { client: 'ioredis', identity: 'api-key' });
-    expect(files['src/app.module.ts']).toContain(
-      '\r\nimport { apiKeyIdentity, ipIdentity, RateLimitModule } from "nestjs-floodgate"\r\n',
-    );
-    expect(files['src/app.module.ts']).toContain(
-      '\t\tA,\r\n\t\tRateLimitModule.forRoot({\r\n\t\t\tredis: process.env.REDIS_URL,\r\n\t\t\tidentity: [\r\n\t\t\t\tapiKeyIdentity(),',
-    );
-    expect(files['src/app.module.ts']!.replaceAll('\r\n', '')).not.toContain('\n');
-  });
-
-  it.each(['{\n\tcontrollers: [A],\n}', '{\n\timports: [],\n}', '{\n\timports: [A],\n}', '{\n\timports: more,\n}'])(
-    'is indented by tabs where the file is: %j',
-    (metadata) => {
-      const text = moduleAfter(metadata, { identity: 'user', client: 'redis', metrics: 'prom-client' });
-      expect(text).toContain('RateLimitModule.forRoot({\n');
-      expect(text).not.toMatch(/^\t* /m);
-    },
-  );
-
-  it('joins an import that is there', () => {
-    const { files } = added({
-      ...ESM,
-      'src/app.module.ts': `import { RateLimit } from 'nestjs-floodgate';\n${moduleOf('{}')}`,
-    });
-    expect(files['src/app.module.ts']).toContain("import { RateLimit, RateLimitModule } from 'nestjs-floodgate';\n");
-    expect(files['src/app.module.ts']!.match(/nestjs-floodgate/g)).toHaveLength(1);
-  });
-
-  it('reads the environment as a strict tsconfig.json wants it', () => {
-    const strict = '{ "compilerOptions": { "noPropertyAccessFromIndexSignature": true } }';
-    expect(moduleAfter('{}', { client: 'ioredis' }, { 'tsconfig.json': strict })).toContain(
-      "redis: process.env['REDIS_URL']",
-    );
   });
 
   it.each([
     [
       'RateLimitModule',
       "import { RateLimitModule } from 'nestjs-floodgate';\nexport const limits = RateLimitModule.forRootAsync({ useClass: Limits });\n",
-    ],
-    [
-      'RateLimitModule',
-      "import { RateLimitModule as Limits } from 'nestjs-floodgate';\nexport const limits = Limits.forRoot();\n",
     ],
     [
       'RateLimitModule',
@@ -192,33 +133,14 @@ export class AppModule {}
     );
   });
 
-  it.each([
-    "// RateLimitModule.forRoot() of 'nestjs-floodgate' comes later\n",
-    "import { RateLimit } from 'nestjs-floodgate';\nexport const text = 'RateLimitModule.forRoot()';\n",
-    "import { ThrottlerModule } from '@nestjs/throttler'; // not nestjs-floodgate\nexport const one = ThrottlerModule.forRoot([]);\n",
-  ])('is imported where another file only speaks of it: %j', (text) => {
-    const { changed } = added({ ...ESM, 'src/core/limits.ts': text });
-    expect(changed).toContain('src/app.module.ts');
-  });
-
-  it.each([
-    "import { RateLimitModule } from './limits.js';\n",
-    "import * as RateLimitModule from './limits.js';\n",
-    'class RateLimitModule {}\n',
-    'const RateLimitModule = {};\n',
-  ])('is not imported over another one of that name: %j', (text) => {
-    const { changed, refused } = added({ ...ESM, 'src/app.module.ts': text + moduleOf('{}') });
-    expect(changed).toEqual([]);
-    expect(refused).toContain('Nothing was changed: src/app.module.ts has a RateLimitModule of its own.');
-  });
-
-  it('stands beside @nestjs/throttler with a hint', () => {
-    const manifest = '{ "dependencies": { "@nestjs/throttler": "^6.0.0" } }';
-    const { warnings } = added({ ...ESM, 'package.json': manifest });
-    expect(warnings).toContain(
-      'The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate',
-    );
-  });
+  it.each(["import { RateLimitModule } from './limits.js';\n", 'class RateLimitModule {}\n'])(
+    'is not imported over another one of that name: %j',
+    (text) => {
+      const { changed, refused } = added({ ...ESM, 'src/app.module.ts': text + moduleOf('{}') });
+      expect(changed).toEqual([]);
+      expect(refused).toContain('Nothing was changed: src/app.module.ts has a RateLimitModule of its own.');
+    },
+  );
 });
 
 describe('the metrics', () => {
@@ -244,69 +166,15 @@ describe('the metrics', () => {
     expect(changed).toContain('src/app.module.ts');
     expect(added(files, { identity: 'user' }).changed).toEqual([]);
   });
-
-  it('are those that are asked for, and none without a sign', () => {
-    const asked = added(ESM, { client: 'ioredis', metrics: 'prom-client' });
-    const { dependencies } = JSON.parse(asked.files['package.json']!) as { dependencies: Record<string, string> };
-    expect(dependencies).toMatchObject({ ioredis: '^6.0.0', 'prom-client': '^15.0.0' });
-    expect(asked.installed).toHaveLength(2);
-    for (const files of [added(withDependency('prom-client'), { metrics: 'none' }), added(ESM)].map(
-      (one) => one.files,
-    )) {
-      expect(files['src/app.module.ts']).not.toContain('RateLimitMetricsModule');
-    }
-  });
-
-  it('stand on a line of their own where one line would be long', () => {
-    const short = moduleAfter('{ imports: [] }', { metrics: 'prom-client' });
-    expect(short).toContain('{ imports: [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot()] }');
-    expect(moduleAfter('{\n  imports: [],\n}', { client: 'ioredis', metrics: 'opentelemetry' })).toContain(`
-  imports: [
-    RateLimitModule.forRoot({ redis: process.env.REDIS_URL }),
-    RateLimitMetricsModule.forRoot({ through: 'opentelemetry' }),
-  ],
-`);
-    expect(moduleAfter('{\n  imports: [\n    A,\n  ],\n}', { metrics: 'prom-client' })).toContain(`
-  imports: [
-    A,
-    RateLimitModule.forRoot(),
-    RateLimitMetricsModule.forRoot(),
-  ],
-`);
-  });
 });
 
 describe('the client', () => {
-  it('is not added where another one opens the URL of a module that is there', () => {
-    const { files } = added(ESM, { client: 'redis' });
-    const second = added(files, { client: 'ioredis' });
-    expect([second.changed, second.installed]).toEqual([[], []]);
-  });
-
-  it('of redis comes with a warning where ioredis opens the URL', () => {
-    const manifest = '{ "dependencies": { "ioredis": "^6.0.0" } }';
-    const { warnings } = added({ ...ESM, 'package.json': manifest }, { client: 'redis' });
-    expect(warnings).toContain('ioredis is installed, too, and opens the URL.');
-    expect(added(ESM, { client: 'ioredis' }).warnings).not.toContain('opens the URL');
-  });
-
   it('is the dependency that is asked for, in its place, and is installed', () => {
     const { files, installed } = added(ESM, { client: 'redis' });
     const { dependencies } = JSON.parse(files['package.json']!) as { dependencies: Record<string, string> };
     expect(Object.keys(dependencies)).toEqual(Object.keys(dependencies).toSorted());
     expect(dependencies['redis']).toBe(CLIENTS.redis);
     expect(installed).toEqual([expect.objectContaining({ command: 'install', packageName: '"redis@^6.0.0"' })]);
-  });
-
-  it('is within the peer range of the package', () => {
-    const { peerDependencies } = JSON.parse(readFileSync('libs/rate-limit/package.json', 'utf8')) as {
-      peerDependencies: Record<string, string>;
-    };
-    const known = Object.entries(CLIENTS).filter(([client]) => peerDependencies[client] !== undefined);
-    expect(known.map(([client]) => peerDependencies[client]!.split(' || ').at(-1))).toEqual(
-      known.map(([, version]) => version),
-    );
-    expect(peerDependencies['ioredis']).toBeDefined();
   });
 
   describe('in a version that the package does not take', () => {
@@ -316,11 +184,8 @@ describe('the client', () => {
 
     it.each([
       ['redis', '^4.7.0'],
-      ['redis', '4.x'],
       ['redis', '^7.0.0'],
       ['ioredis', '^4.28.5'],
-      ['ioredis', '5.4.1'],
-      ['ioredis', '~5.3.0'],
       ['ioredis', '5.3'],
     ])('is named in one warning: %s %s', (client, version) => {
       const { peerDependencies } = JSON.parse(readFileSync('libs/rate-limit/package.json', 'utf8')) as {
@@ -330,44 +195,11 @@ describe('the client', () => {
         `package.json has ${client} ${version}, and nestjs-floodgate needs ${client} ${peerDependencies[client]}. Update it before you start the application.`,
       );
     });
-
-    it.each([
-      ['redis', '^5.0.0'],
-      ['redis', '5'],
-      ['ioredis', '^5.0.0'],
-      ['ioredis', '5.4.2'],
-      ['ioredis', '~5.4.0'],
-      ['ioredis', '6.1.0'],
-      ['ioredis', '*'],
-      ['ioredis', 'latest'],
-      ['ioredis', '>=4 <7'],
-    ])('is not what the application has: %s %s', (client, version) => {
-      expect(warned(client, version)).toBe('');
-    });
-  });
-
-  it('is written without being installed with --skip-install', () => {
-    const { changed, installed, info } = added(
-      { ...ESM, 'pnpm-lock.yaml': '' },
-      { client: 'ioredis', skipInstall: true },
-    );
-    expect([changed, installed]).toEqual([['package.json', 'src/app.module.ts'], []]);
-    expect(info).toContain('package.json: ioredis ^6.0.0 is a dependency: run pnpm install.');
-  });
-
-  it('is the one that the application has, where nobody was asked', () => {
-    const manifest = '{ "dependencies": { "ioredis": "^5.0.0" } }';
-    const { changed, files } = added({ ...ESM, 'package.json': manifest });
-    expect(changed).toEqual(['src/app.module.ts']);
-    expect(files['src/app.module.ts']).toContain('redis: process.env.REDIS_URL');
-    expect(added(ESM).files['src/app.module.ts']).toContain('RateLimitModule.forRoot()');
   });
 
   it.each([
     [{ 'package-lock.json': '' }, 'npm'],
     [{ 'pnpm-lock.yaml': '' }, 'pnpm'],
-    [{ 'yarn.lock': '' }, 'yarn'],
-    [{ 'bun.lock': '' }, 'bun'],
     [{ 'package-lock.json': '', 'package.json': '{ "packageManager": "pnpm@10.1.0" }' }, 'pnpm'],
     [{}, undefined],
   ])('is installed by the package manager of the project: %j, %s', (more, packageManager) => {
@@ -422,26 +254,16 @@ describe('the compiler', () => {
     return folder;
   }
 
-  it.each<[string, Files, string]>([
-    [
-      'the application',
-      { 'node_modules/typescript/index.js': 'exports.createSourceFile = () => {}; exports.version = "5"' },
-      '5',
-    ],
-    [
-      'its @nestjs/cli, beside a TypeScript without an API',
-      {
-        'node_modules/typescript/index.js': 'exports.version = "7"',
-        'node_modules/@nestjs/cli/package.json': '{}',
-        'node_modules/@nestjs/cli/node_modules/typescript/index.js':
-          'exports.createSourceFile = () => {}; exports.version = "6"',
-      },
-      '6',
-    ],
-  ])('is that of %s', (_whose, packages, version) => {
+  it('is that of its @nestjs/cli, beside a TypeScript without an API', () => {
+    const packages: Files = {
+      'node_modules/typescript/index.js': 'exports.version = "7"',
+      'node_modules/@nestjs/cli/package.json': '{}',
+      'node_modules/@nestjs/cli/node_modules/typescript/index.js':
+        'exports.createSourceFile = () => {}; exports.version = "6"',
+    };
     const folder = folderOf(packages);
     try {
-      expect(compilerOf(folder)?.version).toBe(version);
+      expect(compilerOf(folder)?.version).toBe('6');
     } finally {
       rmSync(folder, { recursive: true });
     }

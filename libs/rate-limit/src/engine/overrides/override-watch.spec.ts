@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it } from '@jest/globals';
+import { beforeEach, expect, it, jest } from '@jest/globals';
 import { MemoryOverrideLog } from '../../stores/memory/override-log.js';
 import type { OverrideChanges, OverrideLog, OverrideOutcome } from '../../stores/override-log.js';
 import { ActiveOverrides } from './active-overrides.js';
@@ -11,10 +10,8 @@ class HeldLog extends MemoryOverrideLog {
   override readonly shared = true;
   private readonly held: (() => void)[] = [];
   holds = false;
-  polls = 0;
 
   override async poll(known: string): Promise<OverrideChanges> {
-    this.polls++;
     const answer = await super.poll(known);
     if (this.holds) await new Promise<void>((resolve) => this.held.push(resolve));
     return answer;
@@ -35,6 +32,9 @@ async function write(log: OverrideLog, capacity: number | undefined, key = KEY):
   return capacity === undefined ? log.remove(one) : log.set(one, undefined);
 }
 
+// What reads the clock of a change stays real.
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['Date', 'performance', 'setImmediate', 'nextTick'] }));
+
 it.each([
   ['a removal', undefined, 0],
   ['a later change', 9, 1],
@@ -45,15 +45,13 @@ it.each([
   await watch.start();
   await write(log, 5); // by another process
   log.holds = true;
-  const { polls } = log;
-  while (log.polls === polls) await delay(10);
+  await jest.advanceTimersByTimeAsync(500);
   const outcome = await write(log, capacity);
   if (outcome.outcome === 'changed') watch.changed(outcome.record, outcome.nowMs, active.readProcessMs());
   log.release();
-  await delay(20);
+  await jest.advanceTimersByTimeAsync(0);
   expect(active.size).toBe(size);
-  const later = log.polls;
-  while (log.polls < later + 2) await delay(10);
+  await jest.advanceTimersByTimeAsync(1_000);
   expect(active.size).toBe(size);
   watch.stop();
 });
@@ -69,8 +67,7 @@ it('obeys what others have changed meanwhile, and reads all again when a change 
   const lost = { ...records[0]!, version: Number(version) - 1, body: bodyText({ ...KEY, change: { capacity: 7 } }) };
   watch.changed(lost, Date.now(), active.readProcessMs());
   expect(active.size).toBe(1);
-  const later = log.polls;
-  while (log.polls < later + 2) await delay(10);
+  await jest.advanceTimersByTimeAsync(1_000);
   expect(active.size).toBe(2);
   watch.stop();
 });

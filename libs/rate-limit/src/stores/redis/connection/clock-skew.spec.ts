@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { histories } from '../../../../../../test/support/property-runs.js';
@@ -67,6 +68,24 @@ describe("the comparison with Redis's clock", () => {
     ]);
   });
 
+  it('warns as docs/errors.md shows', async () => {
+    const [line] = await new World(1000).at(700);
+    const page = readFileSync(new URL('../../../../../../docs/errors.md', import.meta.url), 'utf8');
+    expect(page).toContain(line!.replace(/^warn /, '').replace(/ \(see .*/, ''));
+  });
+
+  it('takes a slow answer neither for skew nor for its end', async () => {
+    const world = new World(1000);
+    world.fromRedisMs = 3_000;
+    expect(await world.at(0)).toEqual([]);
+    world.fromRedisMs = 0;
+    expect(await world.at(900)).toHaveLength(1);
+    world.toRedisMs = 3_000;
+    expect(await world.at(0)).toEqual([]);
+    world.toRedisMs = 0;
+    expect(await world.at(0)).toEqual([expect.stringMatching(/^log /)]);
+  });
+
   it('never warns within half of maxSkew, and always warns of a clear skew, whatever the network does', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -85,5 +104,14 @@ describe("the comparison with Redis's clock", () => {
       ),
       histories(),
     );
+  });
+
+  it('warns once of a missing right, and never of an unavailable Redis', async () => {
+    const world = new World(1000);
+    world.error = new Error('Connection is closed.');
+    expect(await world.at(9_000)).toEqual([]);
+    world.error = new Error("NOPERM this user has no permissions to run the 'time' command");
+    expect(await world.at(9_000)).toEqual([expect.stringContaining('needs the right +time: NOPERM')]);
+    expect(await world.at(9_000)).toEqual([]);
   });
 });

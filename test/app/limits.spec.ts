@@ -1,0 +1,91 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import request from 'supertest';
+import { GARDEN, ITINERARY, RIDE, ZONE } from './support/requests.js';
+import { type Service, start } from './support/start-app.js';
+
+let service: Service;
+
+afterEach(() => service.app.close());
+
+type Send = (client: string) => request.Test;
+
+const as = (client: string, test: request.Test): request.Test => test.set('X-User-Id', client);
+const ride: Send = (client) => as(client, request(service.url).post('/api/rides/request').send(RIDE));
+const estimate: Send = (client) => as(client, request(service.url).post('/api/fares/estimate').send(ITINERARY));
+const nearby: Send = (client) => as(client, request(service.url).get('/api/drivers/nearby').query(GARDEN));
+const history: Send = (client) => as(client, request(service.url).get('/api/trips/history'));
+const surge: Send = (client) =>
+  as(client, request(service.url).put(`/api/admin/zones/${ZONE}/surge`).send({ factor: 2 }));
+
+const PER_CLIENT: { route: string; send: Send; limit: number; perSecond: number }[] = [
+  { route: 'POST /api/rides/request', send: ride, limit: 20, perSecond: 10 },
+  { route: 'GET /api/drivers/nearby', send: nearby, limit: 30, perSecond: 15 },
+  { route: 'PUT /api/admin/zones/:zone/surge', send: surge, limit: 5, perSecond: 0 },
+];
+
+/** Enough that the refill of some seconds does not let all of them pass. */
+const REQUESTS = 120;
+
+describe('limits', () => {
+  it.each(PER_CLIENT)(
+    '$route admits $limit requests of a burst, for each client',
+    async ({ send, limit, perSecond }) => {
+      service = await start({ RATE_LIMIT: 'on' });
+      const since = performance.now();
+      const responses = await Promise.all(Array.from({ length: REQUESTS }, () => send('alice')));
+      const refilled = Math.ceil(((performance.now() - since) / 1000) * perSecond);
+
+      const passed = responses.filter(({ status }) => status === 200);
+      const rejected = responses.filter(({ status }) => status === 429);
+      expect(passed.length + rejected.length).toBe(REQUESTS);
+      expect(passed.length).toBeGreaterThanOrEqual(limit);
+      expect(passed.length).toBeLessThanOrEqual(limit + refilled);
+      expect(passed[0]?.headers['x-ratelimit-limit']).toBe(String(limit));
+      expect(rejected[0]?.body).toMatchObject({ statusCode: 429, error: 'rate_limit_exceeded' });
+      expect(Number(rejected[0]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      await send('bob').expect(200);
+    },
+  );
+
+  describe('the limit of matching', () => {
+    const asked = { ride, estimate, nearby };
+    const NEVER = { RATE_LIMIT: 'on', MATCHING_LIMIT: '0.001' };
+
+    it('is one limit for all routes that need matching', async () => {
+      service = await start({ ...NEVER, MATCHING_BURST: '6' });
+      for (const [name, send] of Object.entries(asked)) await send(name).expect(200);
+      for (let i = 0; i < 3; i++) await ride(`rider-${i}`).expect(200);
+      for (const [name, send] of Object.entries(asked)) {
+        const { body } = await send(name).expect(429);
+        expect(body.policy).toBe('matching');
+      }
+      await history('ride').expect(200);
+    });
+
+    it('keeps a half of its burst for rides: estimates give way first', async () => {
+      service = await start({ ...NEVER, MATCHING_BURST: '10' });
+      for (let i = 0; i < 5; i++) await estimate(`rider-${i}`).expect(200);
+      const refused = await estimate('rider-5').expect(429);
+      expect(refused.body.policy).toBe('matching');
+      for (let i = 0; i < 5; i++) await ride(`rider-${i}`).expect(200);
+      await ride('rider-5').expect(429);
+    });
+
+    it('rejects nothing with RATE_LIMIT=riders', async () => {
+      service = await start({ ...NEVER, RATE_LIMIT: 'riders', MATCHING_BURST: '1' });
+      const responses = await Promise.all(Array.from({ length: 80 }, async (_, i) => ride(`rider-${i % 4}`)));
+      expect(responses.every(({ status }) => status === 200)).toBe(true);
+      const { body } = (await Promise.all(Array.from({ length: 30 }, async () => ride('rider-0')))).find(
+        ({ status }) => status === 429,
+      )!;
+      expect(body.policy).toBe('rider');
+    });
+  });
+
+  it('divides the limits among the processes while Redis is unavailable', async () => {
+    service = await start({ RATE_LIMIT: 'on', REDIS_URL: 'redis://127.0.0.1:1', PODS: '4' });
+    const responses = await Promise.all(Array.from({ length: 20 }, async () => surge('alice')));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(19);
+  });
+});
