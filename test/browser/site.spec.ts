@@ -14,7 +14,7 @@ import { launch } from './support/viewer.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BUILD_LIMIT_MS = 400_000;
-const WIDTHS = [390, 768, 1024, 1440] as const;
+const WIDTHS = [390, 768, 1440] as const;
 /** Compressed, with the font: a page as a new visitor gets it, without the picture that a guide may begin with, which may be as large. */
 const FIRST_VIEW_BYTES = 200_000;
 /** Of pages beside each other. */
@@ -97,17 +97,6 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
 }
 
 describe('the site', () => {
-  it('plays the rush on its first page, by itself', async () => {
-    await using visited = await visit(site.url);
-    const { page } = visited;
-    expect(await page.title()).toBe('Floodgate | Rate limiting for NestJS');
-    const failed = page.locator('.fh-without .fh-failed .fh-value');
-    await failed.scrollIntoViewIfNeeded();
-    await page.locator('.fh-without .fh-failed[data-bad]').waitFor();
-    expect(await page.locator('.fh-within .fh-failed[data-bad]').count()).toBe(0);
-    expect(visited.troubles).toEqual([]);
-  });
-
   it('shows half of the picture of the rush in its first view, where it plays without a touch', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;
@@ -125,19 +114,6 @@ describe('the site', () => {
     expect(visited.troubles).toEqual([]);
   });
 
-  it('leaves no hole below the picture of the rush, and no line of the code beside the window', async () => {
-    await using visited = await visit(site.url);
-    const { page } = visited;
-    for (const width of [...WIDTHS, 740, 820]) {
-      await page.setViewportSize({ width, height: 900 });
-      const found = await page.evaluate(() => ({
-        hole: document.querySelector('.rush')!.clientHeight - document.querySelector('.fh')!.clientHeight,
-        beyond: Array.from(document.querySelectorAll('.landing pre'), (one) => one.scrollWidth - one.clientWidth),
-      }));
-      expect([width, found]).toEqual([width, { hole: 0, beyond: found.beyond.map(() => 0) }]);
-    }
-  });
-
   it('finds a page by its text, and opens it', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;
@@ -150,27 +126,16 @@ describe('the site', () => {
   });
 
   it.each([
-    ['token bucket', 1, /policies#choose-an-algorithm$/],
-    ['leaky bucket', 1, /policies#choose-an-algorithm$/],
-    ['Retry-After', 3, /http(?:#|$)/],
-    ['kubernetes', 1, /production#run-on-kubernetes$/],
-    ['trust proxy', 1, /identity#proxies$/],
-    ['FG_TRUST_PROXY', 1, /errors#fg_trust_proxy$/],
-    ['how do I count users', 3, /quick-start#4-count-users$/],
-  ])('finds the right page of %s among the first %i', async (query, first, address) => {
+    ['token bucket', /policies#choose-an-algorithm$/],
+    ['kubernetes', /production#run-on-kubernetes$/],
+    ['FG_TRUST_PROXY', /errors#fg_trust_proxy$/],
+  ])('finds the right page of %s first', async (query, address) => {
     await using visited = await visit(site.url);
     const { page } = visited;
     await page.getByRole('button', { name: 'Search' }).first().click();
     await page.locator('#localsearch-input').fill(query);
-    const results = page.locator('#localsearch-list a');
-    await results.first().waitFor();
-    const found = await results.evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).href));
-    expect([query, found.slice(0, first).filter((url) => address.test(url)).length > 0, found.slice(0, 4)]).toEqual([
-      query,
-      true,
-      expect.anything(),
-    ]);
-    expect(visited.troubles).toEqual([]);
+    const first = page.locator('#localsearch-list a').first();
+    expect(await first.getAttribute('href')).toMatch(address);
   });
 
   it('says in its own words that there is no such page, and leads on', async () => {
@@ -180,36 +145,6 @@ describe('the site', () => {
     expect(await violations(page)).toEqual([]);
     await page.getByRole('main').getByRole('link', { name: 'Quick start' }).click();
     await page.getByRole('heading', { level: 1, name: 'Quick start' }).waitFor();
-    await page.getByRole('link', { name: 'Examples', exact: true }).first().click();
-    await page.getByRole('heading', { level: 1, name: 'Examples' }).waitFor();
-    expect(visited.troubles).toEqual([]);
-  });
-
-  it('leaves room between the words and the figures of the benchmarks', async () => {
-    for (const width of WIDTHS) {
-      await using visited = await visit(`${site.url}benchmarks`, { width });
-      const gaps = await visited.page.locator('.bars tbody tr').evaluateAll((rows) =>
-        rows.map((row) => {
-          const [words, figure] = [row.querySelector('th')!, row.querySelector('td.number')!].map((cell) => {
-            const range = document.createRange();
-            range.selectNodeContents(cell);
-            return range.getBoundingClientRect();
-          });
-          return figure!.left - words!.right;
-        }),
-      );
-      expect(gaps.length).toBeGreaterThan(8);
-      expect([width, Math.min(...gaps) >= 12]).toEqual([width, true]);
-    }
-  });
-
-  it('leads to the playground, and back', async () => {
-    await using visited = await visit(site.url);
-    const { page } = visited;
-    await page.getByRole('link', { name: 'Playground', exact: true }).first().click();
-    await page.locator('[data-algorithm=token-bucket]').getByText('Remaining').waitFor();
-    await page.locator('a[href="../"]').first().click();
-    await page.waitForURL(site.url);
     expect(visited.troubles).toEqual([]);
   });
 
@@ -230,13 +165,16 @@ describe('the site', () => {
     expect(large).toEqual([]);
   });
 
-  it.each(['light', 'dark'] as const)('has nothing that axe finds, %s', async (colorScheme) => {
+  it('has nothing that axe finds', async () => {
     const found: string[] = [];
-    for (const path of ['', 'policies', 'benchmarks']) {
-      for (const width of [390, 1440]) {
-        await using visited = await visit(`${site.url}${path}`, { width, colorScheme });
-        found.push(...(await violations(visited.page)).map((one) => `/${path}, ${width} px: ${one}`));
-      }
+    for (const [path, width, colorScheme] of [
+      ['', 1440, 'light'],
+      ['', 390, 'dark'],
+      ['policies', 390, 'light'],
+      ['benchmarks', 1440, 'dark'],
+    ] as const) {
+      await using visited = await visit(`${site.url}${path}`, { width, colorScheme });
+      found.push(...(await violations(visited.page)).map((one) => `/${path}, ${width} px: ${one}`));
     }
     expect(found).toEqual([]);
   });
@@ -244,7 +182,7 @@ describe('the site', () => {
   it('is as wide as the window', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;
-    for (const path of ['', 'policies', 'performance', 'benchmarks', 'reference/api']) {
+    for (const path of ['', 'policies', 'benchmarks', 'reference/api']) {
       await page.goto(`${site.url}${path}`);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 900 });
@@ -261,41 +199,30 @@ describe('the site', () => {
     await page.locator('.has-type', { hasText: 'capacity' }).first().hover();
     const box = page.getByRole('tooltip');
     await box.getByText('capacity: number').waitFor();
-    await box.hover();
-    expect(await box.locator('p').innerText()).not.toBe('');
-    await page.keyboard.press('Escape');
-    expect(await box.count()).toBe(0);
     expect(await page.locator('main').innerText()).not.toMatch(/checked=|example=|ts module/);
   });
 
-  it.each(['', 'demo', 'playground-guide'])('keeps the place of a picture until it comes: /%s', async (path) => {
-    for (const width of [390, 1440]) {
-      await using visited = await visit(`${site.url}404`, { width });
-      const { page } = visited;
-      const held: Route[] = [];
-      let isHeld = true;
-      await page.route('**/*.webp', (route) => (isHeld ? void held.push(route) : route.continue()));
-      await page.goto(`${site.url}${path}`, { waitUntil: 'load' });
-      const pictures = page.locator('main img:not(.only-dark)');
-      const places = (): Promise<number[][]> =>
-        pictures.evaluateAll((all) =>
-          all.map((one) => {
-            const place = one.getBoundingClientRect();
-            return [place.width, place.height];
-          }),
-        );
-      const before = await places();
-      expect(before).not.toEqual([]);
-      isHeld = false;
-      await Promise.all(held.map((route) => route.continue()));
-      for (const picture of await pictures.all()) {
-        await picture.scrollIntoViewIfNeeded();
-        const seen = (): Promise<boolean> =>
-          picture.evaluate((one: HTMLImageElement) => one.complete && one.naturalWidth > 0);
-        await until('the picture', 10_000, seen);
-      }
-      expect([path, width, await places()]).toEqual([path, width, before]);
+  it('keeps the place of a picture until it comes', async () => {
+    await using visited = await visit(`${site.url}404`, { width: 390 });
+    const { page } = visited;
+    const held: Route[] = [];
+    let isHeld = true;
+    await page.route('**/*.webp', (route) => (isHeld ? void held.push(route) : route.continue()));
+    await page.goto(`${site.url}demo`, { waitUntil: 'load' });
+    const pictures = page.locator('main img:not(.only-dark)');
+    const places = (): Promise<number[][]> =>
+      pictures.evaluateAll((all) => (all as HTMLImageElement[]).map((one) => [one.clientWidth, one.clientHeight]));
+    const before = await places();
+    expect(before).not.toEqual([]);
+    isHeld = false;
+    await Promise.all(held.map((route) => route.continue()));
+    for (const picture of await pictures.all()) {
+      await picture.scrollIntoViewIfNeeded();
+      const seen = (): Promise<boolean> =>
+        picture.evaluate((one: HTMLImageElement) => one.complete && one.naturalWidth > 0);
+      await until('the picture', 10_000, seen);
     }
+    expect(await places()).toEqual(before);
   });
 
   it('is there as Markdown: each page, an index and the whole', async () => {
