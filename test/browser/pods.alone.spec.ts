@@ -37,10 +37,6 @@ class Section {
     return this.place.getByRole('radio', { name });
   }
 
-  pods(): Promise<string[]> {
-    return this.place.getByRole('listitem').allInnerTexts();
-  }
-
   /** The result with this title, once it has changed from what it was. */
   async send(title: string): Promise<string> {
     const card = this.place.locator('section').filter({ has: this.page.getByRole('heading', { name: title }) });
@@ -89,22 +85,10 @@ describe('three pods and Redis', () => {
     expect(await pods.spoken()).toMatch(
       /^No shared store: 6\d of 75 passed: three times the limit.*\. 2\d \+ 2\d \+ 2\d(, \d refilled)?$/,
     );
-    // The result may come before the tick which says that a pod has started.
-    const alone = /its own bucket\s+2\d passed\s+[345] refused/;
-    await until('pods that count alone', 10_000, async () => (await pods.pods()).every((text) => alone.test(text)));
-    expect(await pods.place.locator('li [role=img]').first().getAttribute('aria-label')).toMatch(/of 20 tokens$/);
-
     await pods.radio('One Redis').check();
     await pods.place.getByText('All count in one Redis, which this page has started').waitFor();
     expect(await pods.send('One Redis')).toMatch(TWENTY);
     await pods.place.getByText('one bucket for all').waitFor();
-    await until('an empty bucket, drawn once', 10_000, async () => {
-      const buckets = pods.place.getByRole('img', { name: /of 20 tokens$/ });
-      const visible = await buckets.evaluateAll((all) =>
-        all.filter((one) => getComputedStyle(one).visibility === 'visible'),
-      );
-      return visible.length === 1 && /^[0-9] of 20/.test((await buckets.last().getAttribute('aria-label')) ?? '');
-    });
     expect(await pods.isAmber()).toBe(false);
 
     await pods.button('Stop Redis').click();
@@ -113,12 +97,6 @@ describe('three pods and Redis', () => {
     await pods.place.locator('.pods-text').getByText(share).waitFor();
     await until('the shares, spoken', 5000, async () => share.test(await pods.spoken()));
     expect(await pods.send('Redis stopped')).toMatch(/below the limit 18 of 75 passed 6 \+ 6 \+ 6$/);
-    await until('an empty share in each', 5000, async () => {
-      return (await pods.place.getByRole('img', { name: '0 of 6 tokens' }).count()) === 3;
-    });
-    const shared = /its share: 6\s+6 passed\s+19 refused/;
-    await until('pods with their shares', 10_000, async () => (await pods.pods()).every((text) => shared.test(text)));
-
     await pods.button('Start Redis').click();
     await until('pods that are not amber', 20_000, async () => !(await pods.isAmber()));
     await pods.place.getByText('All count in one Redis').waitFor();
@@ -142,27 +120,7 @@ describe('three pods and Redis', () => {
     await until('a result', PATIENT.timeout, async () => (await pods.spoken()) !== '');
     expect(await pods.spoken()).toMatch(/^One Redis: 2\d of 75 passed: the limit/);
     expect(await viewer.page.evaluate(() => document.activeElement?.textContent)).toBe('Send 25 to each');
-    await keyboard.press('Tab');
-    await keyboard.press('Enter');
-    await until('amber pods', 20_000, () => pods.isAmber());
-    await pods.button('Start Redis').waitFor();
-    await keyboard.press('Space');
-    await until('pods that are not amber', 20_000, async () => !(await pods.isAmber()));
     expect(viewer.troubles).toEqual([]);
-  });
-
-  it('shows another viewer the same, without speaking to them', async () => {
-    await using one = await Viewer.open(browser, app.url);
-    await using other = await Viewer.open(browser, app.url);
-    await using pods = new Section(one.page);
-    const theirs = new Section(other.page);
-    await pods.radio('One Redis').check();
-    await until('the choice', 5000, () => theirs.radio('One Redis').isChecked());
-    const text = await pods.send('One Redis');
-    await until('the result', 5000, async () =>
-      (await theirs.place.innerText()).replaceAll(/\s+/g, ' ').includes(text),
-    );
-    expect(await theirs.spoken()).toBe('');
   });
 
   it('fits a phone, moves nothing, and is still with reduced motion', async () => {
@@ -190,17 +148,6 @@ describe('three pods and Redis', () => {
     await pods.place.getByText('three applications in one process: no redis-server on this machine').waitFor();
     await pods.radio('One store').check();
     expect(await pods.send('One store')).toMatch(TWENTY);
-    await pods.button('Stop the store').click();
-    await until('amber pods', 20_000, () => pods.isAmber());
-    expect(await pods.send('The store stopped')).toContain('18 of 75 passed');
-    expect(viewer.troubles).toEqual([]);
-  });
-
-  it('are not there where the control room only watches, and the page says so', async () => {
-    await using watched = await BuiltApp.start({ CONTROL_ROOM: 'watch' });
-    await using viewer = await Viewer.open(browser, watched.url);
-    expect(await viewer.page.locator('#watch').innerText()).toContain('it starts no processes');
-    expect(await new Section(viewer.page).place.isVisible()).toBe(false);
     expect(viewer.troubles).toEqual([]);
   });
 });
