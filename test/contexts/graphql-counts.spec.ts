@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { Int, Query, Resolver } from '@nestjs/graphql';
 import { describe, expect, it, jest } from '@jest/globals';
-import { graphqlContext, RateLimit } from 'nestjs-floodgate';
+import { graphqlContext } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { codes, DRIVERS } from './support/graphql-app.js';
-import { aliases, begin, TWENTY } from './support/riders.js';
+import { aliases, begin } from './support/riders.js';
 
 jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
@@ -66,34 +65,6 @@ describe.each(DRIVERS)('what counts once with %s', (driver) => {
     await using app = await begin(driver, { store, contexts }, { fieldResolverEnhancers: ['guards'] });
     await app.ask(`{ riders { label } ${aliases(3, 'rider(id: 1) { id }')} }`);
     expect(store.asked).toHaveLength(6);
-  });
-
-  it('a policy of a class is one for its resolvers, and an operation pays it once', async () => {
-    @Resolver()
-    @RateLimit(TWENTY)
-    class Together {
-      @Query(() => Int)
-      one(): number {
-        return 1;
-      }
-
-      @Query(() => Int)
-      two(): number {
-        return 2;
-      }
-    }
-    const store = new StillStore();
-    await using app = await begin(driver, { store }, {}, [Together]);
-    expect((await app.ask('{ one two }')).data).toEqual({ one: 1, two: 2 });
-    await app.ask('{ two }');
-    expect([store.keys.length, store.asked.length]).toEqual([1, 2]);
-  });
-
-  it('the middleware counts the POST once, and the operations count for themselves', async () => {
-    const store = new StillStore();
-    await using app = await begin(driver, { store, middleware: [{ ...TWENTY, name: 'http' }] });
-    await app.batch('{ first }', '{ first }');
-    expect(store.asked.flat().map(({ key }) => key.split(':').at(-3))).toEqual(['http', 'shared', 'shared']);
   });
 });
 

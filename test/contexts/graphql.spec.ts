@@ -1,10 +1,10 @@
 import { UseGuards } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
 import { describe, expect, it, jest } from '@jest/globals';
-import { RateLimit, RateLimiter, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
+import { RateLimit, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { APOLLO_STATUS, codes, DRIVERS, type Driver, type GraphqlSettings } from './support/graphql-app.js';
-import { aliases, begin, Riders, TWENTY } from './support/riders.js';
+import { aliases, begin, TWENTY } from './support/riders.js';
 
 jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
@@ -86,16 +86,6 @@ describe.each(DRIVERS)('with %s', (driver) => {
         extensions: expect.objectContaining({ code: 'RATE_LIMIT_UNAVAILABLE', retryAfter: 1 }),
       }),
     ]);
-  });
-
-  it('peek and reset know resolvers', async () => {
-    await using app = await begin(driver);
-    await app.ask('{ rider(id: 1) { id } }');
-    const limiter = app.http.app.get(RateLimiter);
-    const client = { kind: 'ip', value: '127.0.0.1' };
-    expect((await limiter.peek([Riders, 'rider'], client)).policies[0]!.remaining).toBe(19);
-    await limiter.reset([Riders, 'rider'], client);
-    expect((await limiter.peek([Riders, 'rider'], client)).policies[0]!.remaining).toBe(20);
   });
 });
 

@@ -1,15 +1,8 @@
 import type { AddressInfo, Server } from 'node:net';
 import { Controller, Get, type Provider } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
 import { MessagePattern, type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { expect, it } from '@jest/globals';
-import {
-  identityTag,
-  RateLimitGuard,
-  RateLimitModule,
-  type RateLimitModuleExtras,
-  type RateLimitModuleOptions,
-} from 'nestjs-floodgate';
+import { RateLimitModule, type RateLimitModuleExtras, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { type HttpApp, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { MessageClient } from './support/message-app.js';
@@ -68,17 +61,3 @@ it.each([{}, { inheritAppConfig: true }, { deferInitialization: true }])(
     expect(store.asked).toHaveLength(3);
   },
 );
-
-it('a hybrid application limits message handlers by its own guard, or not with guard: false', async () => {
-  class Tenants extends RateLimitGuard {
-    protected override identityTag(): string {
-      return identityTag({ kind: 'tenant', value: 't1' });
-    }
-  }
-  const store = new StillStore();
-  await using app = await hybrid({ store, guard: false }, {}, [{ provide: APP_GUARD, useClass: Tenants }]);
-  expect(await app.messages.send('quote')).toEqual({ answer: 'q' });
-  expect(store.keys).toEqual([expect.stringContaining('rl:{tenant:t1}')]);
-  await using open = await hybrid({ guard: false });
-  for (let i = 0; i < 3; i++) expect(await open.messages.send('quote')).toEqual({ answer: 'q' });
-});

@@ -1,6 +1,5 @@
-import { type CanActivate, Controller, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
-import { MessagePattern } from '@nestjs/microservices';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { describe, expect, it, jest } from '@jest/globals';
 import {
@@ -9,10 +8,9 @@ import {
   type Policy,
   RateLimit,
   RateLimiter,
-  RateLimitModule,
   type RateLimitRequest,
 } from 'nestjs-floodgate';
-import { type HttpApp, start } from '../support/http-app.js';
+import type { HttpApp } from '../support/http-app.js';
 import { DRIVERS as GRAPHQL } from './support/graphql-app.js';
 import { begin } from './support/riders.js';
 import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
@@ -87,18 +85,5 @@ describe('authentication after the rate limit', () => {
     for (const client of clients) expect(await ask(client, 'say')).toMatchObject({ event: 'said' });
     expect(missing(app.http)).toEqual([{ policy: 'rider', requests: 2 }]);
     expect(warnings(app.http).slice(1)).toEqual([late('Chat.say')]);
-  });
-
-  it('is found at boot for message handlers', async () => {
-    @Controller()
-    class Messages {
-      @MessagePattern('ride')
-      @UseGuards(AuthGuard)
-      @RateLimit(POLICY)
-      ride(): void {}
-    }
-    const imports = [RateLimitModule.forRoot({ identity: IDENTITY })];
-    await using http = await start('Express', { imports, controllers: [Messages] });
-    expect(warnings(http)).toEqual([early('Messages.ride')]);
   });
 });

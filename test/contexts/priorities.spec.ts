@@ -1,9 +1,7 @@
-import { Controller, Get } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
 import { expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type Policy, RateLimit, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
-import { limited } from '../support/http-app.js';
 import { histories } from '../support/property-runs.js';
 import { DRIVERS } from './support/graphql-app.js';
 import { begin } from './support/riders.js';
@@ -92,27 +90,4 @@ it.each(DRIVERS)('with %s, each field of an operation has its own class, in any 
     ...histories(driver === 'Mercurius' ? 0.3 : 0.05),
     examples: [[filling, false]],
   });
-});
-
-it('a request passes a route by the class of the route, though the middleware has the same policy', async () => {
-  @Controller()
-  class Routes {
-    @Get('ride')
-    @RateLimit(API)
-    ride(): void {}
-
-    @Get('estimate')
-    @RateLimit({ ...API, priority: 'estimates' })
-    estimate(): void {}
-  }
-  await using app = await limited('Express', Routes, { middleware: [API] });
-  const statuses = async (path: string): Promise<number[]> => {
-    const all: number[] = [];
-    for (let i = 0; i < 12; i++) all.push((await app.send(path)).status);
-    return all;
-  };
-  const tenOf12 = [...Array<number>(10).fill(200), 429, 429];
-  expect(await statuses('/estimate')).toEqual(tenOf12);
-  // What the middleware charged the rejected estimates came back.
-  expect(await statuses('/ride')).toEqual(tenOf12);
 });

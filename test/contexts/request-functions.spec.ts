@@ -1,12 +1,10 @@
-import { Controller, type ExecutionContext, Injectable, Post, Req, SetMetadata } from '@nestjs/common';
-import { ExternalContextCreator } from '@nestjs/core';
+import { Controller, type ExecutionContext, Post, Req } from '@nestjs/common';
 import { Context, Int, Query, Resolver, Subscription } from '@nestjs/graphql';
 import { GrpcMethod, MessagePattern } from '@nestjs/microservices';
 import { ConnectedSocket, MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { createClient } from 'graphql-ws';
 import { expect, it } from '@jest/globals';
 import {
-  type ContextAdapter,
   ipIdentity,
   type Policy,
   RateLimitModule,
@@ -14,7 +12,7 @@ import {
   type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { WebSocket } from 'ws';
-import { limited, PLATFORMS, start } from '../support/http-app.js';
+import { limited, PLATFORMS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { DRIVERS as GRAPHQL_DRIVERS } from './support/graphql-app.js';
 import { GrpcApp } from './support/grpc-app.js';
@@ -239,36 +237,4 @@ it('over gRPC functions get the metadata of the call as headers, without its mes
   expect({ ...givenTo(noted).request }).toMatchObject(ACME);
   expect(givenTo(noted).request.body).toBeUndefined();
   expect(givenTo(noted).context.getArgByIndex<unknown>(0)).toEqual({ km: 2 });
-});
-
-it("in a context of the application's own functions get what its adapter makes", async () => {
-  @Injectable()
-  class Jobs {
-    @SetMetadata('job', true)
-    ride(): string {
-      return 'rode';
-    }
-  }
-  const request = { headers: { 'x-tenant': 'acme' } };
-  const adapter: ContextAdapter = {
-    type: 'job',
-    handlers: 'a job',
-    place: 'providers',
-    isHandler: (_, handler) => Reflect.hasMetadata('job', handler),
-    request: () => request,
-  };
-  const noted = new Noted();
-  const imports = [RateLimitModule.forRoot({ ...noted.options, contexts: [adapter] })];
-  await using app = await start('Express', { imports, providers: [Jobs] });
-  const jobs = app.app.get(Jobs);
-  const none = undefined;
-  const call = app.app
-    .get(ExternalContextCreator)
-    .create(jobs, Reflect.get(jobs, 'ride'), 'ride', none, none, none, none, none, 'job') as (
-    job: object,
-  ) => Promise<string>;
-  const job = { id: 7 };
-  expect(await call(job)).toBe('rode');
-  expect(givenTo(noted).request).toBe(request);
-  expect(givenTo(noted).context.getArgByIndex<unknown>(0)).toBe(job);
 });

@@ -62,15 +62,3 @@ describe('at boot', () => {
     }
   });
 });
-
-describe('two applications of one gateway class', () => {
-  it('each limit their own clients, and an application without the module limits none', async () => {
-    await using first = await SocketApp.start('ws', Doors, { store: new StillStore() });
-    await using second = await SocketApp.start('ws', Doors, { store: new StillStore() });
-    for (const app of [first, second]) {
-      const client = await app.connect();
-      expect(await ask(client, 'say')).toEqual({ event: 'said', data: 0 });
-      expect(await ask(client, 'say')).toMatchObject({ event: 'exception' });
-    }
-  });
-});

@@ -1,8 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, UseFilters, UseGuards } from '@nestjs/common';
 import { SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
-import { RateLimit, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
-import { FROM_HEADERS } from '../support/http-app.js';
+import { RateLimit, RateLimitGuard } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { BODY, Chat, TWENTY } from './support/chat.js';
 import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
@@ -28,14 +27,6 @@ describe.each(DRIVERS)('a message over %s', (driver) => {
     expect(store.keys).toEqual(['rl:{ip:127.0.0.1}:Chat.say:twenty:fw:3600000000']);
   });
 
-  it('counts by the headers of its handshake', async () => {
-    const store = new StillStore();
-    await using app = await SocketApp.start(driver, Chat, { store, identity: FROM_HEADERS });
-    const [ada, bo] = [await app.connect({ 'X-User-Id': 'ada' }), await app.connect({ 'X-User-Id': 'bo' })];
-    for (const client of [ada, bo]) await ask(client, 'say');
-    expect(store.keys.map((key) => key.slice(0, key.indexOf('}') + 1))).toEqual(['rl:{user:ada}', 'rl:{user:bo}']);
-  });
-
   it.each([
     ['Express', 1],
     ['Express', 'loopback'],
@@ -52,30 +43,6 @@ describe.each(DRIVERS)('a message over %s', (driver) => {
       expect(store.keys).toEqual(['rl:{ip:198.51.100.7}:Chat.say:twenty:fw:3600000000']);
     },
   );
-
-  it('is limited by the defaults, and not where @SkipRateLimit stands', async () => {
-    @WebSocketGateway()
-    class Defaults {
-      @SubscribeMessage('a')
-      a(): unknown {
-        return { event: 'answer', data: 'a' };
-      }
-
-      @SubscribeMessage('b')
-      @SkipRateLimit()
-      b(): unknown {
-        return { event: 'answer', data: 'b' };
-      }
-    }
-    await using app = await SocketApp.start(driver, Defaults, {
-      store: new StillStore(),
-      defaults: [{ ...TWENTY, limit: 1 }],
-    });
-    const client = await app.connect();
-    expect(await ask(client, 'a')).toEqual({ event: 'answer', data: 'a' });
-    expect(await ask(client, 'a')).toMatchObject({ event: 'exception', data: { statusCode: 429 } });
-    for (let i = 0; i < 3; i++) expect(await ask(client, 'b')).toEqual({ event: 'answer', data: 'b' });
-  });
 
   it('is answered by an exception filter of the gateway alone', async () => {
     @Catch(WsException)
