@@ -1,11 +1,8 @@
 import { Controller } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
-import { MessagePattern } from '@nestjs/microservices';
 import { expect, it, jest } from '@jest/globals';
-import { type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { StillStore } from '../support/still-store.js';
+import { type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { codes, DRIVERS } from './support/graphql-app.js';
-import { MessageApp } from './support/message-app.js';
 import { begin } from './support/riders.js';
 
 jest.setTimeout(30_000);
@@ -18,7 +15,6 @@ const policies = { credits: { ...WINDOW, limit: 2 } };
 @Controller()
 class Searches {
   @Query(() => Int, { nullable: true })
-  @MessagePattern('search')
   @RateLimit(MONTHLY)
   paid(): number {
     return 1;
@@ -49,10 +45,3 @@ it.each(['{ paid free }', '{ free paid }'])(
     expect(answers).toEqual([{ paid: 1, free: 1 }, over, over, { paid: null, free: null }]);
   },
 );
-
-it('a message over TCP frees the place of a concurrency behind an else when its handler has ended', async () => {
-  const slots = { algorithm: 'concurrency', limit: 1, lease: '1h' } as const;
-  const module = RateLimitModule.forRoot({ store: new StillStore(), policies: { credits: slots } });
-  await using app = await MessageApp.start({ imports: [module], controllers: [Searches] });
-  for (let i = 0; i < 5; i++) expect(await app.client.send('search')).toMatchObject({ answer: 1 });
-});

@@ -1,11 +1,11 @@
-import { type ArgumentsHost, Catch, Controller, Inject, UseFilters } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
 import { MessagePattern } from '@nestjs/microservices';
-import { BaseWsExceptionFilter, SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
 import { LimiterUnavailableError, RateLimiter, RateLimitExceededException, RateLimitModule } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
-import { ask, DRIVERS as SOCKET_DRIVERS, nestTells, SocketApp } from './support/socket-app.js';
+import { ask, DRIVERS as SOCKET_DRIVERS, SocketApp } from './support/socket-app.js';
 import { DRIVERS, startGraphql } from './support/graphql-app.js';
 import { MessageApp } from './support/message-app.js';
 
@@ -50,23 +50,7 @@ class Gateway extends Asking {
   broken(): never {
     throw new LimiterUnavailableError('gone');
   }
-
-  @SubscribeMessage('other')
-  other(): never {
-    throw new WsException({ mine: true });
-  }
 }
-
-@Catch(RateLimitExceededException)
-class OwnFilter extends BaseWsExceptionFilter {
-  override catch(exception: RateLimitExceededException, host: ArgumentsHost): void {
-    super.catch(new WsException({ retry: exception.decision.retryAfterMs }), host);
-  }
-}
-
-@WebSocketGateway()
-@UseFilters(OwnFilter)
-class Filtered extends Gateway {}
 
 describe('an exception that a handler throws itself', () => {
   it.each(DRIVERS)("is the guard's error of GraphQL with %s", async (driver) => {
@@ -102,16 +86,6 @@ describe('an exception that a handler throws itself', () => {
       event: 'exception',
       data: expect.objectContaining({ statusCode: 503, retry_after: 1 }),
     });
-    expect(app.http.logs.of('error')).toEqual([]);
-  });
-
-  it.each(SOCKET_DRIVERS.filter(nestTells))("is what the gateway's own filter says over %s", async (driver) => {
-    await using app = await SocketApp.start(driver, Filtered, { store: new StillStore(), policies: POLICIES });
-    const client = await app.connect();
-    await ask(client, 'mail');
-    expect(await ask(client, 'mail')).toEqual({ event: 'exception', data: { retry: 3_600_000 } });
-    // What is none of the limiter is left to Nest.
-    expect(await ask(client, 'other')).toEqual({ event: 'exception', data: { mine: true } });
     expect(app.http.logs.of('error')).toEqual([]);
   });
 });

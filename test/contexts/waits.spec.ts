@@ -1,20 +1,9 @@
-import { Controller } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
-import { MessagePattern } from '@nestjs/microservices';
-import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { expect, it } from '@jest/globals';
-import {
-  type DecisionEvent,
-  type Policy,
-  RateLimit,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-} from 'nestjs-floodgate';
+import { type DecisionEvent, type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { codes, DRIVERS } from './support/graphql-app.js';
-import { MessageApp } from './support/message-app.js';
 import { begin } from './support/riders.js';
-import { ask, DRIVERS as SOCKETS, SocketApp } from './support/socket-app.js';
 
 // test/exchanges proves that a client that leaves gives its slot back.
 
@@ -22,8 +11,6 @@ import { ask, DRIVERS as SOCKETS, SocketApp } from './support/socket-app.js';
 const QUEUE: Policy = { name: 'queue', scope: 'app', algorithm: 'leaky-bucket', capacity: 2, drain: '20/s' };
 
 @Resolver()
-@Controller()
-@WebSocketGateway()
 class Handlers {
   @Query(() => Int)
   @RateLimit(QUEUE)
@@ -35,13 +22,6 @@ class Handlers {
   @RateLimit(QUEUE)
   two(): number {
     return 2;
-  }
-
-  @MessagePattern('enter')
-  @SubscribeMessage('enter')
-  @RateLimit(QUEUE)
-  enter(): object {
-    return { event: 'entered', data: 1 };
   }
 }
 
@@ -65,24 +45,4 @@ it.each(DRIVERS)('with %s, a queue delays an operation once, and rejects what do
   expect(delays).toEqual(EXPECTED);
   expect(replies.filter(({ data }) => data?.['two'] === 2)).toHaveLength(3);
   expect(new Set(replies.flatMap(codes))).toEqual(new Set(['RATE_LIMITED']));
-});
-
-it('over TCP, a queue delays a message, and rejects what does not fit', async () => {
-  const { delays, options } = noted();
-  await using app = await MessageApp.start({ imports: [RateLimitModule.forRoot(options)], controllers: [Handlers] });
-  const begun = performance.now();
-  const outcomes = await Promise.all(Array.from({ length: 4 }, () => app.client.send('enter')));
-  expect(performance.now() - begun).toBeGreaterThanOrEqual(99);
-  expect(delays).toEqual(EXPECTED);
-  expect(outcomes).toContainEqual({ error: expect.objectContaining({ statusCode: 429, policy: 'queue' }) });
-});
-
-it.each(SOCKETS)('over %s, a message waits for its departure slot', async (driver) => {
-  const { delays, options } = noted();
-  await using app = await SocketApp.start(driver, Handlers, options);
-  const client = await app.connect();
-  const begun = performance.now();
-  for (let i = 0; i < 2; i++) expect(await ask(client, 'enter')).toEqual({ event: 'entered', data: 1 });
-  expect(performance.now() - begun).toBeGreaterThanOrEqual(49);
-  expect(delays).toEqual([0, 50]);
 });

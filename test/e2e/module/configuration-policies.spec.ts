@@ -1,6 +1,14 @@
 import { Controller, Get, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, type PolicySource, RateLimit, RateLimitConfigError, SkipRateLimit } from 'nestjs-floodgate';
+import {
+  type Policy,
+  type PolicySource,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitModule,
+  SkipRateLimit,
+} from 'nestjs-floodgate';
 import { limited } from '../../support/http-app.js';
 import { bucket, COUNT, fixed, log, LONG, queue, WRONG_POLICIES } from '../../support/wrong-policies.js';
 
@@ -23,7 +31,13 @@ describe('a wrong policy stops the boot', () => {
   it.each(WRONG_POLICIES)(
     'on a route, and the error names class and method: %s (%#)',
     async (problem, [policy, ...more]) => {
-      const boot = limited('Express', routeWith(policy, ...more), { policies: POLICIES });
+      const imports = [RateLimitModule.forRoot({ policies: POLICIES })];
+      const controllers = [routeWith(policy, ...more)];
+      // Without a server: a boot for each takes its time.
+      const boot = NestFactory.createApplicationContext(
+        { module: class App {}, imports, controllers },
+        { logger: false, abortOnError: false },
+      );
       await expect(boot).rejects.toMatchObject({
         name: 'RateLimitConfigError',
         message: expect.stringMatching(/^RidesController\.request, @RateLimit: /),
@@ -64,23 +78,16 @@ describe('the policies of an application', () => {
   it('may have values at the bounds', async () => {
     const right: [unknown, ...unknown[]][] = [
       [bucket({ capacity: 1, refill: '1/100y', cost: 1 })],
-      [bucket({ capacity: 1e12, refill: 1e9 })],
-      [bucket({ cost: 0 })],
-      [bucket({ cost: 20 })],
+      [bucket({ capacity: 1e12, refill: 1e9, cost: 0, name: LONG, scope: 'app' })],
       [queue({ cost: 21 })],
       [log({ limit: 1_000_000, cost: 1000 })],
       [fixed({ window: 1 })],
-      [fixed({ window: 60 })],
-      [fixed({ window: '60ms' })],
       [fixed({ window: '100y' })],
-      [bucket({ name: LONG, scope: 'app' })],
-      [bucket(), fixed({ name: 'named' })],
       [queue({ name: 'a' }), bucket({ name: 'b' }), fixed({ name: 'c' })],
     ];
-    for (const [policy, ...more] of right) {
-      await using app = await limited('Express', routeWith(policy, ...more));
-      expect((await app.send('/rides')).status).toBe(200);
-    }
+    const controllers = right.map(([policy, ...more]) => routeWith(policy, ...more));
+    await using app = await limited('Express', controllers);
+    expect((await app.send('/rides')).status).toBe(200);
   });
 
   it('cause one warning when a rate has to be rounded, and it names the handler', async () => {
