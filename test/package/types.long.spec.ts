@@ -88,11 +88,6 @@ const MISTAKES: readonly (readonly [code: string, at: string, message: string])[
     `Object literal may only specify known properties, but 'capcity' does not exist in type 'TokenBucketPolicy'. Did you mean to write 'capacity'?`,
   ],
   [
-    `RateLimit({ algorithm: 'token-bucket', capacity: 10, window: '1m' })`,
-    'window:',
-    `Object literal may only specify known properties, and 'window' does not exist in type 'TokenBucketPolicy'.`,
-  ],
-  [
     `RateLimit({ algorithm: 'fixed-window', limit: '5', window: '1m' })`,
     'limit:',
     `Type 'string' is not assignable to type 'number'.`,
@@ -103,45 +98,19 @@ const MISTAKES: readonly (readonly [code: string, at: string, message: string])[
     `Object literal may only specify known properties, and 'ttl' does not exist in type 'TokenBucketPolicy | LeakyBucketPolicy | FixedWindowPolicy | SlidingWindowLogPolicy | SlidingWindowCounterPolicy | ConcurrencyPolicy | (PolicyFunction & NoPolicy) | (PolicyChoice & NoPolicy)'.`,
   ],
   [
-    `RateLimit({ algorithm: 'sliding-log', limit: 5, window: '1m' })`,
-    'algorithm:',
-    `Type '"sliding-log"' is not assignable to type '"token-bucket" | "leaky-bucket" | "fixed-window" | "sliding-window-log" | "sliding-window-counter" | "concurrency" | undefined'.`,
-  ],
-  [
     `RateLimitModule.forRoot({ policies: { api: { algorithm: 'sliding-window', limit: 5, window: '1m' } } })`,
     'algorithm:',
     `Type '"sliding-window"' is not assignable to type '"token-bucket" | "leaky-bucket" | "fixed-window" | "sliding-window-log" | "sliding-window-counter" | "concurrency"'. Did you mean '"sliding-window-log"'?`,
   ],
-  [
-    `RateLimitModule.forRoot({ redis: { hosst: 'localhost' } })`,
-    'hosst:',
-    `Object literal may only specify known properties, but 'hosst' does not exist in type 'RedisConnectionOptions | (RedisClient & OptionNames)'. Did you mean to write 'host'?`,
-  ],
-  [`RateLimitModule.forRoot({ redis: { host: 6379 } })`, 'host:', `Type 'number' is not assignable to type 'string'.`],
   [
     `RateLimitModule.forRoot({ polices: {} })`,
     'polices:',
     `Object literal may only specify known properties, but 'polices' does not exist in type 'RateLimitModuleOptions & Partial<RateLimitModuleExtras>'. Did you mean to write 'policies'?`,
   ],
   [
-    `RateLimitModule.forRoot({ defaults: [{ algorithm: 'leaky-bucket', capacity: 10, drian: 1 }] })`,
-    'drian:',
-    `Object literal may only specify known properties, but 'drian' does not exist in type 'LeakyBucketPolicy'. Did you mean to write 'drain'?`,
-  ],
-  [
-    `RateLimit({ algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'usr' })`,
-    'by:',
-    `Type '"usr"' is not assignable to type 'IdentityBy<ExecutionContext> | undefined'. Did you mean '"user"'?`,
-  ],
-  [
     `RateLimit({ algorithm: 'token-bucket', capacity: 10, refill: 1, onStoreFailure: 'opn' })`,
     'onStoreFailure:',
     `Type '"opn"' is not assignable to type 'OnStoreFailure | undefined'. Did you mean '"open"'?`,
-  ],
-  [
-    `RateLimitModule.forRoot({ headers: 'draft-7' })`,
-    'headers:',
-    `Type '"draft-7"' is not assignable to type 'false | "both" | "x-ratelimit" | "draft" | "throttler" | undefined'. Did you mean '"draft"'?`,
   ],
 ];
 
