@@ -29,7 +29,7 @@ export class Demo {
       apps.push(module.createNestApplication({ logger: ['fatal', 'error'] }));
     }
     for (let attempt = 1; ; attempt++) {
-      const port = 10 * (2_000 + Math.floor(Math.random() * 1_000));
+      const port = 10 * (2_000 + attempt);
       try {
         for (const [i, app] of apps.entries()) await app.listen(port + i, '127.0.0.1');
         return new Demo(port, apps);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
+import { ConsoleLogger, Logger } from '@nestjs/common';
 import { jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RateLimiter } from 'nestjs-floodgate';
@@ -96,6 +96,7 @@ export class PageState {
     this.shell.close();
     await this.app?.close();
     await this.demo?.close();
+    Logger.overrideLogger(new ConsoleLogger());
   }
 
   async runModule(fence: Fence, frame: Frame, check: string | undefined): Promise<void> {
