@@ -1,17 +1,18 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { NEEDED_BY, requirePrograms } from '../../tools/programs.js';
 import { endAll, Log } from './command.js';
 import { type ConsumersOptions, readOptions, USAGE, UsageError } from './options.js';
 import { describeRow, printFailure, resultLine } from './report.js';
 import type { Result, Row } from './row.js';
-import { ROWS } from './rows.js';
 import { runRow } from './row-run.js';
 import { PAGES, supportTable, writeTable } from './support-table.js';
 import { Workshop } from './workshop.js';
 
 const EXIT_INTERRUPTED = 130;
+/** How many rows run at a time. */
+const PARALLEL = 2;
 
-async function runRows({ rows, parallel, keep }: ConsumersOptions, workshop: Workshop): Promise<Result[]> {
+async function runRows({ rows, keep }: ConsumersOptions, workshop: Workshop): Promise<Result[]> {
   const results: Result[] = [];
   const left = [...rows];
   const work = async (): Promise<void> => {
@@ -24,7 +25,7 @@ async function runRows({ rows, parallel, keep }: ConsumersOptions, workshop: Wor
       if (!keep) await workshop.remove(row.name);
     }
   };
-  await Promise.all(Array.from({ length: parallel }, work));
+  await Promise.all(Array.from({ length: PARALLEL }, work));
   return results;
 }
 
@@ -45,17 +46,6 @@ function reportOf(results: readonly Result[]): object {
   };
 }
 
-/** The rows that passed in an earlier run. */
-function passedIn(file: string): Row[] {
-  const { rows } = JSON.parse(readFileSync(file, 'utf8')) as { rows: { name: string; passed: boolean }[] };
-  const passed = new Set(rows.filter((row) => row.passed).map(({ name }) => name));
-  return ROWS.filter(({ name }) => passed.has(name));
-}
-
-function writeTables(rows: readonly Row[]): void {
-  for (const page of PAGES) writeTable(page, supportTable(rows));
-}
-
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) {
@@ -64,10 +54,6 @@ async function main(): Promise<number> {
   }
   if (options.list) {
     for (const row of options.rows) console.log(describeRow(row));
-    return 0;
-  }
-  if (options.from !== undefined) {
-    writeTables(passedIn(options.from));
     return 0;
   }
   try {
@@ -91,7 +77,7 @@ async function main(): Promise<number> {
     const results = await runRows(options, workshop);
     const passed = results.filter(({ failure }) => failure === undefined);
     if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(reportOf(results), undefined, 2));
-    if (options.writeReadme) writeTables(passed.map(({ row }) => row));
+    if (options.writeReadme) for (const page of PAGES) writeTable(page, supportTable(passed.map(({ row }) => row)));
     console.log(`\n${passed.length} passed, ${results.length - passed.length} failed`);
     return passed.length === results.length ? 0 : 1;
   } finally {

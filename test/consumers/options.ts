@@ -9,14 +9,10 @@ export interface ConsumersOptions {
   readonly rows: readonly Row[];
   /** Whether the run only prints its rows. */
   readonly list: boolean;
-  /** How many rows run at a time. */
-  readonly parallel: number;
   /** The file for the result, which has the field names of Jest's results. */
   readonly json: string | undefined;
   /** Whether the support tables are written. */
   readonly writeReadme: boolean;
-  /** The result of an earlier run, which is not repeated. */
-  readonly from: string | undefined;
   /** Whether the applications stay on disk. */
   readonly keep: boolean;
 }
@@ -28,10 +24,8 @@ export const USAGE = `npm run test:consumers -- [options]
   --node LINE     run the rows of this Node, ${LINES.join(', ')}
   --ci            run the rows that .ci/run runs
   --list          print the rows, and do nothing
-  --parallel N    run N rows at a time, 1 to 8 (2)
   --json FILE     write the result, as numPassedTests and numFailedTests
   --write-readme  write the support tables of README.md and libs/rate-limit/README.md; needs a run of all rows
-  --from FILE     with --write-readme: take the result of an earlier run, which --json wrote, and run nothing
   --keep          keep the applications
   --help
 
@@ -49,15 +43,11 @@ const OPTIONS = {
   node: { type: 'string' },
   ci: { type: 'boolean' },
   list: { type: 'boolean' },
-  parallel: { type: 'string' },
   json: { type: 'string' },
   'write-readme': { type: 'boolean' },
-  from: { type: 'string' },
   keep: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
-
-const MAX_PARALLEL = 8;
 
 /**
  * @returns undefined when help is asked for
@@ -66,18 +56,8 @@ const MAX_PARALLEL = 8;
 export function readOptions(args: readonly string[]): ConsumersOptions | undefined {
   const given = parse(args);
   if (given.help === true) return undefined;
-  const { only = [], nest, node, ci = false, list = false, parallel = '2', json, from, keep = false } = given;
-  if (!(/^\d$/.test(parallel) && Number(parallel) >= 1 && Number(parallel) <= MAX_PARALLEL)) {
-    throw new UsageError(`--parallel must be a whole number from 1 to ${MAX_PARALLEL}, got '${parallel}'`);
-  }
+  const { only = [], nest, node, ci = false, list = false, json, keep = false } = given;
   const writeReadme = given['write-readme'] === true;
-  for (const name of only) {
-    if (!ROWS.some((row) => isAmong(row, [name]))) {
-      throw new UsageError(`--only must begin the name of a row, got '${name}'. --list prints the rows`);
-    }
-  }
-  requireOneOf('--nest', NESTS, nest);
-  requireOneOf('--node', LINES, node);
   const rows = ROWS.filter(
     (row) =>
       isAmong(row, only) &&
@@ -85,18 +65,12 @@ export function readOptions(args: readonly string[]): ConsumersOptions | undefin
       (node === undefined || lineOf(row) === node) &&
       (!ci || row.ci === true),
   );
-  if (rows.length === 0) throw new UsageError('No row fits all of --only, --nest, --node and --ci');
+  if (rows.length === 0)
+    throw new UsageError('No row fits all of --only, --nest, --node and --ci; --list prints the rows');
   if (writeReadme && rows.length < ROWS.length) {
     throw new UsageError('--write-readme needs a run of all rows: leave out --only, --nest, --node and --ci');
   }
-  if (from !== undefined && !writeReadme) throw new UsageError('--from needs --write-readme');
-  return { rows, list, parallel: Number(parallel), json, writeReadme, from, keep };
-}
-
-function requireOneOf(option: string, known: readonly string[], given: string | undefined): void {
-  if (given !== undefined && !known.includes(given)) {
-    throw new UsageError(`${option} must be one of ${known.join(', ')}, got '${given}'`);
-  }
+  return { rows, list, json, writeReadme, keep };
 }
 
 /** A row without a Node of its own runs on this process's. */

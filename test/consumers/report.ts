@@ -1,18 +1,8 @@
-import { choicesOf, type Result, type Row } from './row.js';
+import type { Result, Row } from './row.js';
 
 /** One line of `--list`. */
-export function describeRow(row: Row): string {
-  const { name, proves, nest, modules, node, resolution, platform, build, redis, manager } = choicesOf(row);
-  const choices = [
-    nest === 'none' ? 'no Nest' : `Nest ${nest}`,
-    modules,
-    resolution,
-    platform,
-    build,
-    manager,
-    `Node ${node ?? process.versions.node}`,
-  ];
-  return `${name.padEnd(28)}${proves}\n${' '.repeat(28)}(${[...choices, redis === 'none' ? 'no Redis' : `Redis: ${redis}`].join(', ')})`;
+export function describeRow({ name, proves }: Row): string {
+  return `${name.padEnd(28)}${proves}`;
 }
 
 /** Whether a row passed, how long it took, and the versions that it installed. */

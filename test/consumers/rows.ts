@@ -31,15 +31,6 @@ export const ROWS: readonly Row[] = [
   },
   {
     ...NEST_11,
-    name: 'nest11-node10',
-    proves: 'types and subpath entries for `moduleResolution: node10`, with Jest and prom-client',
-    node: '20.19',
-    resolution: 'node10',
-    tests: true,
-    metrics: 'prom-client',
-  },
-  {
-    ...NEST_11,
     name: 'nest11-bare',
     proves: 'types that compile with `skipLibCheck: false`, without ioredis and prom-client',
     node: '22.12',
@@ -70,17 +61,6 @@ export const ROWS: readonly Row[] = [
     proves: 'one CommonJS file by esbuild on Node 20.18, without ioredis and prom-client',
     node: '20.18',
     build: 'esbuild',
-  },
-  {
-    ...NEST_11,
-    name: 'nest11-pnpm',
-    proves: "pnpm's strict node_modules, with Jest and ioredis 6 by URL",
-    node: '24',
-    platform: 'fastify',
-    tests: true,
-    redis: 'url',
-    ioredis: '6',
-    manager: 'pnpm',
   },
   {
     ...NEST_11,
@@ -137,12 +117,6 @@ export const ROWS: readonly Row[] = [
     redis: 'iovalkey',
     metrics: 'prom-client',
     manager: 'yarn1',
-  },
-  {
-    ...NEST_12,
-    name: 'nest12-vitest',
-    proves: 'what `nest new` generates for Nest 12, with its Vitest',
-    tests: true,
   },
   {
     ...NEST_12,
@@ -269,15 +243,6 @@ export const ROWS: readonly Row[] = [
   },
   {
     ...NEST_12,
-    name: 'nest12-esbuild',
-    proves: 'one ES module by esbuild, ioredis 6 inside, without prom-client',
-    node: '24',
-    build: 'esbuild',
-    redis: 'url',
-    ioredis: '6',
-  },
-  {
-    ...NEST_12,
     name: 'nest12-pnpm',
     proves: "pnpm's strict node_modules, with ioredis 6 by URL",
     redis: 'url',
@@ -303,29 +268,6 @@ export const ROWS: readonly Row[] = [
     manager: 'yarn1',
   },
   {
-    ...NEST_12,
-    name: 'nest12-otel',
-    proves: "OpenTelemetry's newest SDK and its Prometheus exporter, without prom-client, from ES modules",
-    node: '24',
-    metrics: 'opentelemetry',
-  },
-  {
-    ...NEST_12,
-    name: 'nest12-bare',
-    proves:
-      'types that compile with `skipLibCheck: false` and `moduleResolution: bundler`, without ioredis and prom-client',
-    node: '20.19',
-    resolution: 'bundler',
-    build: 'swc',
-    libCheck: true,
-  },
-  {
-    ...NEST_11,
-    name: 'nest11-add',
-    proves: '`nest add` by npm in what `nest new` generates for Nest 11, without Redis',
-    added: true,
-  },
-  {
     ...NEST_11,
     name: 'nest11-add-pnpm',
     proves: '`nest add` by pnpm on Fastify, with ioredis',
@@ -346,15 +288,6 @@ export const ROWS: readonly Row[] = [
   },
   {
     ...NEST_12,
-    name: 'nest12-add-pnpm',
-    proves: '`nest add` by pnpm in what `nest new` generates for Nest 12, with ioredis',
-    redis: 'url',
-    ioredis: '6',
-    manager: 'pnpm',
-    added: true,
-  },
-  {
-    ...NEST_12,
     name: 'nest12-add-node-redis',
     proves: '`nest add` by pnpm for a team with node-redis and OpenTelemetry: its first 429, and its first metric',
     redis: 'url',
@@ -363,14 +296,6 @@ export const ROWS: readonly Row[] = [
     manager: 'pnpm',
     added: true,
     ci: true,
-  },
-  {
-    ...NEST_12,
-    name: 'nest12-add-commonjs',
-    proves: '`nest add` by npm in what `nest new` generates for Nest 12 with CommonJS, without Redis',
-    modules: 'commonjs',
-    node: '24',
-    added: true,
   },
   {
     ...EXAMPLE,

@@ -11,109 +11,57 @@ const BEGIN = '<!-- support:begin -->';
 const END = '<!-- support:end -->';
 const NONE = '–';
 
-type Wording<K extends keyof Choices> = readonly (readonly [value: Choices[K], words: string])[];
+/** Values that readers know by other words. */
+const WORDS: Readonly<Record<string, string>> = {
+  commonjs: 'CommonJS',
+  esm: 'ES modules',
+  node10: '`node10`',
+  node16: '`node16`',
+  nodenext: '`nodenext`',
+  bundler: '`bundler`',
+  express: 'Express',
+  fastify: 'Fastify',
+  swc: 'SWC',
+  none: 'without',
+  url: 'by URL',
+  options: 'by options',
+  client: 'your client',
+  'second-copy': 'a client of another ioredis',
+  cluster: 'Cluster',
+  'node-redis': 'createClient',
+  'node-redis-cluster': 'createCluster',
+  opentelemetry: 'OpenTelemetry',
+  yarn1: 'Yarn 1',
+  yarn: 'Yarn 4',
+  'yarn-pnp': "Yarn 4 Plug'n'Play",
+};
 
-/** A line of the table: the values of a choice, in the order in which they are listed. */
-interface Line {
-  readonly title: string;
-  readonly valuesOf: (rows: readonly Choices[]) => string[];
-}
-
-function line<K extends keyof Choices>(title: string, choice: K, wording: Wording<K>): Line {
-  return {
-    title,
-    valuesOf: (rows) => wording.flatMap(([value, words]) => (rows.some((row) => row[choice] === value) ? [words] : [])),
-  };
-}
-
-const LINES: readonly Line[] = [
-  line('Nest', 'nest', [
-    ['11.1.4', '11.1.4'],
-    ['11', '11'],
-    ['12', '12'],
-  ]),
-  line('Node', 'node', [
-    ['20.18', '20.18'],
-    ['20.19', '20.19'],
-    ['22.12', '22.12'],
-    ['24', '24'],
-  ]),
-  line('Modules', 'modules', [
-    ['commonjs', 'CommonJS'],
-    ['esm', 'ES modules'],
-  ]),
-  line('`moduleResolution`', 'resolution', [
-    ['node10', '`node10`'],
-    ['node16', '`node16`'],
-    ['nodenext', '`nodenext`'],
-    ['bundler', '`bundler`'],
-  ]),
-  line('Platform', 'platform', [
-    ['express', 'Express'],
-    ['fastify', 'Fastify'],
-  ]),
-  line('Built by', 'build', [
-    ['tsc', 'tsc'],
-    ['swc', 'SWC'],
-    ['webpack', 'webpack'],
-    ['rspack', 'rspack'],
-    ['esbuild', 'esbuild'],
-  ]),
-  {
-    title: 'Tests',
-    valuesOf: (rows) => {
-      const runners = rows
-        .filter(({ tests }) => tests)
-        .map(({ modules }): string => (modules === 'esm' ? 'Vitest' : 'Jest'));
-      return ['Jest', 'Vitest'].filter((runner) => runners.includes(runner));
-    },
-  },
-  {
-    title: 'ioredis',
-    valuesOf: (rows) =>
-      ['5.4.2', '5', '6'].filter((version) =>
-        rows.some(({ ioredis, redis }) => ioredis === version && redis !== 'none'),
-      ),
-  },
-  {
-    title: 'node-redis',
-    valuesOf: (rows) =>
-      ['5.0.0', '5', '6'].filter((version) =>
-        rows.some(({ nodeRedis, redis }) => nodeRedis === version && redis !== 'none'),
-      ),
-  },
-  line('Redis', 'redis', [
-    ['none', 'without'],
-    ['url', 'by URL'],
-    ['options', 'by options'],
-    ['client', 'your client'],
-    ['second-copy', 'a client of another ioredis'],
-    ['cluster', 'Cluster'],
-    ['iovalkey', 'iovalkey'],
-    ['node-redis', 'createClient'],
-    ['node-redis-cluster', 'createCluster'],
-  ]),
-  line('Metrics', 'metrics', [
-    ['none', 'without'],
-    ['prom-client', 'prom-client'],
-    ['opentelemetry', 'OpenTelemetry'],
-  ]),
-  line('Installed by', 'manager', [
-    ['npm', 'npm'],
-    ['pnpm', 'pnpm'],
-    ['yarn1', 'Yarn 1'],
-    ['yarn', 'Yarn 4'],
-    ['yarn-pnp', "Yarn 4 Plug'n'Play"],
-  ]),
+/** The lines of the table: a choice, and its values in the order in which they are listed. */
+const LINES: readonly (readonly [title: string, values: string, of: (row: Choices) => string | undefined])[] = [
+  ['Nest', '11.1.4 11 12', ({ nest }) => nest],
+  ['Node', '20.18 20.19 22.12 24', ({ node }) => node],
+  ['Modules', 'commonjs esm', ({ modules }) => modules],
+  ['`moduleResolution`', 'node10 node16 nodenext bundler', ({ resolution }) => resolution],
+  ['Platform', 'express fastify', ({ platform }) => platform],
+  ['Built by', 'tsc swc webpack rspack esbuild', ({ build }) => build],
+  ['Tests', 'Jest Vitest', ({ tests, modules }) => (tests ? (modules === 'esm' ? 'Vitest' : 'Jest') : undefined)],
+  ['ioredis', '5.4.2 5 6', ({ ioredis, redis }) => (redis === 'none' ? undefined : ioredis)],
+  ['node-redis', '5.0.0 5 6', ({ nodeRedis, redis }) => (redis === 'none' ? undefined : nodeRedis)],
+  ['Redis', 'none url options client second-copy cluster iovalkey node-redis node-redis-cluster', ({ redis }) => redis],
+  ['Metrics', 'none prom-client opentelemetry', ({ metrics }) => metrics],
+  ['Installed by', 'npm pnpm yarn1 yarn yarn-pnp', ({ manager }) => manager],
 ];
 
 /** What the given rows prove, as Markdown: one column for each major version of Nest. */
 export function supportTable(rows: readonly Row[]): string {
   const chosen = rows.map(choicesOf);
   const columns = MAJORS.map((one) => chosen.filter(({ major }) => major === one));
-  const cells = LINES.map(({ title, valuesOf }) => [
+  const cells = LINES.map(([title, values, of]) => [
     title,
-    ...columns.map((column) => valuesOf(column).join(', ') || NONE),
+    ...columns.map((column) => {
+      const proved = values.split(' ').filter((value) => column.some((row) => of(row) === value));
+      return proved.map((value) => WORDS[value] ?? value).join(', ') || NONE;
+    }),
   ]);
   const all = [['', ...MAJORS.map((major) => `with Nest ${major}`)], ...cells];
   const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
