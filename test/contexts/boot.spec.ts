@@ -1,4 +1,4 @@
-import { Controller, Get, Injectable } from '@nestjs/common';
+import { Controller, Injectable } from '@nestjs/common';
 import { CommandHandler, CqrsModule, EventsHandler } from '@nestjs/cqrs';
 import { EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Field, Int, ObjectType, Query, ResolveField, Resolver } from '@nestjs/graphql';
@@ -82,22 +82,6 @@ describe('boot warns of @RateLimit', () => {
         "GraphQLModule have fieldResolverEnhancers: ['guards'] RateLimit",
     ]);
   });
-
-  it('on message handlers of providers, which Nest does not call', async () => {
-    @Injectable()
-    class Provided {
-      @MessagePattern('a')
-      @RateLimit(TWO)
-      a(): void {}
-    }
-    @Controller()
-    class Routes {
-      @Get()
-      get(): void {}
-    }
-    await using app = await start('Express', { imports: [limiter()], controllers: [Routes], providers: [Provided] });
-    expect(app.logs.of('warn')).toEqual([expect.stringContaining('Provided.a: @RateLimit has no effect there')]);
-  });
 });
 
 describe('boot stops', () => {
@@ -117,8 +101,6 @@ describe('boot stops', () => {
   it.each([
     [[{}]],
     [[{ type: 'job', handlers: 'a job', place: 'somewhere', isHandler: () => true, request: () => ({ headers: {} }) }]],
-    [[{ type: 'http', handlers: 'a', place: 'providers', isHandler: () => true, request: () => ({ headers: {} }) }]],
-    ['job'],
   ])('at contexts: %j', async (contexts) => {
     await expect(start('Express', { imports: [limiter({ contexts: contexts as never })] })).rejects.toThrow(
       'RateLimitModule: contexts must be an array of ContextAdapters',

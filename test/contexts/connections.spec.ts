@@ -1,12 +1,11 @@
-import { type ExecutionContext, UseGuards } from '@nestjs/common';
+import { UseGuards } from '@nestjs/common';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitGuard } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
-import { FROM_HEADERS } from '../support/http-app.js';
 import { RateLimitRuntime } from '../support/runtime.js';
 import { StillStore } from '../support/still-store.js';
-import { BODY, Chat, LIMIT_MS, TWENTY } from './support/chat.js';
+import { BODY, LIMIT_MS, TWENTY } from './support/chat.js';
 import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
 
 const ONE = { ...TWENTY, limit: 1 };
@@ -150,8 +149,6 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
 
   it.each([
     ['throws undefined', { shouldSkip: () => Promise.reject(undefined) }],
-    ['throws at once', { canActivate: () => fail() }],
-    ['says no', { canActivate: () => false }],
     ['rejects with a body that JSON does not know', { refuse: () => fail({ getResponse: () => ({ big: 1n }) }) }],
   ])('ends when a guard of the application %s, and the process lives', async (_, methods) => {
     class Guard extends RateLimitGuard {}
@@ -166,24 +163,6 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     const clients = [await app.connect(), await app.connect()];
     await clients[1]!.closed;
     expect(app.http.logs.of('error').length).toBeLessThanOrEqual(2);
-  });
-
-  it('is decided by a guard of the application that asks something else first', async () => {
-    class Guard extends RateLimitGuard {
-      override async canActivate(context: ExecutionContext): Promise<boolean> {
-        await turns(1);
-        return super.canActivate(context);
-      }
-    }
-    @WebSocketGateway()
-    @UseGuards(Guard)
-    class Guarded extends Saying {
-      @RateLimit(ONE)
-      handleConnection(): void {}
-    }
-    await using app = await SocketApp.start(driver, Guarded, { store: new StillStore(), guard: false });
-    expect(await ask(await app.connect(), 'say')).toEqual(SAID);
-    expect(await (await app.connect()).next()).toEqual({ event: 'exception', data: BODY });
   });
 
   it('that waits for its slot keeps as many messages waiting as one client may, and rejects the others', async () => {
@@ -201,13 +180,6 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     await until('the others are rejected', LIMIT_MS, () => waits.said.length === 17);
     expect(new Set(waits.said.map(({ event }) => event))).toEqual(new Set(['exception']));
     expect(app.http.app.get(Queue).seen).toEqual([]);
-  });
-
-  it('has no handler of its own, and its messages still count by its handshake', async () => {
-    const store = new StillStore();
-    await using app = await SocketApp.start(driver, Chat, { store, identity: FROM_HEADERS });
-    await ask(await app.connect({ 'X-User-Id': 'ada' }), 'say');
-    expect(store.keys[0]).toContain('{user:ada}');
   });
 });
 

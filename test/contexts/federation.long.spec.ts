@@ -88,17 +88,6 @@ describe('a subgraph of a federation', () => {
     expect(app.http.logs.of('warn')).toEqual([]);
   });
 
-  it('limits its root fields, and not what a router asks for its schema', async () => {
-    await using app = await subgraph({ store: new StillStore(), defaults: [{ ...TWENTY, limit: 1 }] });
-    for (let i = 0; i < 20; i++) expect((await app.ask('{ count }')).data).toEqual({ count: 1 });
-    expect(codes(await app.ask('{ count }'))).toEqual(['RATE_LIMITED']);
-    for (let i = 0; i < 3; i++) {
-      expect((await app.ask('{ _service { sdl } }')).data).toEqual({
-        _service: { sdl: expect.stringContaining('type Rider') },
-      });
-    }
-  });
-
   it('does not limit entities without the enhancer, and boot says so', async () => {
     const store = new StillStore();
     await using app = await subgraph({ store }, []);

@@ -6,7 +6,7 @@ import { Controller, Inject } from '@nestjs/common';
 import { GrpcMethod, GrpcStreamCall, GrpcStreamMethod } from '@nestjs/microservices';
 import { describe, expect, it } from '@jest/globals';
 import protobuf from 'protobufjs';
-import { from, map, type Observable, of, reduce } from 'rxjs';
+import { from, type Observable, of, reduce } from 'rxjs';
 import {
   LimiterUnavailableError,
   type Policy,
@@ -16,7 +16,6 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
-import { FROM_HEADERS } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 import { type CallOutcome, GrpcApp, type GrpcClient } from './support/grpc-app.js';
 
@@ -52,25 +51,11 @@ class Rides {
     return trips.pipe(reduce((sum, { km }) => ({ cents: sum.cents + km }), { cents: 0 }));
   }
 
-  @RateLimit(TWO)
-  @GrpcStreamMethod()
-  chat(trips: Observable<Trip>): Observable<Price> {
-    return trips.pipe(map(({ km }) => ({ cents: km })));
-  }
-
   @GrpcStreamCall()
   @RateLimit(TWO)
   raw(call: ServerDuplexStream<Trip, Price>): void {
     call.on('data', ({ km }: Trip) => call.write({ cents: km }));
     call.on('end', () => call.end());
-  }
-
-  @GrpcStreamCall()
-  @RateLimit(TWO)
-  rawTotal(call: ServerDuplexStream<Trip, Price>, callback: (error: null, price: Price) => void): void {
-    let cents = 0;
-    call.on('data', ({ km }: Trip) => (cents += km));
-    call.on('end', () => callback(null, { cents }));
   }
 
   @GrpcMethod()
@@ -106,9 +91,7 @@ const calls: readonly (readonly [string, (client: GrpcClient) => Promise<CallOut
   ['quote', (client) => client.ask('Quote'), { answers: [{ cents: 200 }] }],
   ['follow', (client) => client.stream('Follow', 'one'), { answers: [{ cents: 1 }, { cents: 2 }, { cents: 3 }] }],
   ['total', (client) => client.gather('Total'), TOGETHER],
-  ['chat', (client) => client.stream('Chat', 'two'), EACH],
   ['raw', (client) => client.stream('Raw', 'two'), EACH],
-  ['rawTotal', (client) => client.gather('RawTotal'), TOGETHER],
 ];
 
 /** google.rpc.Status with the details that a rejection has, as the public definitions have them. */
@@ -206,13 +189,6 @@ describe('the identity of a gRPC call', () => {
       answers: [{ cents: 200 }],
     });
     expect(store.keys).toEqual(['rl:{ip:%3A%3A/56}:Rides.quote:two:fw:3600000000']);
-  });
-
-  it('is read from its metadata where the application trusts them, each repetition once', async () => {
-    const store = new StillStore();
-    await using app = await GrpcApp.start(limitedWith({ store, identity: FROM_HEADERS }));
-    for (const user of ['ada', 'ada, bo', 'ada,ada']) await app.client.ask('Quote', { 'X-User-Id': user });
-    expect(store.keys).toEqual(['rl:{user:ada}:Rides.quote:two:fw:3600000000']);
   });
 
   it('over a UNIX domain socket is none, and the log says what is right', async () => {
