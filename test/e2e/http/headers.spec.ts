@@ -27,13 +27,6 @@ class Routes {
   )
   both(): void {}
 
-  @Get('equals')
-  @RateLimit(
-    { name: 'allowing', algorithm: 'token-bucket', capacity: 7, refill: '1/10s' },
-    { name: 'rejecting', algorithm: 'fixed-window', limit: 3, window: '1m', cost: () => 4 },
-  )
-  equals(): void {}
-
   @Get('free')
   free(): void {}
 }
@@ -87,12 +80,6 @@ describe.each(PLATFORMS)('over %s, responses', (platform) => {
     await using app = await limited(platform, Routes, { store: new StillStore() });
     const { headers } = await app.send('/several');
     expect([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]).toEqual(['100', '60']); // the other policy has 9 of 10 left
-  });
-
-  it('describe the policy that rejects when several policies have equal shares left', async () => {
-    await using app = await limited(platform, Routes, { store: new StillStore() });
-    const { status, headers } = await app.send('/equals');
-    expect([status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]).toEqual([429, '3', '3']);
   });
 
   it('carry the longest Retry-After of the rejecting policies, in whole seconds rounded up', async () => {

@@ -11,7 +11,7 @@ import {
   Module,
   type Provider,
 } from '@nestjs/common';
-import { APP_FILTER, ExternalContextCreator } from '@nestjs/core';
+import { APP_FILTER } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import {
   LimiterUnavailableError,
@@ -119,13 +119,6 @@ describe.each(PLATFORMS)('over %s, an exception that the application throws itse
     ]);
   });
 
-  it('carries Retry-After alone with headers: false', async () => {
-    await using app = await open({ headers: false });
-    await app.crowd(2, '/own');
-    const reply = await app.send('/own');
-    expect([reply.status, reply.headers['retry-after'], limitHeaders(reply)]).toEqual([429, '60', []]);
-  });
-
   it.each([
     ['of the root module', true],
     ['bound with useGlobalFilters', false],
@@ -137,16 +130,6 @@ describe.each(PLATFORMS)('over %s, an exception that the application throws itse
     expect((await app.send('/own')).body).toEqual({ problem: 'RateLimitExceededException' });
     await app.send('/both');
     expect((await app.send('/both')).body).toEqual({ problem: 'RateLimitExceededException' });
-  });
-
-  it.each(['rpc', 'job'])('reaches its caller unchanged where no context answers it: %s', async (type) => {
-    await using app = await open();
-    const mails = app.app.get(Mails);
-    const none = undefined;
-    const contexts = app.app.get(ExternalContextCreator);
-    const call = contexts.create(mails, () => mails.send(), 'send', none, none, none, none, none, type);
-    for (let i = 0; i < 2; i++) expect(await call({}, {})).toBe('sent');
-    await expect(call({}, {})).rejects.toThrow(RateLimitExceededException);
   });
 
   it.each<[string, Provider[]]>([

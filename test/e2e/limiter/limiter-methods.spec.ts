@@ -45,81 +45,42 @@ afterAll(() => app.close());
 /** Arguments that are wrong for each method, and a part of the message. */
 type Wrong = readonly [args: readonly unknown[], problem: string];
 
-const WRONG_IDENTITY: readonly (readonly [identity: unknown, problem: string])[] = [
-  [undefined, 'counts an identity'],
-  ['ada', 'its kind must be'],
-  [{ kind: 'user', value: 1.5 }, 'its value must be'],
-  [{ kind: 'api-key', value: {} }, 'its value must be'],
-];
-const WRONG_POLICIES: readonly (readonly [policies: unknown, problem: string])[] = [
-  ['daly', "there is no policy named 'daly'"],
-  [['daily', 'daly'], "there is no policy named 'daly'"],
-  [[], 'takes at least one policy'],
-  [DAILY, 'a policy outside a route needs a name'],
-  [{ ...DAILY, name: 'x', limit: 0 }, 'limit must be'],
-];
-const WRONG_COSTS: readonly Wrong[] = [1.5, '2'].map((cost) => [['daily', ADA, { cost }], 'the cost of policy']);
-const WRONG_OPTIONS: readonly Wrong[] = [
+const WRONG_IDENTITY: Wrong = [['daily', { kind: 'user', value: 1.5 }], 'its value must be'];
+const WRONG_POLICY: Wrong = [['daly', ADA], "there is no policy named 'daly'"];
+const WRONG_COST: Wrong = [['daily', ADA, { cost: 1.5 }], 'the cost of policy'];
+const LEASED: Wrong = [['jobs', ADA], 'is a concurrency'];
+const PRICED: Wrong = [['priced', ADA], 'the cost of policy'];
+const OF_POLICIES: readonly Wrong[] = [
+  WRONG_IDENTITY,
+  WRONG_POLICY,
+  [['daily'], 'counts an identity'],
+  [[[], ADA], 'takes at least one policy'],
+  [[DAILY, ADA], 'a policy outside a route needs a name'],
+  [[{ ...DAILY, name: 'x', limit: 0 }, ADA], 'limit must be'],
   [['daily', ADA, { ocst: 1 }], "'ocst' is not an option of"],
   [['daily', ADA, { plan: 7 }], 'plan must be'],
   [['daily', ADA, { plan: 'pro' }], 'plan has no effect'],
   [['daily', ADA, { timeZone: 'UTC' }], 'timeZone has no effect'],
   [['zoned', ADA], 'the time zone of policy'],
 ];
-
-const ofPolicies: readonly Wrong[] = [
-  ...WRONG_IDENTITY.map(([identity, problem]): Wrong => [['daily', identity], problem]),
-  ...WRONG_POLICIES.map(([policies, problem]): Wrong => [[policies, ADA], problem]),
-  ...WRONG_OPTIONS,
-];
-const ofRoute: readonly Wrong[] = [
-  ...WRONG_IDENTITY.filter(([identity]) => identity !== 'ada').map(([identity, problem]): Wrong => [
-    [[Shop, 'plain'], identity],
-    problem,
-  ]),
+const OF_ROUTE: readonly Wrong[] = [
   [[[Shop, 'plain'], 'ada'], 'identity must be'],
   [[[Shop, 'noRoute'], ADA], 'is no handler of a request'],
   [['GET /plian', ADA], "there is no route named 'GET /plian'. Did you mean 'GET /plain'?"],
-  [[[Shop, 'chosen'], ADA], 'has policies that a function chooses'],
-];
-
-/** A concurrency beside another policy may be acquired, and all else is wrong in the same way. */
-const acquired = (args: readonly unknown[]): readonly unknown[] => {
-  const [policies, ...rest] = args;
-  return [typeof policies === 'string' && policies !== 'daly' ? [policies, 'jobs'] : policies, ...rest];
-};
-
-/** The function stands behind the identity. */
-const scheduled = ([policies, identity, ...rest]: readonly unknown[]): readonly unknown[] => [
-  policies,
-  identity,
-  () => 1,
-  ...rest,
 ];
 
 const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
-  consume: [
-    ...ofPolicies,
-    ...WRONG_COSTS,
-    [['jobs', ADA], 'is a concurrency'],
-    [['priced', ADA], 'the cost of policy'],
-  ],
-  consumeSync: [...ofPolicies, ...WRONG_COSTS, [['jobs', ADA], 'is a concurrency'], [['priced', ADA], 'the cost of']],
-  reserve: [
-    ...ofPolicies,
-    ...WRONG_COSTS,
-    [['jobs', ADA], 'is a concurrency'],
-    [['priced', ADA], 'the cost of policy'],
-  ],
+  consume: [...OF_POLICIES, WRONG_COST, LEASED, PRICED],
+  consumeSync: [WRONG_IDENTITY, WRONG_POLICY, WRONG_COST, LEASED, PRICED],
+  reserve: [WRONG_IDENTITY, WRONG_POLICY, WRONG_COST, LEASED, PRICED],
   acquire: [
-    ...ofPolicies.map(([args, problem]): Wrong => [acquired(args), problem]),
-    ...WRONG_COSTS.map(([args, problem]): Wrong => [acquired(args), problem]),
+    WRONG_POLICY,
+    [['jobs', { kind: 'user', value: 1.5 }], 'its value must be'],
     [['daily', ADA], 'has no leases'],
     [['jobs', ADA, { cost: 0 }], 'cost must be a whole number from 1'],
   ],
   schedule: [
-    ...ofPolicies.map(([args, problem]): Wrong => [scheduled(args), problem]),
-    ...WRONG_COSTS.map(([args]): Wrong => [scheduled(args), 'cost must be a whole number from 1']),
+    [['daly', ADA, () => 1], "there is no policy named 'daly'"],
     [['daily', ADA], 'fn must be a function'],
     [['daily', () => 1], 'counts an identity'],
     [['priced', ADA, () => 1], 'the cost of policy'],
@@ -127,43 +88,34 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     [['daily', ADA, () => 1, { cost: 6 }], 'cost 6 never fits'],
   ],
   pause: [
-    ...WRONG_IDENTITY.map(([identity, problem]): Wrong => [['daily', identity, { ms: 1 }], problem]),
-    ...WRONG_POLICIES.map(([policies, problem]): Wrong => [[policies, ADA, { ms: 1 }], problem]),
+    [['daly', ADA, { ms: 1 }], "there is no policy named 'daly'"],
     [['daily', ADA], 'options must be an object such as { ms: 30_000 }'],
     [['daily', ADA, { ms: 0 }], 'ms must be milliseconds from 1'],
     [['daily', ADA, { ms: 1, reason: 7 }], 'reason must be text'],
   ],
   peek: [
-    ...ofPolicies.filter(([[, identity]]) => identity !== 'ada'),
-    ...ofRoute,
-    [['daily', 'ada'], 'identity must be'],
+    WRONG_IDENTITY,
+    WRONG_POLICY,
+    ...OF_ROUTE,
+    [[[Shop, 'chosen'], ADA], 'has policies that a function chooses'],
     [['daily', ADA, { cost: 1 }], "'cost' is not an option of"],
-    [[[Shop, 'plain'], ADA, { cost: 1 }], "'cost' is not an option of"],
     [[[Shop, 'plain'], ADA, { plan: 'pro' }], 'plan has no effect'],
-    [[[Shop, 'plain'], ADA, { timeZone: 'UTC' }], 'timeZone has no effect'],
     [[[Shop, 'zoned'], ADA, { timeZone: 'Mars' }], 'timeZone must be'],
-    [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
     [['plain', ADA], "there is no policy named 'plain'"],
   ],
   reset: [
-    ...WRONG_IDENTITY.filter(([identity]) => identity !== 'ada').map(([identity, problem]): Wrong => [
-      ['daily', identity],
-      problem,
-    ]),
-    ...WRONG_POLICIES.map(([policies, problem]): Wrong => [[policies, ADA], problem]),
-    ...ofRoute,
-    [['daily', 'ada'], 'identity must be'],
+    WRONG_IDENTITY,
+    WRONG_POLICY,
+    ...OF_ROUTE,
+    [[[Shop, 'chosen'], ADA], 'has policies that a function chooses'],
     [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
     [[{ policy: 'daily' }, 'key:secret'], 'the tag of an API key'],
   ],
   setHeaders: [[[undefined, {}], 'takes the response']],
   explain: [
-    ...WRONG_IDENTITY.slice(2).map(([identity, problem]): Wrong => [[null, identity], problem]),
-    ...ofRoute.filter(([[, identity]]) => identity === ADA).slice(0, -1),
-    [[null, 'ada'], 'identity must be'],
+    WRONG_POLICY,
+    ...OF_ROUTE,
     [[null, 'key:secret'], 'the tag of an API key'],
-    [['daly', ADA], "there is no policy named 'daly'"],
-    [[{ policy: 'daly' }, ADA], "there is no policy named 'daly'"],
     [[undefined, ADA], 'route must be'],
     [[null, ADA, { cost: 1 }], "'cost' is not an option of"],
     [['GET /zoned', ADA, { timeZone: 'Mars' }], 'timeZone must be'],

@@ -1,8 +1,7 @@
-import { Controller, Get, Injectable } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
-import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimiter, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
-import { limited, start } from '../../support/http-app.js';
+import { Controller, Get } from '@nestjs/common';
+import { expect, it } from '@jest/globals';
+import { type Policy, RateLimiter } from 'nestjs-floodgate';
+import { limited } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
 const BUCKET = { name: 'bucket', algorithm: 'token-bucket', capacity: 100, refill: '1/m' } as const;
@@ -51,25 +50,4 @@ it("RateLimiter says once that a policy's scope needs a route, when it charges t
     "RateLimiter: policy 'route' has scope 'route', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
     "RateLimiter: policy 'bucket' has scope 'controller', which needs a route: RateLimiter counts it with scope 'app' RateLimit",
   ]);
-});
-
-describe('an overridden identityTag', () => {
-  it.each<[string, unknown]>([
-    ['null', null],
-    ['a promise of null', Promise.resolve(null)],
-  ])('that returns %s is a logged 500 that says what is right', async (_, tag) => {
-    @Injectable()
-    class OwnGuard extends RateLimitGuard {
-      protected override identityTag(): string {
-        return tag as string;
-      }
-    }
-    await using app = await start('Express', {
-      imports: [RateLimitModule.forRoot({ store: new StillStore(), guard: false, defaults: [BUCKET] })],
-      controllers: [Routes],
-      providers: [{ provide: APP_GUARD, useClass: OwnGuard }],
-    });
-    expect((await app.send('/')).status).toBe(500);
-    expect(app.logs.of('error').join()).toContain("an identity's tag must be text, got ");
-  });
 });

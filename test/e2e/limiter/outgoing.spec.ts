@@ -2,7 +2,6 @@ import { HttpModule, HttpService } from '@nestjs/axios';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type AxiosInstance, isAxiosError } from 'axios';
 import { limitedAxios, limitedFetch, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { rateLimitFetch } from 'nestjs-floodgate/client';
 import { firstValueFrom } from 'rxjs';
 import { type Scripted, ScriptedServer } from '../../../libs/client/test-support/scripted-server.js';
 import { until } from '../../support/faults/until.js';
@@ -81,13 +80,6 @@ describe('limitedFetch', () => {
       },
       5_000,
     ],
-    ['RateLimit with nothing left', { headers: { RateLimit: '"default";r=0;t=7' } }, 7_000],
-    [
-      'X-RateLimit with nothing left',
-      { headers: { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9' } },
-      9_000,
-    ],
-    ['a 429 that says nothing', { status: 429 }, 1_000],
     ['a wait beyond maxPauseMs', { status: 429, headers: { 'Retry-After': '999999999' } }, 30_000],
   ])('pauses for %s', async (_, answer, ms) => {
     await using partner = await ScriptedServer.start([answer]);
@@ -98,19 +90,8 @@ describe('limitedFetch', () => {
     expect(pause.mock.calls).toEqual([['partner', null, expect.objectContaining({ ms })]]);
   });
 
-  it('takes each attempt of rateLimitFetch in its turn', async () => {
-    await using opened = await world([{ status: 429, headers: { 'Retry-After': '1' } }]);
-    const { partner, pods } = opened;
-    const { limiter } = pods[0];
-    const retrying = rateLimitFetch({ fetch: limitedFetch(limiter, 'partner'), jitter: 0 });
-    expect((await retrying(partner.url, { method: 'POST', body: 'x' })).status).toBe(200);
-    expect(partner.seen.map(({ body }) => body)).toEqual(['x', 'x']);
-    expect(partner.seen[1]!.at - partner.seen[0]!.at).toBeGreaterThan(950);
-  });
-
   it.each<[object, string]>([
     [{ fetch: 7 }, 'limitedFetch: fetch must be a function, got 7'],
-    [{ signal: new AbortController().signal }, 'limitedFetch: signal has no effect here'],
     [{ maxWait: 1 }, "limitedFetch: 'maxWait' is not an option. Did you mean"],
   ])('tells what is wrong with %j', async (options, problem) => {
     await using opened = await world([]);

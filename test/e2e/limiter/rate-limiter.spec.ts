@@ -6,11 +6,9 @@ import {
   MemoryStore,
   type Policy,
   RateLimit,
-  LimiterUnavailableError,
   RateLimiter,
   type RateLimitModuleOptions,
   RateLimitModule,
-  type RateLimitStore,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, left, start } from '../../support/http-app.js';
 import { inTime } from '../../support/in-time.js';
@@ -97,27 +95,6 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
     expect((await app.as('bob', '/')).status).toBe(200);
     await limiter.reset(MAIL, ADA);
     expect(left(await app.as('ada', '/'))).toBe(9);
-  });
-});
-
-describe('the limiter with a store that fails', () => {
-  const store: RateLimitStore = {
-    consume: () => Promise.reject(new Error('store unavailable')),
-    reset: () => Promise.reject(new Error('store unavailable')),
-  };
-
-  it("allows with 'open', and the decision says that no store decided", async () => {
-    await using app = await service({ store, onStoreFailure: 'open' });
-    const decision = await app.app.get(Mailer).limiter.consume('daily', ADA);
-    expect(decision).toMatchObject({ allowed: true, decidedBy: 'open', policies: [], retryAfterMs: 0, delayMs: 0 });
-  });
-
-  it("rejects with LimiterUnavailableError with 'closed', and with the error of the store on reset", async () => {
-    await using app = await service({ store, onStoreFailure: 'closed' });
-    const { limiter } = app.app.get(Mailer);
-    await expect(limiter.consume('daily', ADA)).rejects.toThrow(LimiterUnavailableError);
-    await expect(limiter.consume('daily', ADA)).rejects.toMatchObject({ retryAfterMs: 1000 });
-    await expect(limiter.reset('daily', ADA)).rejects.toThrow('store unavailable');
   });
 });
 

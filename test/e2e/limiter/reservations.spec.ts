@@ -117,5 +117,3 @@ describe('a reservation without its store', () => {
     await expect(reservation.settle(1_000)).rejects.toThrow('was settled before');
   });
 });
-
-describe('a store of the application', () => {});

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import {
   type DecisionEvent,
   type Identity,
-  LimiterUnavailableError,
   type Policy,
   RateLimiter,
   RateLimitMetricsModule,
@@ -134,43 +133,6 @@ describe('a scheduled call that waits', () => {
 });
 
 describe('stats().scheduled', () => {
-  const NONE = { waiting: 0, atOnce: 0, waited: 0, late: 0, aborted: 0, full: 0, closed: 0, failed: 0 };
-
-  it('counts calls that leave, that are not let in, and that the shutdown ends', async () => {
-    const opened = await open({ maxQueuedCalls: 3 });
-    const { call, limiter, store } = opened;
-    const abort = new AbortController();
-    const [policy, other] = ['plain', 'closed'];
-    for (let i = 0; i < 2; i++) await call(policy);
-    void call(policy, { signal: abort.signal });
-    await turns();
-    abort.abort();
-    void call(policy, { signal: abort.signal });
-    await turns();
-    expect(limiter.stats().scheduled).toEqual([{ policy, ...NONE, atOnce: 2, aborted: 2 }]);
-    store.fails = true;
-    await expect(call(other, { maxWaitMs: 0 })).rejects.toBeInstanceOf(LimiterUnavailableError);
-    store.fails = false;
-    expect(limiter.stats().scheduled[1]).toEqual({ policy: other, ...NONE, failed: 1 });
-    void call(policy, { cost: 3 });
-    await turns();
-    for (let i = 0; i < 4; i++) void call(policy);
-    await turns();
-    const [counts] = limiter.stats().scheduled;
-    expect(counts).toEqual({ policy, ...NONE, atOnce: 2, aborted: 2, failed: 1, full: 1, waiting: 3 });
-    await opened[Symbol.asyncDispose]();
-    await expect(call(policy)).rejects.toThrow('shutting down');
-    expect(limiter.stats().scheduled[0]).toEqual({
-      policy,
-      ...NONE,
-      atOnce: 2,
-      aborted: 2,
-      failed: 1,
-      full: 1,
-      closed: 4,
-    });
-  });
-
   it('is in Prometheus, with names that are bounded', async () => {
     const registry = new Registry();
     const clock = new VirtualClock();
