@@ -1,15 +1,13 @@
-import { Controller, type ExecutionContext, Get, Injectable, UnauthorizedException } from '@nestjs/common';
+import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import {
   Throttle,
   ThrottlerGuard,
-  type ThrottlerLimitDetail,
   type ThrottlerModuleOptions,
   type ThrottlerOptions,
   type ThrottlerRequest,
 } from 'nestjs-floodgate/throttler';
-import { unhandledRejections } from '../support/node-warnings.js';
 import { Routes, statuses, throttled, TWO } from './support/throttled.js';
 
 const neverSettles = (): Promise<never> => new Promise(() => undefined);
@@ -26,15 +24,6 @@ function skippingIf(skipIf: (context: ExecutionContext) => unknown): Pick<Thrott
 
 /** Each option that takes a function, the statuses of three requests, the kind of the failure, and the warning. */
 const NEVER: [string, object, number[], string, string][] = [
-  ['skipIf', skippingIf(neverSettles), LIMITED, 'skipIf', 'failed, the request is counted'],
-  ['getTracker', { getTracker: neverSettles }, LIMITED, 'identity', 'failed, the request counts by its address'],
-  [
-    'generateKey',
-    { generateKey: neverSettles },
-    LIMITED,
-    'identity',
-    'failed, the request counts by its handler and tracker',
-  ],
   ['limit', { limit: neverSettles }, OPEN, 'policy', 'failed, the request passes without this throttler'],
   ['ttl', { ttl: neverSettles }, OPEN, 'policy', 'failed, the request passes without this throttler'],
   ['blockDuration', { blockDuration: neverSettles }, LIMITED, 'policy', 'failed, the ttl takes its place'],
@@ -109,16 +98,6 @@ describe('a function that never settles', () => {
     expect(await statuses(app, '/one', 1)).toEqual([200]);
     expect(found).toEqual(['127.0.0.1']);
   });
-
-  it('that rejects after its deadline leaves no unhandled rejection', async () => {
-    const rejections = unhandledRejections();
-    let reject: ((error: Error) => void) | undefined;
-    const getTracker = (): Promise<never> => new Promise((_, rejectNow) => (reject = rejectNow));
-    await using app = await throttled([{ ...TWO, getTracker }]);
-    expect(await statuses(app, '/one', 1)).toEqual([200]);
-    reject!(new Error('too late'));
-    expect(await rejections()).toEqual([]);
-  });
 });
 
 describe('a promise of skipIf', () => {
@@ -134,37 +113,8 @@ describe('a promise of skipIf', () => {
   });
 });
 
-describe('what a function throws', () => {
-  const UNAUTHORIZED = new UnauthorizedException();
-  const throws = (): never => {
-    throw UNAUTHORIZED;
-  };
-  const rejects = (): Promise<never> => Promise.reject(UNAUTHORIZED);
-
-  it.each<[string, Partial<ThrottlerOptions>]>([
-    ['getTracker', { getTracker: throws }],
-    ['getTracker, later', { getTracker: rejects }],
-    ['generateKey', { generateKey: throws }],
-    ['limit', { limit: rejects }],
-    ['skipIf', { skipIf: throws }],
-    ['skipIf, later', skippingIf(rejects)],
-  ])('is the answer, as in @nestjs/throttler: %s', async (_name, option) => {
-    await using app = await throttled([{ ...TWO, ...option }]);
-    expect(await statuses(app, '/one', 1)).toEqual([401]);
-  });
-});
-
 it('awaits a key, which would be another one with each request', async () => {
   const generateKey = (async () => 'all') as unknown as () => string;
   await using app = await throttled([{ ...TWO, generateKey }]);
   expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
-});
-
-it('says how a message that comes too late is replaced', async () => {
-  const errorMessage = neverSettles as unknown as (context: ExecutionContext, detail: ThrottlerLimitDetail) => string;
-  await using app = await throttled({ throttlers: [{ limit: 0, ttl: 1000 }], errorMessage });
-  expect((await app.send('/one')).body).toEqual(DEFAULT_BODY);
-  expect(app.logs.of('warn')).toContainEqual(
-    expect.stringContaining(`errorMessage failed, the default takes its place: ${LATE}`),
-  );
 });

@@ -113,13 +113,6 @@ describe('ThrottlerGuard', () => {
     ).toEqual(['x-ratelimit-limit-long', 'x-ratelimit-remaining-long', 'x-ratelimit-reset-long']);
   });
 
-  it('answers with errorMessage, as text and as a function', async () => {
-    for (const errorMessage of ['slow down', () => 'slow down']) {
-      await using app = await throttled({ throttlers: [{ limit: 0, ttl: 1000 }], errorMessage });
-      expect((await app.send('/one')).body).toEqual({ statusCode: 429, message: 'slow down' });
-    }
-  });
-
   it('keeps keys apart by a mark of its own, and lets them expire with their hits', async () => {
     const store = new StillStore();
     await using app = await throttled({ throttlers: [TWO], store, keyPrefix: 'own' });

@@ -3,7 +3,6 @@ import type { OnStoreFailure } from 'nestjs-floodgate';
 import type { ThrottlerOptions } from 'nestjs-floodgate/throttler';
 import type { HttpApp } from '../support/http-app.js';
 import { useRedis } from '../support/redis-fixture.js';
-import { RedisServer } from '../support/redis-server.js';
 import { throttled } from './support/throttled.js';
 
 function pod(
@@ -40,19 +39,4 @@ it('forgets the hits after a block that is shorter than the ttl', async () => {
   await redis.client.del(keys.find((key) => key.includes('block'))!);
   await using other = await pod(redis.server.url, [{ limit: 2, ttl: 600_000, blockDuration: 599_000 }]);
   expect((await other.send('/one')).status).toBe(200);
-});
-
-it.each<[OnStoreFailure, number, boolean]>([
-  ['local', 200, true],
-  ['open', 200, false],
-  ['closed', 503, false],
-])('answers without Redis as onStoreFailure %s says', async (choice, status, hasHeaders) => {
-  const server = await RedisServer.start();
-  await using app = await pod(server.url, [{ limit: 2, ttl: 60_000 }], choice, 1000);
-  expect((await app.send('/one')).status).toBe(200);
-  await server.stop();
-  const { headers, ...reply } = await app.send('/one');
-  expect(reply.status).toBe(status);
-  expect(headers['x-ratelimit-limit']).toBe(hasHeaders ? '2' : undefined);
-  expect(headers['retry-after'] !== undefined).toBe(choice === 'closed');
 });

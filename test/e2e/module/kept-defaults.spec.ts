@@ -1,14 +1,6 @@
 import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import {
-  type Policy,
-  type PolicyFunction,
-  RateLimit,
-  RateLimiter,
-  type RateLimitModuleOptions,
-  type RateLimitRequest,
-  SkipRateLimit,
-} from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions, SkipRateLimit } from 'nestjs-floodgate';
 import { type HttpApp, limited } from '../../support/http-app.js';
 
 jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
@@ -52,6 +44,10 @@ class Kept {
   @Get('none')
   @SkipRateLimit('burst', 'daily')
   none(): void {}
+
+  @Get('mixed')
+  @RateLimit('burst', window('own', 9))
+  mixed(): void {}
 }
 
 @Controller('classes')
@@ -72,6 +68,21 @@ class Classes {
   @Get('replaced')
   @RateLimit(window('own', 9))
   replaced(): void {}
+
+  @Get('skipped')
+  @SkipRateLimit()
+  skipped(): void {}
+}
+
+@Controller('skipped')
+@SkipRateLimit()
+class Skipped {
+  @Get('class')
+  byClass(): void {}
+
+  @Get('own')
+  @RateLimit(window('own', 9))
+  own(): void {}
 }
 
 /** The names of a handler's policies with their scopes, as `RateLimiter.table` shows them. */
@@ -88,16 +99,12 @@ function table(app: HttpApp): Record<string, readonly [origin: string, ...polici
   );
 }
 
-async function passes(app: HttpApp, path: string): Promise<number> {
-  return (await app.crowd(12, path))[200] ?? 0;
-}
-
 describe("the module's defaults", () => {
   const begin = (controllers: Type | Type[], options: RateLimitModuleOptions = OPTIONS): Promise<HttpApp> =>
     limited('Express', controllers, options);
 
   it('are in the table with their own scope, and in an explanation', async () => {
-    await using app = await begin([Kept, Classes]);
+    await using app = await begin([Kept, Classes, Skipped]);
     expect(table(app)).toEqual({
       'kept/plain': ['defaults', 'burst 5 @ GET /kept/plain', 'daily 8 @ GET /kept/plain'],
       'kept/replaced': ['method', 'own 9 @ GET /kept/replaced'],
@@ -107,10 +114,14 @@ describe("the module's defaults", () => {
       'kept/skips': ['defaults', 'daily 8 @ GET /kept/skips'],
       'kept/both': ['method', 'daily 8 @ GET /kept/both', 'own 9 @ GET /kept/both'],
       'kept/none': ['skipped'],
+      'kept/mixed': ['method', 'burst 5 @ GET /kept/mixed', 'own 9 @ GET /kept/mixed'],
       'classes/shared': ['class', 'burst 5 @ GET /classes/shared', 'shared 7 @ Classes /classes'],
       'classes/less': ['class', 'burst 5 @ GET /classes/less'],
       'classes/own': ['method', 'burst 5 @ GET /classes/own', 'own 9 @ GET /classes/own'],
       'classes/replaced': ['method', 'own 9 @ GET /classes/replaced'],
+      'classes/skipped': ['skipped'],
+      'skipped/class': ['skipped'],
+      'skipped/own': ['method', 'own 9 @ GET /skipped/own'],
     });
     const { policies } = await app.app.get(RateLimiter).explain('GET /kept/both', { kind: 'ip', value: '127.0.0.1' });
     expect(policies.map(({ policy }) => policy)).toEqual(['daily', 'own']);
@@ -120,37 +131,9 @@ describe("the module's defaults", () => {
     await using app = await begin([Kept, Classes]);
     const lines = app.logs.of('log').filter((line) => line.startsWith("The module's defaults"));
     expect(lines.map((line) => line.replace(/ RateLimit$/, ''))).toEqual([
-      "The module's defaults ('burst', 'daily') do not limit Kept.replaced, Classes.replaced: policies of their own replace them. " +
+      "The module's defaults ('burst', 'daily') do not limit Kept.replaced, Kept.mixed, Classes.replaced: policies of their own replace them. " +
         "@RateLimit(..., { defaults: 'keep' }) keeps them; { defaults: 'replace' } says that this is meant",
     ]);
-  });
-
-  describe('that functions choose', () => {
-    const chosen: PolicyFunction = ({ url }: RateLimitRequest<{ url: string }>) =>
-      url.includes('strict') ? window('strict', 3) : 'burst';
-
-    it('can be kept, skipped by a name of the policies, and replaced', async () => {
-      @Controller()
-      class Chosen {
-        @Get('kept')
-        @RateLimit(window('own', 4), { defaults: 'keep' })
-        kept(): void {}
-
-        @Get('skips')
-        @SkipRateLimit('burst')
-        skips(): void {}
-
-        @Get('named')
-        @RateLimit(window('burst', 2), { defaults: 'keep' })
-        named(): void {}
-      }
-      await using app = await begin(Chosen, { ...OPTIONS, defaults: [chosen] });
-      expect(await passes(app, '/kept')).toBe(4);
-      expect(await passes(app, '/kept?strict')).toBe(0);
-      expect(await passes(app, '/skips')).toBe(12);
-      expect(await passes(app, '/skips?strict')).toBe(3);
-      expect(await passes(app, '/named')).toBe(2);
-    });
   });
 
   describe('a wrong decorator stops the boot', () => {

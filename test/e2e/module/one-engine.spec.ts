@@ -69,7 +69,6 @@ const COUNTER: Policy = { ...APP_WIDE, name: 'counter', algorithm: 'sliding-wind
 const GLOBAL: Policy = { ...WINDOW, name: 'global', by: 'global', limit: 20, window: '1m' };
 
 const POLICIES: [string, Policies][] = [
-  ['a token bucket', [BUCKET]],
   ['a leaky bucket', [QUEUE]],
   ['several policies', [BUCKET, WINDOW, LOG, COUNTER, QUEUE, GLOBAL]],
 ];

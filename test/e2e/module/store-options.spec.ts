@@ -5,7 +5,6 @@ import {
   MemoryStore,
   RateLimit,
   RateLimitConfigError,
-  RateLimiter,
   type RateLimitModuleOptions,
   type RateLimitStore,
 } from 'nestjs-floodgate';
@@ -17,9 +16,6 @@ class Routes {
   @RateLimit({ name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' })
   get(): void {}
 }
-
-const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' } as const;
-const ADA = { kind: 'user', value: 'ada' };
 
 /** A store of the application. The module cannot tell that it decides in this process. */
 function ownStore(): RateLimitStore & { readonly asked: () => number } {
@@ -108,27 +104,6 @@ describe('boot stops for an option that a store cannot honour', () => {
   });
 });
 
-describe('with a store or client of the application', () => {
-  it('denialCache caches the rejections of any store', async () => {
-    const [cached, plain] = [ownStore(), ownStore()];
-    await using withCache = await limited('Express', Routes, { store: cached, denialCache: 10_000 });
-    await using without = await limited('Express', Routes, { store: plain });
-    for (const { app } of [withCache, without]) {
-      const limiter = app.get(RateLimiter);
-      const decisions = [];
-      for (let i = 0; i < 5; i++) decisions.push(await limiter.consume(ONE, ADA));
-      expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual(
-        [true, false, false, false, false].map((allowed) => [allowed, 'store']),
-      );
-    }
-    expect([cached.asked(), plain.asked()]).toEqual([2, 5]);
-    const limiter = withCache.app.get(RateLimiter);
-    expect(limiter.stats().sources).toMatchObject({ store: 2, 'denial-cache': 3 });
-    await limiter.reset(ONE, ADA);
-    expect((await limiter.consume(ONE, ADA)).allowed).toBe(true);
-  });
-});
-
 describe('without redis and store', () => {
   it('an application with the options for Redis boots, and the boot line names those without effect', async () => {
     const line = await bootLine({
@@ -147,20 +122,5 @@ describe('without redis and store', () => {
     expect(line).toContain(
       'without effect until then: clock, maxSkew, denialCache, linger, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
     );
-  });
-});
-
-describe('the boot line', () => {
-  class Own extends MemoryStore {}
-
-  it.each<[string, () => RateLimitStore, string]>([
-    ['the class of a store', () => new Own(), 'Limits are kept in Own RateLimit'],
-    [
-      "the application's own store for a plain object",
-      ownStore,
-      "Limits are kept in the application's own store RateLimit",
-    ],
-  ])('names %s', async (_, store, line) => {
-    expect(await bootLine({ store: store() })).toBe(line);
   });
 });
