@@ -52,5 +52,5 @@ describe('a bucket whose capacity a deploy changed, in memory', () => {
 
 describe('a bucket whose capacity a deploy changed, in Redis', () => {
   const redis = useRedis();
-  tests(() => ({ redis: redis.server.url }));
+  tests(() => ({ redis: redis.server.url, deadline: '10s' }));
 });

@@ -147,7 +147,9 @@ it.each([
     limits: {
       policies,
       blockList: ['192.0.2.1'],
-      ...(redis === undefined ? { store: new MemoryStore({ maxKeys: 4 }) } : { store: undefined, redis: redis.url }),
+      ...(redis === undefined
+        ? { store: new MemoryStore({ maxKeys: 4 }) }
+        : { store: undefined, redis: redis.url, deadline: '10s' }),
     },
     metrics: [{ registry }, { meterProvider: otel.provider }],
   });

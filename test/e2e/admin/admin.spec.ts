@@ -9,7 +9,7 @@ jest.setTimeout(20_000);
 const redis = useRedis();
 const STORES: [string, () => RateLimitModuleOptions][] = [
   ['the memory store', () => ({})],
-  ['Redis', () => ({ redis: redis.server.url })],
+  ['Redis', () => ({ redis: redis.server.url, deadline: '10s' })],
 ];
 
 describe.each(STORES)('the endpoints with %s', (_store, options) => {

@@ -183,8 +183,8 @@ describe('with Redis', () => {
   const redis = useRedis();
 
   it('explains by the clock of Redis, in one process what another one has counted', async () => {
-    await using one = await open('Express', { redis: redis.server.url });
-    await using other = await open('Fastify', { redis: redis.server.url });
+    await using one = await open('Express', { redis: redis.server.url, deadline: '10s' });
+    await using other = await open('Fastify', { redis: redis.server.url, deadline: '10s' });
     for (let i = 0; i < 3; i++) expect((await one.as('ada', '/shop')).status).toBe(200);
     const explained = await other.app.get(RateLimiter).explain('GET /shop', ADA);
     expect(Math.abs(Date.parse(explained.at) - Date.now())).toBeLessThan(5000);

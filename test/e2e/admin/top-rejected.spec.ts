@@ -94,7 +94,7 @@ describe('over %s', () => {
   });
 
   it('GET top-rejected adds up all processes, which see each other in Redis', async () => {
-    const options = { redis: server.url, denialCache: 0 } as const;
+    const options = { redis: server.url, deadline: '10s', denialCache: 0 } as const;
     await using one = await open(options);
     await using other = await open(options);
     await using third = await open(options);

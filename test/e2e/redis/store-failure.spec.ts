@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { RateLimit, type RateLimitStore, RateLimitStoreError, type Verdict } from 'nestjs-floodgate';
 import { limited, limitHeaders, PLATFORMS } from '../../support/http-app.js';
 import { expectRationed } from '../../support/rationed.js';
@@ -47,6 +47,10 @@ function thenable(settle: (resolve: (verdict: Verdict) => void) => void): Promis
 const failing = (consume: () => Verdict | Promise<Verdict>): RateLimitStore => ({ consume, reset: () => undefined });
 /** A hanging store is given up after this time, long before the late one answers. */
 const deadline = 50;
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 describe('a store that', () => {
   it.each(FAILURES)('%s lets requests pass with open, and causes 503 with closed', async (_, consume) => {

@@ -54,7 +54,7 @@ describe('a queue of BullMQ that calls a partner', () => {
       imports: [
         BullModule.forRoot({ connection: { url: redis.url } }),
         BullModule.registerQueue({ name: 'invoices' }),
-        RateLimitModule.forRoot({ redis: redis.url, policies: { partner: policy } }),
+        RateLimitModule.forRoot({ redis: redis.url, deadline: '10s', policies: { partner: policy } }),
       ],
       providers: [InvoicesProcessor],
     };
