@@ -47,106 +47,59 @@ export interface ProcessHistory {
   readonly name: string;
   readonly path: string;
   readonly pod: number;
-  readonly requests: readonly Request[];
-  readonly decided: readonly Decided[];
+  readonly requests: Request[];
+  readonly decided: Decided[];
   /** In order, without overlaps. */
-  readonly stalls: readonly Span[];
-  readonly logs: readonly { readonly at: number; readonly level: string; readonly text: string }[];
-  readonly files: readonly Span[];
-  readonly heaps: readonly { readonly at: number; readonly bytes: number }[];
-  readonly wrong: readonly { readonly at: number; readonly text: string }[];
+  readonly stalls: Span[];
+  readonly logs: { readonly at: number; readonly level: string; readonly text: string }[];
+  readonly heaps: { readonly at: number; readonly bytes: number }[];
+  readonly wrong: { readonly at: number; readonly text: string }[];
+}
+
+export function emptyHistory(name: string, path: string, pod: number): ProcessHistory {
+  return { name, path, pod, requests: [], decided: [], stalls: [], logs: [], heaps: [], wrong: [] };
 }
 
 /** The history that a process wrote. */
 export function readHistory(name: string, path: string, pod: number): ProcessHistory {
+  const history = emptyHistory(name, path, pod);
   const requests = new Map<string, Request>();
-  const decided: Decided[] = [];
-  const stalls: Span[] = [];
-  const [logs, files, heaps, wrong] = [[], [], [], []] as [
-    ProcessHistory['logs'][number][],
-    Span[],
-    ProcessHistory['heaps'][number][],
-    ProcessHistory['wrong'][number][],
-  ];
-  const history = { name, path, pod, requests: [] as Request[], decided, stalls, logs, files, heaps, wrong };
-  const readLine = (line: Line): void => {
-    switch (line[0]) {
-      case 'asked': {
-        const [, askedAt, id, what, user, address, cost, priority, refunded] = line;
-        requests.set(id, {
-          id,
-          askedAt,
-          policies: policiesOf(what),
-          user,
-          address,
-          cost,
-          priority: priority ?? undefined,
-          refunded: refunded === 1,
-        });
-        break;
-      }
-      case 'decided': {
-        const [, at, id, source, allowed, decidedAtUs, durationMs, delayMs, before, remaining, limits] = line;
-        const request = requests.get(id);
-        if (request === undefined) break; // the process has reported it already
-        const one: Decided = {
-          request,
-          process: history,
-          askedAt: at - durationMs,
-          decidedAt: at,
-          source,
-          allowed: allowed === 1,
-          at: decidedAtUs,
-          durationMs,
-          delayMs,
-          before: before === 1,
-          policies: before === 1 ? ['gate'] : withElse(request.policies, remaining),
-          remaining,
-          limits,
-        };
-        const role = one.before ? 'before' : 'decided';
-        if (request[role] !== undefined) wrong.push({ at, text: `${id} was decided twice` });
-        request[role] = one;
-        decided.push(one);
-        break;
-      }
-      case 'handled': {
-        const request = requests.get(line[2]);
-        if (request !== undefined) request.handledAt = line[1];
-        break;
-      }
-      case 'stall':
-        stalls.push({ from: line[1], to: line[2] });
-        break;
-      case 'log':
-        logs.push({ at: line[1], level: line[2], text: line[3] });
-        break;
-      case 'file':
-        files.push({ from: line[1], to: line[2] });
-        break;
-      case 'heap':
-        heaps.push({ at: line[1], bytes: line[2] });
-        break;
-      case 'wrong':
-        wrong.push({ at: line[1], text: line[2] });
-        break;
-      case 'answered':
-      case 'connection': // for readers of the file only
-    }
-  };
   for (const text of readFileSync(path, 'utf8').split('\n')) {
-    if (text === '') continue;
-    let line: Line;
-    try {
-      line = JSON.parse(text) as Line;
-    } catch {
-      continue; // The last line of a process that was killed.
+    const line = parse(text);
+    if (line === undefined) continue;
+    if (line.kind === 'asked') {
+      const { kind: _, what, ...request } = line;
+      requests.set(line.id, { ...request, policies: policiesOf(what) });
+    } else if (line.kind === 'decided') {
+      const { kind: _, id, ...decision } = line;
+      const { before, remaining, decidedAt, durationMs } = decision;
+      const request = requests.get(id);
+      if (request === undefined) continue; // the process has reported it already
+      const askedAt = decidedAt - durationMs;
+      const policies = before ? ['gate' as const] : withElse(request.policies, remaining);
+      const role = before ? 'before' : 'decided';
+      if (request[role] !== undefined) history.wrong.push({ at: decidedAt, text: `${id} was decided twice` });
+      request[role] = { ...decision, request, process: history, askedAt, policies };
+      history.decided.push(request[role]);
+    } else if (line.kind === 'handled') {
+      const request = requests.get(line.id);
+      if (request !== undefined) request.handledAt = line.at;
+    } else {
+      (history[line.kind] as object[]).push(line);
     }
-    readLine(line);
   }
   history.requests.push(...requests.values());
-  history.stalls.splice(0, stalls.length, ...union(stalls));
+  history.stalls.splice(0, Infinity, ...union(history.stalls));
   return history;
+}
+
+/** Returns undefined for the last line of a process that was killed. */
+function parse(text: string): Line | undefined {
+  try {
+    return JSON.parse(text) as Line;
+  } catch {
+    return undefined;
+  }
 }
 
 function policiesOf(what: string): readonly PolicyName[] {

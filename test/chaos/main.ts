@@ -1,4 +1,4 @@
-import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NEEDED_BY, requirePrograms } from '../../tools/programs.js';
@@ -17,47 +17,29 @@ import { now } from './clock.js';
 import { readHistory } from './history.js';
 import { type ChaosOptions, readOptions, USAGE, UsageError } from './options.js';
 import { planOf, type Storm } from './plan.js';
-import { printPlan, printReport } from './report.js';
+import { printReport } from './report.js';
 import { perform } from './run/perform.js';
 import { Scene } from './run/scene.js';
 
-const PROGRESS_MS = 1000;
+const PROGRESS_MS = 10_000;
 const HEAPS_MS = 4000;
 const EXIT_INTERRUPTED = 130;
-
-/** @throws {UsageError} when a program is missing, with how to install it */
-function prepare(): void {
-  try {
-    requirePrograms(NEEDED_BY['npm run test:chaos']);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-}
 
 /** @returns the evidence of the run */
 async function injure(options: ChaosOptions, storms: readonly Storm[], folder: string): Promise<Run> {
   await using scene = await Scene.start(folder, options);
   const began = now();
-  let last = 'nothing yet';
-  const progress = (): void => {
-    const line = `${((now() - began) / 1000).toFixed(0)} s, ${scene.load.sent.length} requests over HTTP, last fault: ${last}`;
-    if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}`);
-    else console.log(line);
-  };
+  const progress = (): void =>
+    console.log(`${((now() - began) / 1000).toFixed(0)} s, ${scene.load.sent.length} requests over HTTP`);
   const timer = setInterval(progress, PROGRESS_MS);
   const heaps = setInterval(() => void scene.measureHeaps(), HEAPS_MS);
   const load = scene.load.run();
-  const injuries = await perform(
-    scene,
-    storms,
-    ({ kind, pod }) => (last = `${kind}${pod === undefined ? '' : ` (pod ${pod})`}`),
-  );
+  const injuries = await perform(scene, storms);
   const ended = now();
   clearInterval(heaps);
   scene.load.end();
   await load;
   clearInterval(timer);
-  if (process.stdout.isTTY) process.stdout.write('\n');
   await Promise.all(scene.pods.map((pod) => pod.stop('SIGTERM')));
   await scene.collectSlow();
   const histories = scene.pods.flatMap((pod) =>
@@ -98,17 +80,8 @@ function judge(run: Run): { rows: readonly PolicyRow[]; verdicts: Verdict[] } {
   };
 }
 
-const MEMORY = '/dev/shm';
-
-/** A folder in memory: the pods write their history at once, and no disk may delay them. */
-function inMemory(): string {
-  try {
-    accessSync(MEMORY, constants.W_OK);
-    return MEMORY;
-  } catch {
-    return tmpdir();
-  }
-}
+/** A folder in memory, where there is one: the pods write their history at once, and no disk may delay them. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** Moves the histories of a run to a lasting folder. */
 function keep(folder: string): void {
@@ -126,10 +99,12 @@ async function main(): Promise<number> {
   }
   const storms = planOf(options.seed, options.minutes * 60_000);
   console.log(`chaos: seed ${options.seed}, ${options.minutes} minutes`);
-  printPlan(storms);
-  if (options.plan) return 0;
-  prepare();
-  const folder = mkdtempSync(join(inMemory(), 'floodgate-chaos-'));
+  try {
+    requirePrograms(NEEDED_BY['npm run test:chaos']);
+  } catch (error) {
+    throw new UsageError((error as Error).message); // says how to install what is missing
+  }
+  const folder = mkdtempSync(join(FOLDER, 'floodgate-chaos-'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       keep(folder);
@@ -147,7 +122,7 @@ async function main(): Promise<number> {
     const result = { numPassedTests: verdicts.length - failed.length, numFailedTests: failed.length };
     writeFileSync(options.json, JSON.stringify(result));
   }
-  if (failed.length === 0 && !options.keep) rmSync(folder, { recursive: true });
+  if (failed.length === 0) rmSync(folder, { recursive: true });
   else keep(folder);
   const { minutes, seed, client } = options;
   const again = `npm run test:chaos -- --minutes ${minutes} --seed ${seed} --client ${client}`;

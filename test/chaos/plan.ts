@@ -35,7 +35,6 @@ export const KINDS = {
   'clients killed': { needs: 'redis', lasts: [500, 2500], amount: [20, 200] },
   'redis asleep': { needs: 'redis', lasts: [300, 2000] },
   'redis full': { needs: 'redis', lasts: [500, 3000] },
-  'redis cannot save': { needs: 'redis', lasts: [500, 3000] },
   'redis without replicas': { needs: 'redis', lasts: [500, 3000] },
   'redis demoted': { needs: 'redis', lasts: [500, 3000] },
   'right withdrawn': { needs: 'redis', lasts: [500, 3000] },
@@ -44,20 +43,17 @@ export const KINDS = {
   'redis clock jumps': { needs: 'clock', lasts: [1, 1], amount: [60_000, 3_600_000] },
   // the network of a pod
   'latency below the deadline': { needs: 'network', lasts: [1000, 4000], amount: [3, 15] },
-  'latency above the deadline': { needs: 'network', lasts: [500, 4000], amount: [150, 600] },
-  'network stalls': { needs: 'network', lasts: [500, 3000], amount: [1000, 3000] },
+  'latency above the deadline': { needs: 'network', lasts: [500, 4000], amount: [150, 3000] },
   'black hole': { needs: 'network', lasts: [300, 3000] },
   'answers lost': { needs: 'network', lasts: [300, 3000] },
   'answer lost after execution': { needs: 'network', lasts: [300, 1500], amount: [1, 4] },
   'connections reset': { needs: 'network', lasts: [300, 2500] },
   'connections refused': { needs: 'network', lasts: [300, 2500] },
   'first answer late': { needs: 'network', lasts: [3000, 5000], amount: [200, 900] },
-  'lookups slow': { needs: 'lookup', lasts: [3000, 5000], amount: [200, 900] },
   'lookups hang': { needs: 'lookup', lasts: [1000, 4000] },
   // the process
   'process computes': { needs: 'pod', lasts: [30, 1000] },
   'process computes for seconds': { needs: 'pod', lasts: [1100, 3000] },
-  'process computes again and again': { needs: 'pod', lasts: [1000, 3000], amount: [30, 150] },
   'handlers compute': { needs: 'pod', lasts: [1500, 3000], amount: [30, 60] },
   'process stopped': { needs: 'pod', lasts: [100, 3000] },
   'process restarted': { needs: 'pod', lasts: [4000, 4000], amount: [1, 2] },
@@ -141,11 +137,4 @@ function between(random: Random, [from, to]: readonly [number, number]): number 
 function shuffled<T>(items: readonly T[], random: Random): T[] {
   const rest = [...items];
   return items.map(() => rest.splice(random(rest.length), 1)[0]!);
-}
-
-/** A line of the report. */
-export function textOf({ kind, at, forMs, pod, amount }: PlannedFault): string {
-  const target = pod === undefined ? '' : `, pod ${pod}`;
-  const how = amount === 0 ? '' : `, ${amount}`;
-  return `${(at / 1000).toFixed(1).padStart(6)} s  ${kind}${target}${forMs > 1 ? `, ${forMs} ms` : ''}${how}`;
 }

@@ -23,21 +23,23 @@ const SECOND = 1_000_000;
 export const CLASSES = { first: 1, second: 0.5 } as const;
 export type Class = keyof typeof CLASSES;
 
-function tokens(by: ChaosPolicy['by'], onStoreFailure: OnStoreFailure, capacity: number, refill: number): ChaosPolicy {
-  return {
-    policy: { algorithm: 'token-bucket', capacity, refill, onStoreFailure, ...counts(by) },
-    by,
-    textbook: (share) => new TextbookTokenBucket(capacity / share, { tokens: refill, microseconds: SECOND * share }),
-  };
-}
-
-function withClasses({ policy, ...rest }: ChaosPolicy): ChaosPolicy {
-  return { ...rest, policy: { ...policy, priorities: CLASSES } };
-}
-
 /** All policies have scope `'app'`, so that routes and direct calls share their states. */
-function counts(by: ChaosPolicy['by']): Pick<Policy, 'by' | 'scope'> {
-  return { by: by === 'address' ? 'ip' : by, scope: 'app' };
+function counted(by: ChaosPolicy['by'], textbook: ChaosPolicy['textbook'], policy: object): ChaosPolicy {
+  const counts = { by: by === 'address' ? 'ip' : by, scope: 'app' };
+  return { by, textbook, policy: { ...policy, ...counts } as ChaosPolicy['policy'] };
+}
+
+function tokens(
+  by: ChaosPolicy['by'],
+  onStoreFailure: OnStoreFailure,
+  capacity: number,
+  refill: number,
+  priorities?: object,
+): ChaosPolicy {
+  const textbook = (share: number): Textbook =>
+    new TextbookTokenBucket(capacity / share, { tokens: refill, microseconds: SECOND * share });
+  const more = priorities && { priorities };
+  return counted(by, textbook, { algorithm: 'token-bucket', capacity, refill, onStoreFailure, ...more });
 }
 
 /** The least number of processes that divide the limits. The run also changes `localShare`. */
@@ -48,73 +50,49 @@ export const OTHER_SHARE = 8;
 export const LEDGER_LIMIT = 1_000_000_000;
 
 export const POLICIES = {
-  tokens: withClasses(tokens('global', 'closed', 24, 16)),
-  queue: {
-    policy: { algorithm: 'leaky-bucket', capacity: 4, drain: 8, onStoreFailure: 'closed', ...counts('global') },
-    by: 'global',
-    textbook: () => new TextbookLeakyBucket(4, perSecond(8)),
-  },
-  window: {
-    policy: {
-      algorithm: 'fixed-window',
-      limit: 40,
-      window: '2s',
-      onStoreFailure: 'local',
-      priorities: CLASSES,
-      ...counts('global'),
-    },
-    by: 'global',
-    textbook: (share) => new TextbookFixedWindow(40 / share, 2 * SECOND),
-  },
-  log: {
-    policy: {
-      algorithm: 'sliding-window-log',
-      limit: 16,
-      window: '1s',
-      onStoreFailure: 'local',
-      priorities: CLASSES,
-      ...counts('global'),
-    },
-    by: 'global',
-    textbook: (share) => new TextbookLog(16 / share, SECOND),
-  },
+  tokens: tokens('global', 'closed', 24, 16, CLASSES),
+  queue: counted('global', () => new TextbookLeakyBucket(4, perSecond(8)), {
+    algorithm: 'leaky-bucket',
+    capacity: 4,
+    drain: 8,
+    onStoreFailure: 'closed',
+  }),
+  window: counted('global', (share) => new TextbookFixedWindow(40 / share, 2 * SECOND), {
+    algorithm: 'fixed-window',
+    limit: 40,
+    window: '2s',
+    onStoreFailure: 'local',
+    priorities: CLASSES,
+  }),
+  log: counted('global', (share) => new TextbookLog(16 / share, SECOND), {
+    algorithm: 'sliding-window-log',
+    limit: 16,
+    window: '1s',
+    onStoreFailure: 'local',
+    priorities: CLASSES,
+  }),
   // More entries than a packed log has.
-  'long-log': {
-    policy: {
-      algorithm: 'sliding-window-log',
-      limit: 160,
-      window: '10s',
-      onStoreFailure: 'closed',
-      ...counts('global'),
-    },
-    by: 'global',
-    textbook: (share) => new TextbookLog(160 / share, 10 * SECOND),
-  },
-  counter: {
-    policy: {
-      algorithm: 'sliding-window-counter',
-      limit: 40,
-      window: '2s',
-      onStoreFailure: 'open',
-      priorities: CLASSES,
-      ...counts('global'),
-    },
-    by: 'global',
-    textbook: (share) => new TextbookCounter(40 / share, 2 * SECOND),
-  },
+  'long-log': counted('global', (share) => new TextbookLog(160 / share, 10 * SECOND), {
+    algorithm: 'sliding-window-log',
+    limit: 160,
+    window: '10s',
+    onStoreFailure: 'closed',
+  }),
+  counter: counted('global', (share) => new TextbookCounter(40 / share, 2 * SECOND), {
+    algorithm: 'sliding-window-counter',
+    limit: 40,
+    window: '2s',
+    onStoreFailure: 'open',
+    priorities: CLASSES,
+  }),
   // What does not fit the quota runs over into the credits.
-  quota: {
-    policy: {
-      algorithm: 'fixed-window',
-      limit: 16,
-      window: '2s',
-      onStoreFailure: 'local',
-      else: 'credits',
-      ...counts('global'),
-    },
-    by: 'global',
-    textbook: (share) => new TextbookFixedWindow(16 / share, 2 * SECOND),
-  },
+  quota: counted('global', (share) => new TextbookFixedWindow(16 / share, 2 * SECOND), {
+    algorithm: 'fixed-window',
+    limit: 16,
+    window: '2s',
+    onStoreFailure: 'local',
+    else: 'credits',
+  }),
   credits: tokens('global', 'local', 16, 4),
   rider: tokens('user', 'local', 8, 4),
   address: tokens('address', 'closed', 8, 2),
@@ -126,17 +104,12 @@ export const POLICIES = {
     by: 'user',
     textbook: () => new TextbookFixedWindow(5, 3600 * SECOND),
   },
-  ledger: {
-    policy: {
-      algorithm: 'fixed-window',
-      limit: LEDGER_LIMIT,
-      window: '36500d',
-      onStoreFailure: 'open',
-      ...counts('global'),
-    },
-    by: 'global',
-    textbook: () => new TextbookFixedWindow(LEDGER_LIMIT, 36_500 * 86_400 * SECOND),
-  },
+  ledger: counted('global', () => new TextbookFixedWindow(LEDGER_LIMIT, 36_500 * 86_400 * SECOND), {
+    algorithm: 'fixed-window',
+    limit: LEDGER_LIMIT,
+    window: '36500d',
+    onStoreFailure: 'open',
+  }),
 } as const satisfies Readonly<Record<string, ChaosPolicy>>;
 
 export type PolicyName = keyof typeof POLICIES;

@@ -1,16 +1,9 @@
 import { basename } from 'node:path';
 import type { Failure, Run, Verdict } from './checks/check.js';
 import type { PolicyRow } from './checks/exact.js';
-import { type FaultKind, KINDS, type Storm, textOf } from './plan.js';
+import { type FaultKind, KINDS } from './plan.js';
 
 const SHOWN_FAILURES = 12;
-
-export function printPlan(storms: readonly Storm[]): void {
-  for (const { faults, calmUntil } of storms) {
-    for (const fault of faults) console.log(textOf(fault));
-    console.log(`${(calmUntil / 1000).toFixed(1).padStart(6)} s  (calm until then)`);
-  }
-}
 
 export function printReport(run: Run, rows: readonly PolicyRow[], verdicts: readonly Verdict[]): void {
   console.log('\nfaults');
@@ -33,21 +26,17 @@ export function printReport(run: Run, rows: readonly PolicyRow[], verdicts: read
   );
   const answers = new Map<number, number>();
   for (const { status } of run.sent) answers.set(status, (answers.get(status) ?? 0) + 1);
-  const statuses = [...answers]
-    .toSorted(([a], [b]) => a - b)
-    .map(([status, count]) => `${count} x ${status || 'none'}`);
-  console.log(`answers over HTTP: ${statuses.join(', ')}\n`);
+  console.log(`answers over HTTP: ${[...answers].map(([status, count]) => `${count} x ${status}`).join(', ')}\n`);
   for (const verdict of verdicts) printVerdict(run, verdict);
 }
 
 function printVerdict(run: Run, { name, failures, seen }: Verdict): void {
   console.log(`${failures.length === 0 ? 'ok    ' : 'FAILED'} ${name}: ${seen}`);
   const groups = groupsOf(failures);
-  for (const { first, more, until } of groups.slice(0, SHOWN_FAILURES)) {
-    const others = more === 0 ? '' : ` (and ${more} like it until ${seconds(run, until)})`;
-    console.log(
-      `         at ${seconds(run, first.at)}: ${first.text}${others}${first.path === undefined ? '' : ` [${basename(first.path)}]`}`,
-    );
+  for (const { first, more } of groups.slice(0, SHOWN_FAILURES)) {
+    const at = `${((first.at - run.began) / 1000).toFixed(3)} s`;
+    const place = first.path === undefined ? '' : ` [${basename(first.path)}]`;
+    console.log(`         at ${at}: ${first.text}${more === 0 ? '' : ` (and ${more} like it)`}${place}`);
   }
   if (groups.length > SHOWN_FAILURES)
     console.log(`         and ${groups.length - SHOWN_FAILURES} more groups of failures`);
@@ -56,30 +45,16 @@ function printVerdict(run: Run, { name, failures, seen }: Verdict): void {
 interface Group {
   readonly first: Failure;
   more: number;
-  until: number;
 }
 
-/** One cause has many failures. This shows the first of those that follow each other in one process. */
+/** One cause has many failures. This shows the first of each kind in each process. */
 function groupsOf(failures: readonly Failure[]): readonly Group[] {
-  const groups: Group[] = [];
-  const latest = new Map<string, Group>();
+  const groups = new Map<unknown, Group>();
   for (const failure of failures.toSorted((a, b) => a.at - b.at)) {
-    const kind = `${failure.path} ${failure.kind}`;
-    const group = latest.get(kind);
-    if (failure.kind !== undefined && group !== undefined && failure.at - group.until < TOGETHER_MS) {
-      group.more++;
-      group.until = failure.at;
-      continue;
-    }
-    const begun = { first: failure, more: 0, until: failure.at };
-    latest.set(kind, begun);
-    groups.push(begun);
+    const key = failure.kind === undefined ? failure : `${failure.path} ${failure.kind}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { first: failure, more: 0 });
+    else group.more++;
   }
-  return groups;
-}
-
-const TOGETHER_MS = 2000;
-
-function seconds({ began }: Run, at: number): string {
-  return `${((at - began) / 1000).toFixed(3)} s`;
+  return [...groups.values()];
 }

@@ -1,6 +1,6 @@
 import { overlap, type Span, union, without } from './clock.js';
 import type { Decided } from './history.js';
-import type { FaultKind } from './plan.js';
+import { type FaultKind, KINDS, type PlannedFault } from './plan.js';
 import { DEADLINE_MS } from './policies.js';
 import type { Injury } from './run/perform.js';
 import type { Turn } from './run/redis.js';
@@ -11,27 +11,10 @@ import type { Turn } from './run/redis.js';
  */
 export const RECOVERY_MS = 2000;
 
-/** Faults that do not keep Redis from deciding. */
-const HARMLESS: readonly FaultKind[] = [
-  'keys flushed',
-  'scripts flushed',
-  'redis clock jumps',
-  'latency below the deadline',
-  'process computes',
-  'process computes for seconds',
-  'process computes again and again',
-  'handlers compute',
-  'process stopped',
-  'process restarted',
-  'process killed',
-  'clock of the process jumps',
-  'localShare changes',
-  'burst over many connections',
-  'requests reset after sending',
-  'requests half sent',
-];
-/** Faults under which Redis becomes usable again before they end: they excuse a fixed time, not their duration. */
-const BRIEF: readonly FaultKind[] = ['first answer late', 'lookups slow'];
+/** Parts of the system whose faults do not keep Redis from deciding. */
+const APART: readonly string[] = ['pod', 'clients', 'share', 'clock'];
+/** Other faults that do not. */
+const HARMLESS: readonly FaultKind[] = ['keys flushed', 'scripts flushed', 'latency below the deadline'];
 
 /** The times at which a pod may decide without Redis. */
 export interface Outages {
@@ -52,8 +35,9 @@ export function outagesOf(
   stalls: readonly Span[],
 ): Outages {
   const faults = injuries
-    .filter(({ fault }) => !HARMLESS.includes(fault.kind) && (fault.pod === undefined || fault.pod === pod))
-    .map(({ fault, from, to }) => ({ from, to: BRIEF.includes(fault.kind) ? from + fault.amount : to }));
+    .filter(({ fault }) => keepsRedisAway(fault) && (fault.pod === undefined || fault.pod === pod))
+    // A late first answer excuses its delay, not the time until the fault ends.
+    .map(({ fault, from, to }) => ({ from, to: fault.kind === 'first answer late' ? from + fault.amount : to }));
   // A delay above the deadline may keep the library from Redis for a while; a shorter one costs a few calls.
   // While the process stood still, it missed no deadline.
   const busy = without(slow, stalls).map(({ from, to }) => ({
@@ -62,6 +46,10 @@ export function outagesOf(
   }));
   const recovering = faults.map(({ from, to }) => ({ from, to: awakeAfter(to, RECOVERY_MS, stalls) }));
   return { faults: union(faults), excused: union([...recovering, ...busy]) };
+}
+
+function keepsRedisAway({ kind }: PlannedFault): boolean {
+  return !HARMLESS.includes(kind) && !APART.includes(KINDS[kind].needs);
 }
 
 /** The instant at which a process has been awake for so long. */

@@ -4,22 +4,19 @@ import { NO_ANSWER, type Sent } from '../run/load.js';
 import { type Failure, faultsAround, type Run, stallsOf, touches, type Verdict } from './check.js';
 
 /** The time that a decision may take beyond the deadline, without stalls of its process: two turns of a busy event loop. */
-export const DECISION_SLACK_MS = 100;
+const DECISION_SLACK_MS = 100;
 /** The time that an answer may take beyond the deadline: the gate and the route decide one after the other, over HTTP. */
-export const ANSWER_SLACK_MS = 300;
-/** The time that the read of a small file may take. It needs a thread of libuv, which lookups must not hold. */
-export const FILE_MS = 500;
+const ANSWER_SLACK_MS = 300;
 /** The share of a stall that a process may add to answer the requests that arrived during it. */
 const CATCH_UP = 0.5;
 
 /** Checks that each request to a living process is answered in time, with a status that its route allows. */
-export function checkAnswers(run: Run): Verdict & { readonly slowestMs: { decision: number; answer: number } } {
+export function checkAnswers(run: Run): Verdict {
   const failures: Failure[] = [];
   const decision = checkDecisions(run, failures);
-  checkFiles(run, failures);
   const answer = checkHttp(run, failures);
   const seen = `slowest decision ${decision.toFixed(0)} ms, slowest answer ${answer.toFixed(0)} ms, without stalls of processes and clients`;
-  return { name: 'answers', failures, seen, slowestMs: { decision, answer } };
+  return { name: 'answers', failures, seen };
 }
 
 /** Returns the latency of the slowest decision, without stalls. */
@@ -40,19 +37,7 @@ function checkDecisions(run: Run, failures: Failure[]): number {
 }
 
 function stalledMs(stalls: readonly Span[], span: Span): number {
-  const ms = overlap(stalls, span);
-  return ms * (1 + CATCH_UP);
-}
-
-function checkFiles(run: Run, failures: Failure[]): void {
-  for (const { files, stalls, pod, path } of run.histories) {
-    for (const file of files) {
-      const ms = file.to - file.from - stalledMs(stalls, file);
-      if (ms <= FILE_MS || touches(run.slow, file)) continue;
-      const text = `a file took ${ms.toFixed(0)} ms to read; ${faultsAround(run, pod, file.to)}`;
-      failures.push({ at: file.to, text, path });
-    }
-  }
+  return overlap(stalls, span) * (1 + CATCH_UP);
 }
 
 /** Returns the latency of the slowest HTTP answer, as clients saw it. */

@@ -1,6 +1,6 @@
 import { overlap, type Span, union } from '../clock.js';
 import type { Decided, ProcessHistory } from '../history.js';
-import { KINDS, type PlannedFault } from '../plan.js';
+import { KINDS } from '../plan.js';
 import type { Injury } from '../run/perform.js';
 import type { Sent } from '../run/load.js';
 import type { Turn } from '../run/redis.js';
@@ -87,8 +87,7 @@ export function isExcused({ outages }: Pick<Run, 'outages'>, { process, askedAt,
 export function faultsAround({ injuries }: Pick<Run, 'injuries'>, pod: number, at: number): string {
   const near = ({ fault, from, to }: Injury): boolean =>
     (fault.pod === undefined || fault.pod === pod) && from <= at && to >= at - AROUND_MS;
-  const text = ({ kind }: PlannedFault): string => kind;
-  const names = injuries.filter(near).map(({ fault }) => text(fault));
+  const names = injuries.filter(near).map(({ fault }) => fault.kind);
   return names.length === 0 ? 'no fault around it' : `around it: ${names.join(', ')}`;
 }
 

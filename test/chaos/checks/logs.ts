@@ -1,7 +1,7 @@
 import type { Failure, Run, Verdict } from './check.js';
 
 /** Lines that a process may log in any second, once it serves: each kind of warning is rationed to one. */
-export const LINES_PER_SECOND = 8;
+const LINES_PER_SECOND = 8;
 const SECOND = 1000;
 
 /** Checks that a process logs few lines a second and no error. */

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { now } from '../clock.js';
 import { ADDRESSES, type RouteName } from '../policies.js';
 import type { Scene } from '../run/scene.js';
 import type { Injure } from './redis-faults.js';
@@ -44,7 +45,8 @@ export const CLIENT_FAULTS = {
     if (!scene.pods[pod!]!.serves) return;
     const answered = await Promise.all(Array.from({ length: amount }, () => pipeline(scene, pod!)));
     const missing = answered.filter((all) => !all).length;
-    if (missing > 0) scene.burstUnanswered(pod!, missing);
+    const text = `${missing} connections of a burst to pod ${pod} were not answered in full`;
+    if (missing > 0) scene.wrong.push({ at: now(), text });
   },
   'requests reset after sending': async (scene, { pod, forMs, amount }) => {
     const until = performance.now() + forMs;

@@ -13,23 +13,16 @@ async function weather(scene: Scene, { pod, forMs }: PlannedFault, during: Weath
 export const NETWORK_FAULTS = {
   'latency below the deadline': (scene, fault) => weather(scene, fault, { kind: 'delay', ms: fault.amount }),
   'latency above the deadline': (scene, fault) => weather(scene, fault, { kind: 'delay', ms: fault.amount }),
-  'network stalls': (scene, fault) => weather(scene, fault, { kind: 'delay', ms: fault.amount }),
   'black hole': (scene, fault) => weather(scene, fault, { kind: 'black-hole' }),
   'answers lost': (scene, fault) => weather(scene, fault, { kind: 'replies-lost' }),
   'answer lost after execution': (scene, fault) => weather(scene, fault, { kind: 'cut', times: fault.amount }),
   'connections reset': (scene, fault) => weather(scene, fault, { kind: 'reset' }),
   'connections refused': (scene, fault) => weather(scene, fault, { kind: 'refuse' }),
   'first answer late': (scene, fault) => weather(scene, fault, { kind: 'late', ms: fault.amount }),
-  'lookups slow': async (scene, { pod, forMs, amount }) => {
-    scene.pods[pod!]!.tell({ lookup: amount });
-    await scene.resetConnections(pod!);
-    await delay(forMs);
-    scene.pods[pod!]!.tell({ lookup: 0 });
-  },
   'lookups hang': async (scene, { pod, forMs }) => {
-    scene.pods[pod!]!.tell({ lookup: 'hangs' });
+    scene.pods[pod!]!.tell({ lookups: 'hang' });
     await scene.resetConnections(pod!);
     await delay(forMs);
-    scene.pods[pod!]!.tell({ lookup: 0 });
+    scene.pods[pod!]!.tell({ lookups: 'return' });
   },
 } satisfies Readonly<Record<string, Injure>>;

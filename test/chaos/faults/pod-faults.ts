@@ -17,13 +17,6 @@ export const POD_FAULTS = {
     pods[pod!]!.tell({ compute: forMs, phase: 'under way' });
     await delay(forMs);
   },
-  'process computes again and again': async ({ pods, random }, { pod, forMs, amount }) => {
-    const until = performance.now() + forMs;
-    while (performance.now() < until) {
-      pods[pod!]!.tell({ compute: 1 + random(amount) });
-      await delay(random(2 * amount));
-    }
-  },
   'handlers compute': async ({ pods }, { pod, forMs, amount }) => {
     pods[pod!]!.tell({ handlersCompute: amount });
     await delay(forMs);

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PlannedFault } from '../plan.js';
 import type { Scene } from '../run/scene.js';
@@ -28,11 +26,6 @@ async function repeatedly(forMs: number, pauseMs: number, work: () => Promise<un
   }
 }
 
-async function save({ redis: { operator } }: Scene): Promise<void> {
-  await operator.bgsave();
-  while ((await operator.info('persistence')).includes('rdb_bgsave_in_progress:1')) await delay(5);
-}
-
 export const REDIS_FAULTS = {
   'redis stopped': async ({ redis }, { forMs }) => {
     redis.clocked.server.pause();
@@ -46,18 +39,6 @@ export const REDIS_FAULTS = {
   'redis asleep': ({ redis }, { forMs }) => redis.operator.call('DEBUG', 'SLEEP', `${forMs / 1000}`),
   'redis full': (scene, { forMs }) =>
     between(config(scene, 'maxmemory', '1'), forMs, () => config(scene, 'maxmemory', '0')),
-  'redis cannot save': async (scene, { forMs }) => {
-    // The folder exists while Redis enters it, and is gone when Redis wants to write.
-    const folder = mkdtempSync(join(scene.folder, 'lost-'));
-    await config(scene, 'dir', folder);
-    rmSync(folder, { recursive: true });
-    await config(scene, 'save', '3600 1000000');
-    await save(scene);
-    await delay(forMs);
-    await config(scene, 'dir', scene.folder);
-    await save(scene);
-    await config(scene, 'save', '');
-  },
   'redis without replicas': (scene, { forMs }) =>
     between(config(scene, 'min-replicas-to-write', '1'), forMs, () => config(scene, 'min-replicas-to-write', '0')),
   'redis demoted': ({ redis: { operator } }, { forMs }) =>

@@ -1,8 +1,9 @@
 import { Controller, type DynamicModule, Get, Headers, Inject, Injectable, Module } from '@nestjs/common';
 import { ipIdentity, RateLimit, RateLimitModule, userIdentity } from 'nestjs-floodgate';
 import { createClient } from 'redis';
+import { now } from '../clock.js';
 import type { ChaosClient } from '../options.js';
-import { DEADLINE_MS, POLICIES, type PolicyName } from '../policies.js';
+import { DEADLINE_MS, POLICIES, type PolicyName, ROUTES } from '../policies.js';
 import type { Recorder } from './recorder.js';
 
 const RECORDER = Symbol('recorder');
@@ -27,47 +28,22 @@ class Routes {
     @Inject(Work) private readonly work: Work,
   ) {}
 
-  @Get('tokens')
-  @RateLimit('tokens', 'ledger')
-  tokens(@Headers('x-request-id') id: string): string {
-    return this.handle(id);
-  }
-
-  @Get('queue')
-  @RateLimit('queue', 'ledger')
-  queue(@Headers('x-request-id') id: string): string {
-    return this.handle(id);
-  }
-
-  @Get('window')
-  @RateLimit('window', 'rider')
-  window(@Headers('x-request-id') id: string): string {
-    return this.handle(id);
-  }
-
-  @Get('counter')
-  @RateLimit('counter')
-  counter(@Headers('x-request-id') id: string): string {
-    return this.handle(id);
-  }
-
-  @Get('address')
-  @RateLimit('address')
-  address(@Headers('x-request-id') id: string): string {
-    return this.handle(id);
-  }
-
-  @Get('ride')
-  @RateLimit('rider', 'ledger')
-  ride(@Headers('x-request-id') id: string): string {
-    return this.handle(id);
-  }
-
-  private handle(id: string): string {
-    this.recorder.handled(id);
+  handle(id: string): string {
+    this.recorder.add({ kind: 'handled', id, at: now() });
     if (this.work.busyMs > 0) compute(this.work.busyMs);
     return id;
   }
+}
+
+for (const [route, [first, ...others]] of Object.entries(ROUTES)) {
+  const value = function (this: Routes, id: string): string {
+    return this.handle(id);
+  };
+  const method = { value, configurable: true };
+  Object.defineProperty(Routes.prototype, route, method);
+  Get(route)(Routes.prototype, route, method);
+  RateLimit(first, ...others)(Routes.prototype, route, method);
+  Headers('x-request-id')(Routes.prototype, route, 0);
 }
 
 export interface PodOptions {
@@ -83,7 +59,7 @@ export class PodModule {
     const policies = Object.fromEntries(
       (Object.keys(POLICIES) as PolicyName[]).map((name) => [name, POLICIES[name].policy]),
     );
-    const socket = { host: 'redis.chaos', port: redisPort };
+    const socket = { host: 'redis.test', port: redisPort };
     const limits = RateLimitModule.forRoot({
       redis: client === 'ioredis' ? socket : createClient({ socket }),
       policies,

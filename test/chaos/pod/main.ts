@@ -1,18 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimiter } from 'nestjs-floodgate';
+import { Lookups } from '../../support/faults/hanging-lookups.js';
 import { randomOf } from '../../support/random.js';
 import { now, StallMeter } from '../clock.js';
 import { SHARE } from '../policies.js';
 import type { ChaosClient } from '../options.js';
 import { compute, PodModule, Work } from './application.js';
-import { Lookup, type LookupWeather } from './lookup.js';
 import { type Asked, asking, Recorder } from './recorder.js';
 import { DirectTraffic } from './traffic.js';
 
@@ -23,9 +21,6 @@ export interface PodSettings {
   readonly redisPort: number;
   readonly client: ChaosClient;
   readonly history: string;
-  readonly fifo: string;
-  /** A small file in memory, so that no disk delays a read. */
-  readonly file: string;
   readonly seed: number;
 }
 
@@ -35,18 +30,17 @@ export type Order =
   | { readonly compute: number; readonly phase?: 'under way' }
   | { readonly handlersCompute: number }
   | { readonly clockAhead: number }
-  | { readonly lookup: LookupWeather }
+  | { readonly lookups: 'hang' | 'return' }
   | { readonly share: number }
   | { readonly heap: true };
 
-const FILE_PROBE_MS = 200;
-const CONNECTION_MS = 20;
+const RELEASE_MS = 10;
 /** The process closes its connections so long after SIGTERM. Idle ones and incomplete requests would keep it from ending. */
 const GRACE_MS = 500;
 
 const settings = JSON.parse(process.env['CHAOS_POD']!) as PodSettings;
 const recorder = new Recorder(settings.history);
-const lookup = new Lookup(settings.fifo);
+const lookups = new Lookups();
 let share = SHARE;
 
 process.on('unhandledRejection', (error) => {
@@ -62,7 +56,7 @@ process.once('disconnect', () => process.exit());
 const say =
   (level: string) =>
   (...parts: unknown[]): void =>
-    recorder.add(['log', now(), level, parts.map(String).join(' ')]);
+    recorder.add({ kind: 'logs', at: now(), level, text: parts.map(String).join(' ') });
 const logger = { log: say('log'), warn: say('warn'), error: say('error'), fatal: say('fatal') };
 
 const root = PodModule.of({
@@ -112,8 +106,10 @@ process.on('message', (order: Order) => {
     phase(() => compute(order.compute));
   } else if ('handlersCompute' in order) app.get(Work).busyMs = order.handlersCompute;
   else if ('clockAhead' in order) setClock(order.clockAhead);
-  else if ('lookup' in order) lookup.set(order.lookup);
-  else if ('share' in order) share = order.share;
+  else if ('lookups' in order) {
+    if (order.lookups === 'hang') lookups.hang();
+    else release();
+  } else if ('share' in order) share = order.share;
   else collect();
 });
 
@@ -126,37 +122,20 @@ function setClock(aheadMs: number): void {
 function collect(): void {
   globalThis.gc!();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
-  recorder.add(['heap', now(), heapUsed + arrayBuffers]);
+  recorder.add({ kind: 'heaps', at: now(), bytes: heapUsed + arrayBuffers });
 }
 
-/** Reads a file again and again. A read needs a thread of libuv, as a lookup does. */
-async function readFiles(): Promise<never> {
-  for (;;) {
-    const since = now();
-    await readFile(settings.file);
-    recorder.add(['file', since, now()]);
-    await delay(FILE_PROBE_MS);
-  }
+/** Again and again, for lookups that have not begun to hang yet. */
+function release(): void {
+  lookups.release();
+  if (lookups.inFlight > 0) setTimeout(release, RELEASE_MS);
 }
 
-/** Records the events of the connection to Redis, which explain a slow recovery. */
-function watchConnection(): void {
-  let last = '';
-  setInterval(() => {
-    const store = app.get(RateLimiter)['calls']['engine']['store']['store'] as { connection?: { status: string } };
-    const status = store.connection?.status ?? 'unknown';
-    if (status !== last) recorder.add(['connection', now(), status]);
-    last = status;
-  }, CONNECTION_MS).unref();
-}
-
-const meter = new StallMeter((stall) => recorder.stalled(stall));
+const meter = new StallMeter((stall) => recorder.add({ kind: 'stalls', ...stall }));
 process.once('exit', () => {
   meter.stop();
   recorder.flush();
 });
 await app.listen(0, '127.0.0.1');
 process.send!({ port: (server.address() as AddressInfo).port });
-watchConnection();
-void readFiles();
 void traffic.run();

@@ -3,6 +3,7 @@ import { openSync, writeSync } from 'node:fs';
 import type { DecisionEvent } from 'nestjs-floodgate';
 import type { Class } from '../policies.js';
 import { now, type Span } from '../clock.js';
+import type { Decided } from '../history.js';
 
 /** A request, as its sender described it. */
 export interface Asked {
@@ -18,30 +19,15 @@ export interface Asked {
   readonly refunded?: boolean;
 }
 
-/** A line of a pod's history: its kind, its time (`now()`), and more. */
+/** A line of a pod's history. Its times are those of `now()`. */
 export type Line =
-  | readonly ['asked', number, string, string, string, string, number, Class | null, refunded: 0 | 1]
-  | readonly [
-      'decided',
-      at: number,
-      id: string,
-      source: DecisionEvent['source'],
-      allowed: 0 | 1,
-      decidedAtUs: number,
-      durationMs: number,
-      delayMs: number,
-      before: 0 | 1,
-      remaining: Readonly<Record<string, number>>,
-      limits: Readonly<Record<string, number>>,
-    ]
-  | readonly ['handled', number, string]
-  | readonly ['answered', number, string, number, number]
-  | readonly ['stall', number, number]
-  | readonly ['log', number, string, string]
-  | readonly ['file', number, number]
-  | readonly ['heap', number, number]
-  | readonly ['connection', at: number, status: string]
-  | readonly ['wrong', number, string];
+  | (Asked & { readonly kind: 'asked'; readonly askedAt: number })
+  | ({ readonly kind: 'decided'; readonly id: string } & Omit<Decided, 'request' | 'process' | 'askedAt' | 'policies'>)
+  | { readonly kind: 'handled'; readonly id: string; readonly at: number }
+  | ({ readonly kind: 'stalls' } & Span)
+  | { readonly kind: 'logs'; readonly at: number; readonly level: string; readonly text: string }
+  | { readonly kind: 'heaps'; readonly at: number; readonly bytes: number }
+  | { readonly kind: 'wrong'; readonly at: number; readonly text: string };
 
 /** The request that the running code belongs to. */
 export const asking = new AsyncLocalStorage<Asked>();
@@ -55,8 +41,8 @@ export class Recorder {
     this.file = openSync(path, 'a');
   }
 
-  asked({ id, what, user, address, cost, priority, refunded = false }: Asked): void {
-    this.add(['asked', now(), id, what, user, address, cost, priority ?? null, refunded ? 1 : 0]);
+  asked(asked: Asked): void {
+    this.add({ kind: 'asked', askedAt: now(), ...asked });
     this.flush(); // before the request reaches Redis, so that a SIGKILL cannot hide a charge
   }
 
@@ -65,32 +51,24 @@ export class Recorder {
     const asked = asking.getStore();
     if (asked === undefined) this.wrong(`onDecision was called outside of a request's context (${route})`);
     const { allowed, decidedAtMs, delayMs, policies } = decision;
-    this.add([
-      'decided',
-      now(),
-      asked?.id ?? '?',
+    this.add({
+      kind: 'decided',
+      id: asked?.id ?? '?',
+      decidedAt: now(),
       source,
-      allowed ? 1 : 0,
-      Math.round(decidedAtMs * 1000),
+      allowed,
+      at: Math.round(decidedAtMs * 1000),
       durationMs,
       delayMs,
-      route?.startsWith('RateLimitMiddleware') === true ? 1 : 0,
-      Object.fromEntries(policies.map(({ policy, remaining }) => [policy, remaining])),
-      Object.fromEntries(policies.map(({ policy, limit }) => [policy, limit])),
-    ]);
-  }
-
-  handled(id: string): void {
-    this.add(['handled', now(), id]);
-  }
-
-  stalled({ from, to }: Span): void {
-    this.add(['stall', from, to]);
+      before: route?.startsWith('RateLimitMiddleware') === true,
+      remaining: Object.fromEntries(policies.map(({ policy, remaining }) => [policy, remaining])),
+      limits: Object.fromEntries(policies.map(({ policy, limit }) => [policy, limit])),
+    });
   }
 
   /** Records an event that must not happen. */
   wrong(text: string): void {
-    this.add(['wrong', now(), text]);
+    this.add({ kind: 'wrong', at: now(), text });
     this.flush();
   }
 

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Identity, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
 import type { Random } from '../../support/random.js';
-import { now } from '../clock.js';
 import { type Class, DIRECT, hasClasses, type PolicyName, RIDERS } from '../policies.js';
 import { asking, type Recorder } from './recorder.js';
 
@@ -81,7 +80,6 @@ async function ask(limiter: RateLimiter, recorder: Recorder, question: Question)
   const { id, policies, identity, cost, priority, reserves, refunded } = question;
   const asked = { id, what: policies.join(), user: String(identity.value), address: '', cost, priority, refunded };
   recorder.asked(asked);
-  const since = now();
   const options = { cost, ...(priority && { priority }) };
   try {
     await asking.run(asked, () =>
@@ -90,7 +88,6 @@ async function ask(limiter: RateLimiter, recorder: Recorder, question: Question)
   } catch (error) {
     if (!(error instanceof LimiterUnavailableError)) recorder.wrong(`consume failed: ${String(error)}`);
   }
-  recorder.add(['answered', now(), id, since, 0]);
 }
 
 /**

@@ -22,21 +22,14 @@ const INJURES: Readonly<Record<FaultKind, Injure>> = {
 /**
  * Injects the planned faults. A fault may take longer than planned, for example because a process starts slowly. Later faults
  * are then postponed, so that each calm has its full length.
- *
- * @param began called at the beginning of each fault
  */
-export async function perform(
-  scene: Scene,
-  storms: readonly Storm[],
-  began: (fault: PlannedFault) => void,
-): Promise<Injury[]> {
+export async function perform(scene: Scene, storms: readonly Storm[]): Promise<Injury[]> {
   const injuries: Injury[] = [];
   let origin = now();
   for (const { faults, calmUntil } of storms) {
     await Promise.all(
       faults.map(async (fault) => {
         await delay(origin + fault.at - now());
-        began(fault);
         const from = now();
         try {
           await INJURES[fault.kind](scene, fault);

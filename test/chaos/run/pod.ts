@@ -26,8 +26,6 @@ export interface PodOfRun {
   readonly redisPort: number;
   readonly client: PodSettings['client'];
   readonly folder: string;
-  readonly fifo: string;
-  readonly file: string;
   readonly seed: number;
 }
 
@@ -68,11 +66,11 @@ export class Pod {
   }
 
   async start(): Promise<void> {
-    const { index, platform, redisPort, client, folder, fifo, file, seed } = this.options;
+    const { index, platform, redisPort, client, folder, seed } = this.options;
     const number = this.histories.length;
     const name = `pod-${index}-${number}`;
     const history = join(folder, `${name}.jsonl`);
-    const settings: PodSettings = { name, platform, redisPort, client, history, fifo, file, seed: seed + number };
+    const settings: PodSettings = { name, platform, redisPort, client, history, seed: seed + number };
     const child = fork(SCRIPT, {
       execArgv: [
         '--import',
@@ -81,7 +79,8 @@ export class Pod {
         '--expose-gc',
         '--disable-warning=ExperimentalWarning',
       ],
-      env: { ...process.env, CHAOS_POD: JSON.stringify(settings), NO_COLOR: '1' },
+      // What a killed process leaves behind goes with the folder of the run.
+      env: { ...process.env, CHAOS_POD: JSON.stringify(settings), NO_COLOR: '1', TMPDIR: folder },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     const life: Life = { child, history, name, ended: false };

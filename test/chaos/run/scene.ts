@@ -1,10 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Processes } from '../../support/processes/processes.js';
 import { type Random, randomOf } from '../../support/random.js';
-import { now, type Span, StallMeter, wallAheadMs } from '../clock.js';
+import { type Span, StallMeter, wallAheadMs } from '../clock.js';
 import type { procedures, Weather } from '../network/main.js';
 import { PODS } from '../plan.js';
 import { Load } from './load.js';
@@ -41,13 +38,9 @@ export class Scene implements AsyncDisposable {
       throw error;
     });
     const [ports] = await network.all('open', () => ({ port: redis.port, count: PODS }));
-    const file = join(folder, 'file');
-    writeFileSync(file, 'read by the pods');
     const pods = ports!.map((redisPort, index) => {
-      const fifo = join(folder, `lookups-${index}`);
-      execFileSync('mkfifo', [fifo]);
       const platform = index % 2 === 0 ? 'Express' : 'Fastify';
-      return new Pod({ index, platform, redisPort, client, folder, fifo, file, seed: seed * 100 + index * 20 });
+      return new Pod({ index, platform, redisPort, client, folder, seed: seed * 100 + index * 20 });
     });
     const load = new Load(pods, randomOf(seed + 1));
     const scene = new Scene(folder, redis, network, pods, load, randomOf(seed + 2));
@@ -74,14 +67,6 @@ export class Scene implements AsyncDisposable {
       if (pod.serves) pod.tell({ heap: true });
       await delay(100);
     }
-  }
-
-  /** Reports connections of a burst that got fewer answers than they sent requests. */
-  burstUnanswered(pod: number, connections: number): void {
-    this.wrong.push({
-      at: now(),
-      text: `${connections} connections of a burst to pod ${pod} were not answered in full`,
-    });
   }
 
   async collectSlow(): Promise<void> {

@@ -1,5 +1,5 @@
 import { type Run, runOf } from '../checks/check.js';
-import type { Decided, ProcessHistory, Request } from '../history.js';
+import { type Decided, emptyHistory, type ProcessHistory, type Request } from '../history.js';
 import type { FaultKind } from '../plan.js';
 import { type Class, LEDGER_LIMIT, type PolicyName } from '../policies.js';
 import type { Injury } from '../run/perform.js';
@@ -8,18 +8,7 @@ import type { Injury } from '../run/perform.js';
 export class Evidence {
   readonly wallAheadMs = 1_000_000_000;
   readonly parts: { -readonly [Field in keyof Run]?: Run[Field] } = {};
-  private readonly processes = [0, 1].map((pod) => ({
-    name: `pod-${pod}-0`,
-    path: `pod-${pod}-0.jsonl`,
-    pod,
-    requests: [] as Request[],
-    decided: [] as Decided[],
-    stalls: [] as ProcessHistory['stalls'][number][],
-    logs: [] as ProcessHistory['logs'][number][],
-    files: [] as ProcessHistory['files'][number][],
-    heaps: [] as ProcessHistory['heaps'][number][],
-    wrong: [] as ProcessHistory['wrong'][number][],
-  }));
+  private readonly processes = [0, 1].map((pod) => emptyHistory(`pod-${pod}-0`, `pod-${pod}-0.jsonl`, pod));
   private readonly injuries: Injury[] = [];
   private count = 0;
 
@@ -41,7 +30,7 @@ export class Evidence {
     });
   }
 
-  process(pod: number): (typeof this.processes)[number] {
+  process(pod: number): ProcessHistory {
     return this.processes[pod]!;
   }
 
