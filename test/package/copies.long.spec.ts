@@ -103,18 +103,4 @@ describe('a copy of the package beside the one of RateLimitModule', () => {
     expect(printed).toContain(cjs());
     expect(printed).not.toContain('statuses');
   });
-
-  it('is not seen where there is none', async () => {
-    application.write(
-      'library.mjs',
-      USER.replaceAll(/const (\{.*\}) = require\((.*)\)/g, 'import $1 from $2').replaceAll(
-        /exports\.(\w+) = (\w+);/g,
-        (_, name: string, value: string) =>
-          name === value ? `export { ${value} };` : `export { ${value} as ${name} };`,
-      ),
-    );
-    const printed = await start('./library.mjs', DECORATED);
-    expect(printed).toContain('statuses 200 429');
-    expect(printed).not.toContain('is loaded');
-  });
 });

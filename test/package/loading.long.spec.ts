@@ -71,18 +71,11 @@ it.each(FORMATS)('the entry points share their classes: %s', async (format) => {
 const LATER = {
   'the engine': 'class Engine',
   'the runtime': 'class AssembledRuntime',
-  'the work of the guard': 'class GuardWork',
   'the parser of policies': 'function parsePolicy(',
-  'what boot checks': 'class GuardOrder',
-  'the table of limits': 'class LimitExplainer',
   'the store on Redis': 'class LoadedRedisStore',
-  'clients of Redis': 'class PingingConnector',
   'a Cluster': 'class NodeLanes',
-  'the counters': 'class Monitor',
   metrics: 'Decisions of a full memory store on a state that clients without room share',
   'what endpoints answer': 'class AdminDesk',
-  'the description of endpoints': 'The request is wrong; the message says what would be right',
-  'the description of rejections': 'class Schemas',
   'the testing kit': 'class VirtualClock',
 };
 
@@ -205,13 +198,4 @@ it('a stack trace names the functions of the package, on lines that fit a termin
     expect(printed).toMatch(/RateLimitConfigError: RateLimitModule: .*\n +at checkShape .*\n +at .*\.forRoot /);
     expect(Math.max(...printed.split('\n').map((line) => line.length))).toBeLessThan(1_000);
   }
-});
-
-it('the client needs no Nest', async () => {
-  const alone = new Application([]);
-  for (const format of FORMATS) {
-    const file = alone.write(`client.${format}`, `${load(format, 'client')}; console.log('loaded');`);
-    expect(await alone.run(file)).toBe('loaded\n');
-  }
-  alone.delete();
 });
