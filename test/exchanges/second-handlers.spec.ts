@@ -14,7 +14,6 @@ it.each<[string, Policy[], Policy[], string[][], RateLimitModuleOptions]>([
   ['by its own policies as well', [{ ...WINDOW, name: 'wide', limit: 100 }], [STRICT], [['wide'], ['strict']], {}],
   ['once by a policy that both have', [SHARED], [SHARED, STRICT], [['shared'], ['strict']], {}],
   ['where the first handler is not limited', [], [STRICT], [['strict']], {}],
-  ['so with a block list', [], [STRICT], [['strict']], { blockList: ['192.0.2.1'] }],
   ['so with an allow list', [], [STRICT], [['strict']], { allowList: ['192.0.2.1'] }],
 ])(
   'over Express, a handler that another one passes a request on to is charged %s',

@@ -38,18 +38,16 @@ export class Gate {
 }
 
 /** Where a request can be held on its way. */
-export type Place = 'guard' | 'identity' | 'plan' | 'policy' | 'store' | 'handler' | 'stream';
+export type Place = 'guard' | 'identity' | 'store' | 'handler' | 'stream';
 
 /** The handlers of every transport. */
-export type Work = 'work' | 'planned' | 'chosen' | 'queue' | 'stream';
+export type Work = 'work' | 'queue' | 'stream';
 
 /** What happens in the application under test. One object for a file: decorators need their functions before there is an application. */
 class Stage {
   readonly gates: Readonly<Record<Place, Gate>> = {
     guard: new Gate(),
     identity: new Gate(),
-    plan: new Gate(),
-    policy: new Gate(),
     store: new Gate(),
     handler: new Gate(),
     stream: new Gate(),
@@ -67,7 +65,6 @@ class Stage {
   value: unknown = undefined;
   /** Called with every context that reaches the guard. */
   seen: ((context: ExecutionContext) => void) | undefined;
-  private identities = 0;
 
   reset(value: unknown): void {
     for (const gate of Object.values(this.gates)) gate.open();
@@ -95,11 +92,6 @@ class Stage {
     yield first;
     await this.gates.stream.pass(undefined);
     yield last;
-  }
-
-  /** An identity of which each is another one. */
-  someone(): { kind: string; value: string } {
-    return { kind: 'crowd', value: String(this.identities++) };
   }
 }
 
@@ -164,8 +156,6 @@ export const POLICIES: Readonly<Record<Work, readonly [PolicySource, ...PolicySo
   work: EACH,
   stream: EACH,
   queue: [...EACH, { ...QUEUE, by }],
-  planned: [...EACH, 'tier'],
-  chosen: [...EACH, () => stage.gates.policy.pass('extra')],
 };
 
 /** Limits a method by the policies of `work`. */
@@ -174,7 +164,7 @@ export function Limited(work: Work): MethodDecorator {
 }
 
 /** The handlers of a transport without a stream. */
-export const PLAIN: readonly Work[] = ['work', 'planned', 'chosen', 'queue'];
+export const PLAIN: readonly Work[] = ['work', 'queue'];
 
 /**
  * A class with one limited handler for each work.
@@ -231,12 +221,6 @@ export function optionsWith(store: RateLimitStore): RateLimitModuleOptions & Rat
     deadline: 10_000, // the gates stay closed as long as a busy machine needs
     maxWaiting: 1_000,
     maxWaitingPerClient: 1_000,
-    policies: {
-      extra: { ...COUNTS, by: 'global' },
-      // A plan is remembered for each identity: each request has to ask for its own.
-      tier: { ...COUNTS, by: () => stage.someone(), plans: { gold: { limit: 20_000 } } },
-    },
-    plan: { resolve: () => stage.gates.plan.pass('gold') },
     onDecision: ({ decision, route }) => {
       if (decision.allowed && route !== undefined) stage.charged++;
     },

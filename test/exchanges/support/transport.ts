@@ -4,7 +4,7 @@ import type { CapturedLogs } from '../../support/http-app.js';
 import type { Place, Work } from './stage.js';
 
 /** When a client leaves. */
-export type Moment = 'guard' | 'identity' | 'plan' | 'policy' | 'store' | 'queue' | 'handler' | 'stream' | 'answer';
+export type Moment = 'guard' | 'identity' | 'store' | 'queue' | 'handler' | 'stream' | 'answer';
 
 export interface Held {
   readonly title: string;
@@ -16,8 +16,6 @@ export interface Held {
 export const MOMENTS: Readonly<Record<Moment, Held>> = {
   guard: { title: 'before the guard runs', work: 'work', place: 'guard' },
   identity: { title: 'while an identity function is pending', work: 'work', place: 'identity' },
-  plan: { title: 'while a plan is pending', work: 'planned', place: 'plan' },
-  policy: { title: 'while a policy function is pending', work: 'chosen', place: 'policy' },
   store: { title: 'while the store decides', work: 'work', place: 'store' },
   queue: { title: 'while the request waits for its slot', work: 'queue' },
   handler: { title: 'in the handler', work: 'work', place: 'handler' },
@@ -26,10 +24,10 @@ export const MOMENTS: Readonly<Record<Moment, Held>> = {
 };
 
 /** In these the store may not have been asked yet: a client that is known to have left need not be charged. */
-export const BEFORE_THE_STORE: readonly Moment[] = ['guard', 'identity', 'plan', 'policy'];
+export const BEFORE_THE_STORE: readonly Moment[] = ['guard', 'identity'];
 
-/** In these the transport does not take part: one transport stands for all, but in the long run. */
-export const INSIDE: readonly Moment[] = ['identity', 'plan', 'policy'];
+/** In this one, which stands for all functions, the transport does not take part: one transport stands for all, but in the long run. */
+export const INSIDE: readonly Moment[] = ['identity'];
 /** In these the transport differs by the way to leave: at the others its first way stands for all, but in the long run. */
 export const BY_WAY: readonly Moment[] = ['handler', 'stream', 'answer'];
 

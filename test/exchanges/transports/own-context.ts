@@ -82,7 +82,7 @@ function jobs(name: string, adapter: ContextAdapter, more: Pick<Transport, 'ways
 
 const NO_STREAM = 'the application answers its jobs as a whole';
 const NO_CLIENT = 'its adapter names nothing that closes';
-const MOMENTS: readonly Moment[] = ['guard', 'identity', 'plan', 'policy', 'store', 'queue', 'handler'];
+const MOMENTS: readonly Moment[] = ['guard', 'identity', 'store', 'queue', 'handler'];
 
 /** An application's own context whose adapter says what closes when a client leaves. */
 export const jobsOfClients = jobs(

@@ -94,7 +94,7 @@ class SubscriptionClient implements Client {
 }
 
 const UNHEARD = 'no server tells that a client completes what has not begun';
-const BEFORE_BEGUN = ['guard', 'identity', 'plan', 'policy', 'store'] as const;
+const BEFORE_BEGUN = ['guard', 'identity', 'store'] as const;
 
 /**
  * Where a completion cannot be noticed. The drivers keep it to themselves while they subscribe. graphql-ws returns the iterator later,
