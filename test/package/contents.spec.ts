@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, jest } from '@jest/globals';
-import ts from 'typescript';
-import { Application, CLIENT, LIBRARY, type Packed } from './support/packed.js';
+import { CLIENT, LIBRARY, type Packed } from './support/packed.js';
 
 jest.setTimeout(120_000); // attw takes a while
 
@@ -69,30 +67,6 @@ describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts,
     const packages = imported.filter((name) => !name!.startsWith('node:'));
     expect(new Set(packages)).toEqual(new Set(imports));
     expect(types.filter((text) => text.includes('@internal'))).toEqual([]);
-  });
-
-  it('has types without an error, also where an application checks those of its packages (skipLibCheck: false)', () => {
-    const application = new Application(['@types/node', ...imports], packed);
-    try {
-      const names = entries.map((entry) => `export * as ${entry} from '${packed.nameOf(entry)}';`);
-      const root = application.write('application.ts', names.join('\n'));
-      const program = ts.createProgram([root], {
-        module: ts.ModuleKind.NodeNext,
-        target: ts.ScriptTarget.ES2023,
-        strict: true,
-        noEmit: true,
-        types: ['node'],
-        typeRoots: [join(application.folder, 'node_modules/@types')],
-      });
-      const own = program.getSourceFiles().filter(({ fileName }) => fileName.includes(`/node_modules/${packed.name}/`));
-      expect(own.length).toBeGreaterThanOrEqual(entries.length);
-      const problems = [root, ...own.map(({ fileName }) => fileName)].flatMap((fileName) =>
-        program.getSemanticDiagnostics(program.getSourceFile(fileName)),
-      );
-      expect(problems.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))).toEqual([]);
-    } finally {
-      application.delete();
-    }
   });
 
   it('names its repository, and where faults are reported', () => {
