@@ -6,6 +6,7 @@ import { Test } from '@nestjs/testing';
 import {
   apiKeyIdentity,
   ipIdentity,
+  type Policy,
   RateLimit,
   RateLimitModule,
   type RateLimitModuleOptions,
@@ -14,72 +15,25 @@ import {
 import { overrideRateLimitStore, VirtualClock } from 'nestjs-floodgate/testing';
 import type { Platform } from '../../support/http-app.js';
 
+const LIMITS: Readonly<Record<string, readonly [Policy, ...Policy[]]>> = {
+  bucket: [{ name: 'bucket', algorithm: 'token-bucket', capacity: 20, refill: 10 }],
+  thirds: [{ name: 'thirds', algorithm: 'token-bucket', capacity: 2, refill: 3 }],
+  single: [{ name: 'single', algorithm: 'token-bucket', capacity: 1, refill: 3 }],
+  dear: [{ name: 'dear', algorithm: 'token-bucket', capacity: 21, refill: 10, cost: 2 }],
+  leaky: [{ name: 'leaky', algorithm: 'leaky-bucket', capacity: 3, drain: 10 }],
+  window: [{ name: 'window', algorithm: 'fixed-window', limit: 5, window: '1m' }],
+  log: [{ name: 'log', algorithm: 'sliding-window-log', limit: 5, window: '1m' }],
+  inFlight: [{ name: 'in-flight', algorithm: 'concurrency', limit: 2, lease: '30s' }],
+  counter: [{ name: 'counter', algorithm: 'sliding-window-counter', limit: 5, window: '1m' }],
+  both: [
+    { name: 'second', algorithm: 'fixed-window', limit: 3, window: '1s' },
+    { name: 'day', algorithm: 'fixed-window', limit: 9, window: '24h' },
+  ],
+};
+
 /** One route for each algorithm, and some that answer otherwise. */
 @Controller()
 export class Routes {
-  @Get('bucket')
-  @RateLimit({ name: 'bucket', algorithm: 'token-bucket', capacity: 20, refill: 10 })
-  bucket(): string {
-    return 'ok';
-  }
-
-  @Get('thirds')
-  @RateLimit({ name: 'thirds', algorithm: 'token-bucket', capacity: 2, refill: 3 })
-  thirds(): string {
-    return 'ok';
-  }
-
-  @Get('single')
-  @RateLimit({ name: 'single', algorithm: 'token-bucket', capacity: 1, refill: 3 })
-  single(): string {
-    return 'ok';
-  }
-
-  @Get('dear')
-  @RateLimit({ name: 'dear', algorithm: 'token-bucket', capacity: 21, refill: 10, cost: 2 })
-  dear(): string {
-    return 'ok';
-  }
-
-  @Get('leaky')
-  @RateLimit({ name: 'leaky', algorithm: 'leaky-bucket', capacity: 3, drain: 10 })
-  leaky(): string {
-    return 'ok';
-  }
-
-  @Get('window')
-  @RateLimit({ name: 'window', algorithm: 'fixed-window', limit: 5, window: '1m' })
-  window(): string {
-    return 'ok';
-  }
-
-  @Get('log')
-  @RateLimit({ name: 'log', algorithm: 'sliding-window-log', limit: 5, window: '1m' })
-  log(): string {
-    return 'ok';
-  }
-
-  @Get('in-flight')
-  @RateLimit({ name: 'in-flight', algorithm: 'concurrency', limit: 2, lease: '30s' })
-  inFlight(): string {
-    return 'ok';
-  }
-
-  @Get('counter')
-  @RateLimit({ name: 'counter', algorithm: 'sliding-window-counter', limit: 5, window: '1m' })
-  counter(): string {
-    return 'ok';
-  }
-
-  @Get('both')
-  @RateLimit(
-    { name: 'second', algorithm: 'fixed-window', limit: 3, window: '1s' },
-    { name: 'day', algorithm: 'fixed-window', limit: 9, window: '24h' },
-  )
-  both(): string {
-    return 'ok';
-  }
-
   @Get('free')
   free(): string {
     return 'ok';
@@ -92,6 +46,14 @@ export class Routes {
     if (body.password !== 'right') throw new UnauthorizedException();
     return 'ok';
   }
+}
+
+for (const [name, policies] of Object.entries(LIMITS)) {
+  const { [name]: value } = { [name]: (): string => 'ok' };
+  const route: PropertyDescriptor = { value };
+  Object.defineProperty(Routes.prototype, name, route);
+  Get(name)(Routes.prototype, name, route);
+  RateLimit(...policies)(Routes.prototype, name, route);
 }
 
 /** A root module as an application has it: its limits live in Redis. */
