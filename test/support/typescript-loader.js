@@ -41,9 +41,8 @@ export function resolve(specifier, context, next) {
   const [copy] = /^.*\/\.stryker-tmp\/[^/]+\//.exec(context.parentURL) ?? [];
   const library = copy === undefined ? LIBRARY : `${copy}libs/rate-limit/src/`;
   if (entry !== undefined) return { url: new URL(`.${entry}/index.ts`, library).href, shortCircuit: true };
-  if (!/^\..*\.js(\?|$)/.test(specifier) || !context.parentURL?.startsWith(ROOT.href)) {
-    return next(specifier, context);
-  }
+  const ours = context.parentURL?.startsWith('file:') && !context.parentURL.includes('/node_modules/');
+  if (!ours || !/^\..*\.js(\?|$)/.test(specifier)) return next(specifier, context);
   const url = AS_NODE_REDIS[specifier] ?? new URL(specifier.replace(/\.js(?=\?|$)/, '.ts'), context.parentURL).href;
   // Some pages and scripts are JavaScript.
   return existsSync(new URL(url)) ? { url, shortCircuit: true } : next(specifier, context);
