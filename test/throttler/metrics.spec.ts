@@ -38,14 +38,3 @@ it('counts the rejections of a throttler with limit 0, and tells onDecision of t
   };
   expect(events).toMatchObject([{ decision }, { decision }, { decision }]);
 });
-
-it.each([
-  ['local', 429, { rejected: 2, sources: { local: 2 } }],
-  ['open', 200, { allowed: 2, sources: { open: 2 } }],
-  ['closed', 503, { unavailable: 2, sources: { closed: 2 } }],
-] as const)('counts what onStoreFailure %s makes of its requests', async (onStoreFailure, status, counts) => {
-  const store = { consume: () => Promise.reject(new Error('gone')), reset: () => undefined };
-  await using app = await closed({ store, onStoreFailure });
-  expect(await statuses(app, '/one', 2)).toEqual([status, status]);
-  expect(app.app.get(RateLimiter).stats()).toMatchObject({ requests: 2, ...counts });
-});
