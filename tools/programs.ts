@@ -60,7 +60,7 @@ export const NEEDED_BY = {
   simulate: ['redis-server'],
   support: ['redis-server', 'libfaketime', 'openssl'],
   surge: ['redis-server'],
-  'testing-kit': ['redis-server'],
+  'testing-kit': [],
   throttler: ['redis-server'],
   tools: ['redis-server'],
   alone: ['redis-server', 'libfaketime', 'openssl', 'postgres'],

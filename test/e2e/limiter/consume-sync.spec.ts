@@ -147,7 +147,7 @@ describe('consumeSync and a store that answers later', () => {
   const redis = useRedis();
 
   it('throws over Redis, and charges nothing', async () => {
-    await using app = await open({ redis: redis.server.url });
+    await using app = await open({ redis: redis.server.url, deadline: '10s' });
     const wanted = 'RateLimiter.consumeSync: the store is Redis, which answers later, so there is no decision yet';
     for (let i = 0; i < 3; i++) {
       expect(() => app.limiter.consumeSync('bucket', ADA)).toThrow(new RegExp(`^${wanted}`));
