@@ -200,7 +200,11 @@ class Oracle {
   }
 }
 
-const withoutReceipt = ({ receipt: _, shortfall: __, ...charge }: ChargeVerdict): ChargeVerdict => charge;
+function withoutReceipt(charge: ChargeVerdict): ChargeVerdict {
+  const { receipt, shortfall, ...rest } = charge;
+  void [receipt, shortfall];
+  return rest;
+}
 
 function compareWithOracle(given: ApartHistory): void {
   const { history } = given;

@@ -193,7 +193,15 @@ describe('the lean program answers and writes as the program that decides any ba
     '%s: over a state of a foreign type, an unreadable one, and up to the limit',
     async (name) => {
       const move = { by: 0 };
-      const once = { move, version: 0, cost: { units: 1 }, mode: 'take' as const, headroom: 0 as const, places: [0], count: 1 };
+      const once = {
+        move,
+        version: 0,
+        cost: { units: 1 },
+        mode: 'take' as const,
+        headroom: 0 as const,
+        places: [0],
+        count: 1,
+      };
       const replies = async (raw: Raw): Promise<(readonly number[])[]> => {
         const all = Array.from({ length: 8 }, () => once);
         const history = { versions: [SMALL_POLICIES[name]] as const, states: [raw], start: FUTURE, maxSkew: undefined };
