@@ -1,6 +1,9 @@
 import { ModernFakeTimers } from '@jest/fake-timers';
 import { ModuleMocker } from 'jest-mock';
 
+// Node loads what is behind `fetch` with its first use. It would keep the fake timers of a spec that is the first one.
+void globalThis.Response;
+
 /**
  * A test environment of Jest without a VM context: specs share the realm, the modules and the globals of their worker process.
  * After each spec it restores what specs change: mocks, timers and environment variables.
