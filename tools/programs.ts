@@ -65,8 +65,6 @@ export const NEEDED_BY = {
   tools: ['redis-server'],
   alone: ['redis-server', 'libfaketime', 'openssl', 'postgres'],
   'test/contexts/brokers.spec.ts': ['nats-server'],
-  pages: ['redis-server', 'chromium'],
-  'pages-alone': ['redis-server', 'chromium'],
   'npm run test:browser': ['redis-server', 'chromium'],
   'npm run test:chaos': ['redis-server', 'libfaketime'],
   'npm run test:consumers': ['redis-server'],

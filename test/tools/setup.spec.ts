@@ -13,7 +13,8 @@ const { default: config } = (await import(CONFIG)) as {
 };
 
 it('knows what each project of Jest needs', () => {
-  expect(Object.keys(NEEDED_BY)).toEqual(expect.arrayContaining(config.projects.map(({ displayName }) => displayName)));
+  const projects = Object.keys(NEEDED_BY).filter((name) => /^[\w-]+$/.test(name));
+  expect(projects.toSorted()).toEqual(config.projects.map(({ displayName }) => displayName).toSorted());
 });
 
 describe('npm run setup on a machine without apt-get', () => {
@@ -41,7 +42,7 @@ describe('npm run setup on a machine without apt-get', () => {
     expect(stderr).toContain(
       '\n  npm run build && npm run jest -- --selectProjects unit consumers package testing-kit\nThese do not:\n',
     );
-    expect(stderr).toContain(', the project alone, test/contexts/brokers.spec.ts, the project pages, ');
+    expect(stderr).toContain(', the project alone, test/contexts/brokers.spec.ts, npm run test:browser,');
   });
 
   it('takes a program that a variable names', () => {

@@ -1,0 +1,3 @@
+import { requireFor } from './programs.js';
+
+export default () => requireFor('npm run test:browser');
