@@ -8,7 +8,7 @@ const CLIENT = { nest: 'none', libCheck: true } as const;
 
 /**
  * The applications that install the packed library, or the client alone, and the examples. They are no full product: each value of each choice occurs, most pairs of
- * values that touch each other do, and each row says what it alone proves.
+ * values that touch each other do, and each row says what it alone proves. The file is long since it is one table.
  */
 export const ROWS: readonly Row[] = [
   {

@@ -1,4 +1,4 @@
-import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { INestApplication, LoggerService, ModuleMetadata, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -161,7 +161,9 @@ export async function start(
   if (platform === 'Express') (app as NestExpressApplication).set('trust proxy', trustProxy);
   configure?.(app);
   await app.listen(0, '127.0.0.1');
-  return new HttpApp(app, logs, (app.getHttpServer() as { address(): AddressInfo }).address().port);
+  const server = app.getHttpServer() as Server;
+  server.keepAliveTimeout = 0; // on a stalled machine the server would close a connection that the client takes
+  return new HttpApp(app, logs, (server.address() as AddressInfo).port);
 }
 
 /** An application of these controllers, limited with these options. */

@@ -1,19 +1,23 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { setTimeout as delay } from 'node:timers/promises';
-
-/** A delay is measured by a timer that fires this often, so it shows with the next one. */
-const RESOLUTION_MS = 5;
-
-/** What a piece of work answers, and the longest time in milliseconds that it kept the event loop from anything else. */
+/**
+ * What a piece of work answers, and the most processor time in milliseconds that the process took in one turn of its event loop
+ * meanwhile. Other processes do not change it, as they change how long the turn lasted.
+ */
 export async function stallOf<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly stallMs: number }> {
-  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delays.enable();
+  let before = process.cpuUsage();
+  let stallMs = 0;
+  let next: NodeJS.Immediate;
+  const turn = (): void => {
+    const { user, system } = process.cpuUsage(before);
+    stallMs = Math.max(stallMs, (user + system) / 1000);
+    before = process.cpuUsage();
+    next = setImmediate(turn);
+  };
+  next = setImmediate(turn);
   try {
-    await delay(2 * RESOLUTION_MS);
     const result = await work();
-    await delay(2 * RESOLUTION_MS);
-    return { result, stallMs: delays.max / 1e6 };
+    await new Promise((resolve) => setImmediate(resolve));
+    return { result, stallMs };
   } finally {
-    delays.disable();
+    clearImmediate(next);
   }
 }

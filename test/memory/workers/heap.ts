@@ -24,6 +24,7 @@ import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algor
 import { LONG } from '../../support/long.js';
 import { serve } from '../../support/processes/serve.js';
 
+// One process measures everything, since each would load the library anew: that is why the file is long.
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 

@@ -198,6 +198,7 @@ function adapterPlay(name: 'request' | 'operation' | 'opened' | 'toError' | 'cli
 const LIBRARY = new Set(['RateLimit']);
 let users = 0;
 
+/** One table, so that a function without a row does not compile: that is why the file is long. */
 export const PLAYS: Readonly<Record<UserFunctionName, Play>> = {
   choose: {
     right: () => limitOf(2, { name: 'two' }),
