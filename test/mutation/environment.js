@@ -1,5 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import NativeEnvironment from '../support/jest/environment.js';
+import { namesFile } from './runner.js';
 
 /** Activates the mutant that Stryker names: its own environment expects that each run evaluates the code anew. */
 export default class MutationEnvironment extends NativeEnvironment {
@@ -7,7 +8,7 @@ export default class MutationEnvironment extends NativeEnvironment {
 
   constructor(config, context) {
     super(config, context);
-    this.#namesFile = `${context.testPath}.names.json`;
+    this.#namesFile = namesFile(context.testPath);
   }
 
   async setup() {
@@ -15,16 +16,15 @@ export default class MutationEnvironment extends NativeEnvironment {
     globalThis['__stryker__'].activeMutant = process.env['__STRYKER_ACTIVE_MUTANT__'];
   }
 
-  /** The first run, in Stryker's copy of the repository, leaves the names of a file's tests beside it: runtime.cjs reads them. */
   handleTestEvent({ name }, { rootDescribeBlock }) {
-    if (name !== 'run_start' || existsSync(this.#namesFile)) return;
-    writeFileSync(this.#namesFile, JSON.stringify(namesOf(rootDescribeBlock, [])));
+    if (name !== 'run_finish' || existsSync(this.#namesFile)) return;
+    writeFileSync(this.#namesFile, JSON.stringify(testsOf(rootDescribeBlock, [])));
   }
 }
 
-function namesOf({ children }, path) {
+function testsOf({ children }, path) {
   return children.flatMap((child) => {
     const names = [...path, child.name];
-    return child.type === 'test' ? [names.join(' ')] : namesOf(child, names);
+    return child.type === 'test' ? [{ name: names.join(' '), ms: child.duration ?? 0 }] : testsOf(child, names);
   });
 }

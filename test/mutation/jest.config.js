@@ -5,7 +5,7 @@ import { base } from '../../jest.config.js';
 export default {
   ...base,
   testTimeout: 30_000,
-  runtime: join(import.meta.dirname, 'runtime.cjs'),
+  runner: join(import.meta.dirname, 'runner.js'),
   testEnvironment: join(import.meta.dirname, 'environment.js'),
   roots: [
     ...['algorithms', 'policy', 'stores', 'engine'].map((folder) => `<rootDir>/libs/rate-limit/src/${folder}`),

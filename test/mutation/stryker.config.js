@@ -22,5 +22,5 @@ export default {
   jsonReporter: { fileName: 'test/mutation/report.json' },
   clearTextReporter: { allowColor: false, logTests: false },
   tempDirName: '.stryker-tmp',
-  ignorePatterns: ['dist', 'site', 'docs', 'examples', 'deploy', 'libs/*/dist', 'test/browser', '.stryker-tmp'],
+  ignorePatterns: ['dist', 'site', 'examples', 'deploy', 'libs/*/dist', 'test/browser', '.stryker-tmp'],
 };
