@@ -1,9 +1,10 @@
 import { request } from 'node:http';
 import { Controller, Get } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { type AppSettings, CapturedLogs, limited, type Platform, PLATFORMS } from '../support/http-app.js';
+import { trustsHopOf } from '../../libs/rate-limit/src/nest/boot/platform.js';
 import { StillStore } from '../support/still-store.js';
 
 @Controller()
@@ -102,6 +103,17 @@ describe.each(PLATFORMS)('the address of a client over %s', (platform) => {
     await using app = await limited(platform, Routes, { store: new StillStore() }, { trustProxy });
     expect(app.logs.of('warn')).toEqual([]);
   });
+});
+
+it('a number of proxies, which Fastify ignores, brings a warning, and lets no header choose the address', async () => {
+  const store = new StillStore();
+  await using app = await limited('Fastify', Routes, { store }, { trustProxy: 1 });
+  expect(app.logs.of('warn')).toEqual([expect.stringMatching(/^trust proxy is 1, which .* ignores: .*'loopback, 10/)]);
+  await app.crowd(2, '/', { headers: { 'X-Forwarded-For': '203.0.113.9' } });
+  expect(tags(store)).toEqual(['ip:127.0.0.1']);
+  // The rule for requests that Fastify does not see, such as upgrades, is the same.
+  expect(trustsHopOf(app.app.get(HttpAdapterHost))('127.0.0.1', 0)).toBe(false);
+  expect(app.logs.of('warn')).toHaveLength(1);
 });
 
 it('the trust-proxy setting is not read in an application without HTTP', async () => {

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { shown } from '../util/config-error.js';
 import { withHelp } from '../util/error-codes.js';
 import type { HttpRequest } from './request.js';
 
@@ -7,23 +8,32 @@ export interface TrustProxySetting {
   readonly platform: keyof typeof RIGHT;
   /** The value as the application gave it. */
   readonly given: unknown;
+  /** Whether the platform trusts no proxy all the same. Default false. */
+  readonly isIgnored?: boolean;
 }
 
-/** The right setting in the words of each platform. Fastify 5 does not take a number of proxies. */
+/** The right setting in the words of each platform. Newer versions of Fastify 5 ignore a number of proxies. */
 const RIGHT = {
   express: `how many proxies of yours stand in front, or their addresses: app.set('trust proxy', 1)`,
   fastify: `the addresses of your proxies: new FastifyAdapter({ trustProxy: 'loopback, 10.0.0.0/8' })`,
 } as const;
 
 /**
- * A warning for a setting that trusts every address, or undefined. With such a setting the client's address is the first one in
- * X-Forwarded-For, which the client itself may have written: a new address for each request.
+ * A warning for a setting that trusts every address, or that the platform ignores; or undefined. If every address is trusted, the
+ * client's address is the first one in X-Forwarded-For, which the client itself may have written: a new address for each request.
  *
  * @param setting undefined when the platform has none
  */
 export function trustProxyWarning(setting: TrustProxySetting | undefined): string | undefined {
   if (setting === undefined) return undefined;
-  const { platform, given } = setting;
+  const { platform, given, isIgnored } = setting;
+  if (isIgnored === true) {
+    return withHelp(
+      `trust proxy is ${shown(given)}, which this version of ${platform} ignores: it trusts no proxy, so all clients behind one share its ` +
+        `address and one limit. Right is ${RIGHT[platform]}`,
+      'FG_TRUST_PROXY',
+    );
+  }
   const trusting =
     given === true
       ? 'true'

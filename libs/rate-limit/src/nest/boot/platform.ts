@@ -15,14 +15,16 @@ export function trustProxyOf({ httpAdapter }: HttpAdapterHost): TrustProxySettin
   if (platform === 'express') {
     return { platform, given: httpAdapter.getInstance<{ get?(setting: string): unknown }>().get?.('trust proxy') };
   }
-  if (platform === 'fastify') return { platform, given: fastifyOptions(httpAdapter.getInstance<object>())?.trustProxy };
-  return undefined;
+  if (platform !== 'fastify') return undefined;
+  const instance = httpAdapter.getInstance<object>();
+  const given = underSymbol<{ readonly trustProxy?: unknown }>(instance, 'fastify.options')?.trustProxy;
+  return { platform, given, isIgnored: typeof given === 'number' && given > 0 && !believesForwarded(instance) };
 }
 
 /** Which hops the platform trusts; none where there is no platform. */
 export function trustsHopOf(host: HttpAdapterHost): TrustsHop {
   const setting = trustProxyOf(host);
-  if (setting?.platform === 'fastify') return trustsHop(setting.given);
+  if (setting?.platform === 'fastify') return trustsHop(setting.isIgnored === true ? false : setting.given);
   if (setting === undefined) return trustsHop(false);
   // Express compiles what it was given.
   return trustsHop(host.httpAdapter.getInstance<{ get(name: string): unknown }>().get('trust proxy fn'));
@@ -54,8 +56,16 @@ export function findCors({ httpAdapter }: HttpAdapterHost, found: () => void): v
   }
 }
 
-/** Fastify keeps the options it was made with under a symbol; its public `initialConfig` leaves `trustProxy` out. */
-function fastifyOptions(instance: object): { readonly trustProxy?: unknown } | undefined {
-  const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === 'fastify.options');
-  return key === undefined ? undefined : (instance as Record<symbol, { readonly trustProxy?: unknown }>)[key];
+/** Whether requests of this Fastify have the address that their first proxy names. Newer versions of Fastify 5 ignore a number. */
+function believesForwarded(instance: object): boolean {
+  const [proxy, client] = ['203.0.113.1', '203.0.113.2'];
+  const raw = { headers: { 'x-forwarded-for': client }, socket: { remoteAddress: proxy } };
+  const request = underSymbol<{ readonly prototype: object }>(instance, 'fastify.Request');
+  return request !== undefined && Object.create(request.prototype, { raw: { value: raw } }).ip === client;
+}
+
+/** Fastify keeps under symbols what it was made with; its public `initialConfig` leaves `trustProxy` out. */
+function underSymbol<T>(instance: object, name: string): T | undefined {
+  const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === name);
+  return key === undefined ? undefined : (instance as Record<symbol, T>)[key];
 }
