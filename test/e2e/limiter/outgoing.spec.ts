@@ -71,7 +71,7 @@ describe('limitedFetch', () => {
     for (const at of others) expect(at - rejected!).toBeGreaterThan(1_950);
   });
 
-  it.each<[string, Scripted, number]>([
+  it.each<[string, Scripted, number, number?]>([
     [
       'a date in Retry-After',
       {
@@ -81,18 +81,51 @@ describe('limitedFetch', () => {
       5_000,
     ],
     ['a wait beyond maxPauseMs', { status: 429, headers: { 'Retry-After': '999999999' } }, 30_000],
-  ])('pauses for %s', async (_, answer, ms) => {
+    ['a second after a wait of 0', { status: 429, headers: { 'Retry-After': '0' } }, 1_000],
+    [
+      'a wait of thousands of years, where maxPauseMs allows it',
+      { status: 429, headers: { 'Retry-After': '99999999999' } },
+      3_155_760_000_000,
+      Number.MAX_SAFE_INTEGER,
+    ],
+    [
+      'a wait of 400 digits in the fields',
+      { headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '9'.repeat(400) } },
+      3_155_760_000_000,
+      Number.MAX_SAFE_INTEGER,
+    ],
+  ])('pauses for %s', async (_, answer, ms, maxPauseMs = 30_000) => {
     await using partner = await ScriptedServer.start([answer]);
     await using started = await start('Express', { imports: [RateLimitModule.forRoot({ policies: POLICIES })] });
     const limiter = started.app.get(RateLimiter);
     const pause = jest.spyOn(limiter, 'pause');
-    await limitedFetch(limiter, 'partner', { maxPauseMs: 30_000 })(partner.url);
+    await limitedFetch(limiter, 'partner', { maxPauseMs })(partner.url);
     expect(pause.mock.calls).toEqual([['partner', null, expect.objectContaining({ ms })]]);
+    await expect(pause.mock.results[0]!.value).resolves.toBe(true);
+  });
+
+  it('returns the answer where the pause fails, and nothing is left without a handler', async () => {
+    await using partner = await ScriptedServer.start([REJECTION]);
+    const pause = jest.fn(() => Promise.reject(new Error('no pause')));
+    const limiter = {
+      pause,
+      schedule: (async (_policies: unknown, _identity: unknown, work: () => unknown) => work()) as never,
+    };
+    const unhandled = jest.fn();
+    process.once('unhandledRejection', unhandled);
+    expect((await limitedFetch(limiter, 'partner')(partner.url)).status).toBe(429);
+    await new Promise(setImmediate);
+    process.off('unhandledRejection', unhandled);
+    expect(pause).toHaveBeenCalledTimes(1);
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   it.each<[object, string]>([
     [{ fetch: 7 }, 'limitedFetch: fetch must be a function, got 7'],
     [{ maxWait: 1 }, "limitedFetch: 'maxWait' is not an option. Did you mean"],
+    [{ maxWaitMs: '5s' }, "limitedFetch: maxWaitMs must be milliseconds from 0, or Infinity, got '5s'"],
+    [{ cost: 0 }, 'limitedFetch: cost must be a whole number from 1, or a function of the result, got 0'],
+    [{ identity: 'ada' }, 'limitedFetch: an identity: its kind must be'],
   ])('tells what is wrong with %j', async (options, problem) => {
     await using opened = await world([]);
     expect(() => limitedFetch(opened.pods[0].limiter, 'partner', options)).toThrow(problem);

@@ -6,6 +6,9 @@ import { SCHEDULE_OPTIONS } from '../calls/option-names.js';
 /** Milliseconds that a call waits for its turn by default. */
 export const DEFAULT_MAX_WAIT_MS = 60_000;
 
+/** The longest pause, 100 years: an override lasts at most as long. */
+export const LONGEST_PAUSE_MS = 3_155_760_000_000;
+
 /** The options of `RateLimiter.schedule`, beside those of `consume`. */
 export interface ScheduleOptions<T = unknown> {
   /**
@@ -58,27 +61,33 @@ export const NO_SCHEDULE_OPTIONS: CheckedSchedule = {
   maxWaitMs: DEFAULT_MAX_WAIT_MS,
 };
 
-/** @throws {TypeError} for an option that is unknown, wrong or without effect */
-export function readSchedule<T>(given: ScheduleOptions<T>): CheckedSchedule {
+/**
+ * @param wrong makes the error of a problem
+ * @throws {TypeError} for an option that is unknown, wrong or without effect
+ */
+export function readSchedule<T>(
+  given: ScheduleOptions<T>,
+  wrong: (problem: string) => Error = (problem) => new TypeError(`${WHERE}: ${problem}`),
+): CheckedSchedule {
   checkOptions(given, 'schedule', SCHEDULE_OPTIONS);
   const { cost, estimate, signal, maxWaitMs = DEFAULT_MAX_WAIT_MS, ...charging } = given;
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
-    throw new TypeError(`${WHERE}: maxWaitMs must be milliseconds from 0, or Infinity, got ${shown(maxWaitMs)}`);
+    throw wrong(`maxWaitMs must be milliseconds from 0, or Infinity, got ${shown(maxWaitMs)}`);
   }
   if (signal !== undefined && !isSignal(signal)) {
-    throw new TypeError(`${WHERE}: signal must be an AbortSignal, got ${shown(signal)}`);
+    throw wrong(`signal must be an AbortSignal, got ${shown(signal)}`);
   }
   const costOf = typeof cost === 'function' ? cost : undefined;
   if (estimate !== undefined && costOf === undefined) {
-    throw new TypeError(
-      `${WHERE}: estimate has no effect without a cost that is a function of the result: give { cost: ${shown(estimate)} }`,
+    throw wrong(
+      `estimate has no effect without a cost that is a function of the result: give { cost: ${shown(estimate)} }`,
     );
   }
   const charged = costOf === undefined ? (cost as number | undefined) : estimate;
   if (charged !== undefined && !(Number.isSafeInteger(charged) && charged >= 1)) {
     const option = costOf === undefined ? 'cost' : 'estimate';
     const or = costOf === undefined ? ', or a function of the result' : '';
-    throw new TypeError(`${WHERE}: ${option} must be a whole number from 1${or}, got ${shown(charged)}`);
+    throw wrong(`${option} must be a whole number from 1${or}, got ${shown(charged)}`);
   }
   return { options: { ...charging, cost: charged }, costOf, signal, maxWaitMs };
 }

@@ -4,13 +4,11 @@ import { checkOptions } from '../calls/call-arguments.js';
 import { tagOfCall } from '../calls/call-charges.js';
 import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
 import type { Pauses } from './pauses.js';
-import { NO_SCHEDULE_OPTIONS, readSchedule, type ScheduleOptions } from './schedule-options.js';
+import { LONGEST_PAUSE_MS, NO_SCHEDULE_OPTIONS, readSchedule, type ScheduleOptions } from './schedule-options.js';
 import type { Scheduler, Work } from './scheduler.js';
 
 const SCHEDULE = 'RateLimiter.schedule';
 const PAUSE = 'RateLimiter.pause';
-/** The longest pause: an override lasts at most as long. */
-const HUNDRED_YEARS_MS = 3_155_760_000_000;
 
 /** The methods of `RateLimiter` for calls that wait for their turns: `schedule` and `pause`. */
 export class ScheduledCalls {
@@ -54,8 +52,8 @@ export class ScheduledCalls {
   ): Promise<boolean> {
     checkOptions(options, 'pause', ['ms', 'reason'], '{ ms: 30_000 }');
     const { ms, reason = '' } = options;
-    if (typeof ms !== 'number' || !(ms >= 1 && ms <= HUNDRED_YEARS_MS)) {
-      throw new TypeError(`${PAUSE}: ms must be milliseconds from 1 to ${HUNDRED_YEARS_MS}, got ${shown(ms)}`);
+    if (typeof ms !== 'number' || !(ms >= 1 && ms <= LONGEST_PAUSE_MS)) {
+      throw new TypeError(`${PAUSE}: ms must be milliseconds from 1 to ${LONGEST_PAUSE_MS}, got ${shown(ms)}`);
     }
     if (typeof reason !== 'string') throw new TypeError(`${PAUSE}: reason must be text, got ${shown(reason)}`);
     const bound = this.policies.bind(policies, 'pause');

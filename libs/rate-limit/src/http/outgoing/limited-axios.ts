@@ -2,7 +2,7 @@ import type { LimiterPolicy } from '../../engine/calls/call-policies.js';
 import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
 import { axiosHeaders } from '../../util/responses/axios-headers.js';
 import { type OutgoingOptions, readOutgoing } from './outgoing-options.js';
-import { pauseOfAnswer } from './pause-of-answer.js';
+import { pauseFor } from './pause-of-answer.js';
 
 /** What `limitedAxios` needs of a request's configuration. */
 export interface OutgoingAxiosConfig {
@@ -51,7 +51,8 @@ export function limitedAxios<Config extends OutgoingAxiosConfig>(
   instance: OutgoingAxios<Config>,
   options: OutgoingOptions<OutgoingAxiosConfig, OutgoingAxiosResponse> = {},
 ): () => void {
-  const { identityOf, preemptive, maxPauseMs, schedule } = readOutgoing(options, 'limitedAxios');
+  const { identityOf, schedule, ...pausing } = readOutgoing(options, 'limitedAxios');
+  const paused = { limiter, policies, ...pausing };
   /** The adapters that were there before, by those that wait: a retry of the application sends a configuration again. */
   const before = new WeakMap<object, unknown>();
   const bare = instance.create();
@@ -80,11 +81,7 @@ export function limitedAxios<Config extends OutgoingAxiosConfig>(
     const waits: Adapter = async (config) => {
       const identity = identityOf(config);
       const told = (response: OutgoingAxiosResponse | undefined): void => {
-        if (response === undefined) return;
-        const { status } = response;
-        const ms = pauseOfAnswer(status, axiosHeaders(response.headers), preemptive);
-        // Never rejects. This process pauses at once, and the answer need not wait for the others.
-        if (ms > 0) void limiter.pause(policies, identity, { ms: Math.min(ms, maxPauseMs), reason: `HTTP ${status}` });
+        if (response !== undefined) pauseFor(paused, identity, response.status, axiosHeaders(response.headers));
       };
       const work = async (): Promise<OutgoingAxiosResponse> => {
         try {

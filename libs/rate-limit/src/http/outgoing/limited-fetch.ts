@@ -2,7 +2,7 @@ import type { LimiterPolicy } from '../../engine/calls/call-policies.js';
 import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { type OutgoingOptions, readOutgoing } from './outgoing-options.js';
-import { pauseOfAnswer } from './pause-of-answer.js';
+import { pauseFor } from './pause-of-answer.js';
 
 type FetchInput = Parameters<typeof fetch>[0];
 type FetchInit = Parameters<typeof fetch>[1];
@@ -42,7 +42,8 @@ export function limitedFetch(
   if (given !== undefined && typeof given !== 'function') {
     throw new RateLimitConfigError(WHERE, `fetch must be a function, got ${shown(given)}`, 'FG_INVALID_OPTION');
   }
-  const { identityOf, preemptive, maxPauseMs, schedule } = readOutgoing(rest, WHERE);
+  const { identityOf, schedule, ...pausing } = readOutgoing(rest, WHERE);
+  const paused = { limiter, policies, ...pausing };
   // The global is read with each call: tests and tracing replace it.
   const send: typeof fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   return async (input: FetchInput, init?: FetchInit): Promise<Response> => {
@@ -52,9 +53,7 @@ export function limitedFetch(
     const work = async (): Promise<Response> => {
       const response = await send(input, init);
       const { status, headers } = response;
-      const ms = pauseOfAnswer(status, (name) => headers.get(name) ?? undefined, preemptive);
-      // Never rejects. This process pauses at once, and the answer need not wait for the others.
-      if (ms > 0) void limiter.pause(policies, identity, { ms: Math.min(ms, maxPauseMs), reason: `HTTP ${status}` });
+      pauseFor(paused, identity, status, (name) => headers.get(name) ?? undefined);
       return response;
     };
     return limiter.schedule(policies, identity, work, { ...schedule, ...(signal && { signal }) });

@@ -64,5 +64,5 @@ function withoutBlanks(field: string): string {
 
 /** A parameter that is a non-negative Integer; undefined when it is missing or something else. */
 export function readInteger(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+  return text !== undefined && /^\d+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : undefined;
 }
