@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit, type Type } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
@@ -7,6 +7,7 @@ import { checkResolvables, numberOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, overridesOf, skipsOf } from './decorators.js';
 import type { ThrottlerModuleOptions, ThrottlerOptions } from './options.js';
 import { isGuarded } from './throttler.guard.js';
+import { classesOf } from '../nest/boot/boot-checks.js';
 import { RateLimitLogger } from '../nest/module/logger.js';
 
 /** How the metadata of @nestjs/throttler begins. */
@@ -93,11 +94,9 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
 
   /** Classes and methods that Nest may call. */
   private *decoratable(): Iterable<{ readonly decorated: object; readonly place: string }> {
-    for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null)
-        continue;
-      const { name, prototype } = metatype as Type;
-      yield { decorated: metatype, place: name };
+    for (const type of classesOf([...this.discovery.getControllers(), ...this.discovery.getProviders()])) {
+      const { name, prototype } = type;
+      yield { decorated: type, place: name };
       const methods = prototype as Readonly<Record<string, object>>;
       for (const method of this.scanner.getAllMethodNames(prototype as object)) {
         yield { decorated: methods[method]!, place: `${name}.${method}` };

@@ -4,6 +4,7 @@ import { decorationOf } from '../decorators/metadata.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import { isField } from '../contexts/graphql.js';
 import type { Handler } from '../routes/route.js';
+import { prototypeOf } from '../../util/foreign.js';
 
 /** A method that Nest calls for a request, a message or a field. */
 export interface LimitableHandler {
@@ -136,9 +137,8 @@ function isLimited(decorated: object): boolean {
   return decorationOf(decorated)?.policies !== undefined;
 }
 
-/** The classes behind controllers or providers. A provider may also be a value, or made by an arrow function. */
-function classesOf(wrappers: ReturnType<DiscoveryService['getProviders']>): Type[] {
-  const all = wrappers.map(({ metatype }) => metatype as unknown);
-  const isType = (type: unknown): type is Type => typeof type === 'function' && typeof type.prototype === 'object';
-  return [...new Set(all)].filter(isType);
+/** The classes behind controllers or providers. A provider may also be a value, or made by a factory. */
+export function classesOf(wrappers: ReturnType<DiscoveryService['getProviders']>): Type[] {
+  const classes = wrappers.filter(({ isNotMetatype }) => !isNotMetatype).map(({ metatype }) => metatype as Type);
+  return [...new Set(classes)].filter((type) => prototypeOf(type) !== undefined);
 }

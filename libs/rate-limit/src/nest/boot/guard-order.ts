@@ -2,6 +2,7 @@ import { Logger, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { withHelp } from '../../util/error-codes.js';
+import { classOf } from '../../util/foreign.js';
 import { type LimitableHandler, limitableHandlers } from './boot-checks.js';
 import { GlobalGuards } from './global-guards.js';
 import { WAYS_OUT } from '../guard/late-identities.js';
@@ -124,7 +125,7 @@ function guardsOf(place: object): readonly unknown[] {
 }
 
 function typeOf(guard: unknown): Type {
-  return (typeof guard === 'function' ? guard : (Object(guard) as object).constructor) as Type;
+  return (typeof guard === 'function' ? guard : (classOf(Object(guard) as object) ?? Object)) as Type;
 }
 
 /**

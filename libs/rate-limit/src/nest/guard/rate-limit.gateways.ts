@@ -18,7 +18,8 @@ import { decisionParameters } from '../decisions/decision-parameters.js';
 import { Call } from '../exchanges/call.js';
 import { isPromise } from '../../util/is-promise.js';
 import { withHelp } from '../../util/error-codes.js';
-import { RateLimitGuard } from './rate-limit.guard.js';
+import { reasonOf } from '../../util/thrown.js';
+import { isGuard, type RateLimitGuard } from './rate-limit.guard.js';
 import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Handler } from '../routes/route.js';
 import { RateLimitLogger } from '../module/logger.js';
@@ -59,14 +60,17 @@ export class RateLimitGateways implements OnModuleInit {
         : isMadeAnew(wrapper)
           ? 'a gateway that Nest makes anew for each connection'
           : undefined;
-      if (why === undefined) continue;
-      this.logger.warn(
-        withHelp(
-          `${type.name}.handleConnection: connections are not limited in ${why}; limit the gateway's messages`,
-          'FG_NOT_LIMITED',
-        ),
-      );
+      if (why !== undefined) this.warnOfConnections(type, why);
     }
+  }
+
+  private warnOfConnections({ name }: Type, why: string): void {
+    this.logger.warn(
+      withHelp(
+        `${name}.handleConnection: connections are not limited in ${why}; limit the gateway's messages`,
+        'FG_NOT_LIMITED',
+      ),
+    );
   }
 
   /**
@@ -84,14 +88,22 @@ export class RateLimitGateways implements OnModuleInit {
   private place(): void {
     this.placed = true;
     for (const wrapper of this.gateways()) {
-      if (!isMadeAnew(wrapper)) this.limitConnections(wrapper);
+      if (isMadeAnew(wrapper)) continue;
+      try {
+        this.limitConnections(wrapper);
+      } catch (error) {
+        this.warnOfConnections(
+          wrapper.metatype as Type,
+          `a gateway that takes no other method (it is frozen, or a proxy: ${reasonOf(error)})`,
+        );
+      }
     }
   }
 
   private gateways(): GatewayWrapper[] {
     return this.discovery
       .getProviders()
-      .filter(({ metatype }) => typeof metatype === 'function' && isGateway(metatype as Type));
+      .filter(({ metatype, isNotMetatype }) => !isNotMetatype && isGateway(metatype as Type));
   }
 
   /** Every connection is noted, limited or not: with ws, its messages have no other way to the headers of the upgrade. */
@@ -144,7 +156,7 @@ export class RateLimitGateways implements OnModuleInit {
     const bound = [...guardsOf(metatype as Type), ...guardsOf(handler)].map((guard) =>
       typeof guard === 'function' ? host?.injectables.get(guard)?.instance : guard,
     );
-    return bound.find((guard): guard is RateLimitGuard => guard instanceof RateLimitGuard);
+    return bound.find(isGuard);
   }
 
   /** Ends a client's connection. Sends it the body of a rejection, and nothing about other errors. */

@@ -3,6 +3,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
 import type { Decision } from '../../policy/decision.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
+import { isInstanceOf, prototypeOf } from '../../util/foreign.js';
 import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 import { RateLimitExceededException } from './exceptions.js';
@@ -91,13 +92,17 @@ export class RateLimitGuard implements CanActivate {
 
 /** Whether it is the library's guard, or one of a subclass. */
 export function isGuard(guard: unknown): guard is RateLimitGuard {
-  return guard instanceof RateLimitGuard;
+  return isInstanceOf(guard, RateLimitGuard);
 }
 
 /** Whether a guard, as an instance or a class, is the library's or a subclass of it. */
 export function isGuardClass(guard: unknown): boolean {
-  if (typeof guard !== 'function') return isGuard(guard);
-  return guard === RateLimitGuard || guard.prototype instanceof RateLimitGuard;
+  return guard === RateLimitGuard || isGuard(guard) || isSubclass(guard);
+}
+
+/** Whether a class extends the library's guard. */
+export function isSubclass(type: unknown): boolean {
+  return typeof type === 'function' && isInstanceOf(prototypeOf(type), RateLimitGuard);
 }
 
 function notInjected({ constructor }: object): RateLimitConfigError {

@@ -9,7 +9,7 @@ import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from '../boo
 import { beforeRouting, type Middleware } from './before-routing.js';
 import { BEFORE_ROUTING } from '../exchanges/call.js';
 import { findCors } from '../boot/platform.js';
-import { RateLimitGuard, WORK } from './rate-limit.guard.js';
+import { isSubclass, RateLimitGuard, WORK } from './rate-limit.guard.js';
 import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Route } from '../routes/route-policies.js';
 import { RateLimitLogger } from '../module/logger.js';
@@ -112,10 +112,6 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
       );
     }
   }
-}
-
-function isSubclass(metatype: unknown): boolean {
-  return typeof metatype === 'function' && metatype.prototype instanceof RateLimitGuard;
 }
 
 /** The platforms take undefined, 0 and `'route'` for no error. Whatever a function throws must not let the request through. */

@@ -11,6 +11,7 @@ import { Connections, takesUpgrades } from '../../http/connections.js';
 import type { HeaderSettings } from '../../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../../http/trust-proxy.js';
 import { Fallback } from '../../engine/fallback.js';
+import { CountedIdentities } from '../../engine/explain/counted-identities.js';
 import { LimitExplainer } from '../../engine/explain/limit-explainer.js';
 import { ExpiringReservations } from '../../engine/settling/expiry/expiring-reservations.js';
 import { Leases } from '../../engine/settling/leases.js';
@@ -54,8 +55,7 @@ import { Contexts } from '../contexts/contexts.js';
 import { untoldDecisions } from '../decisions/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
 import { Operations } from '../contexts/operations.js';
-import { THIS_COPY } from './copies.js';
-import { expectAlone, runtimesOf } from './single-runtime.js';
+import { expectAlone } from './single-runtime.js';
 import { DecisionHeaders } from '../guard/decision-headers.js';
 import { requestOf } from '../guard/http-context.js';
 import { goneClients, identityChain } from '../guard/identity-chain.js';
@@ -172,6 +172,8 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.leases = new Leases(logger, opened.store.timer);
     const named = new CallPolicies(policies, keyPrefix, logger, layered.traits.prefetch);
     const known = new KnownPolicies(policies, named, this.routes);
+    const kinds = (options.identity ?? []).map(({ kind }) => kind);
+    const counted = new CountedIdentities(this.routes, kinds, options);
     const explainer = new LimitExplainer({
       engine: this.unobserved,
       places: new KnownHandlers(
@@ -185,13 +187,12 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
         this.shedding,
       ),
       policies: known,
-      routes: this.routes,
+      identities: counted,
       named: policies,
       plans: this.plans,
       timeZones: this.policyFunctions.timeZones,
       overrides: opened.overrides,
       defaults: options,
-      kinds: (options.identity ?? []).map(({ kind }) => kind),
     });
     const timing = timingOf(opened.store);
     const expiring = this.part(
@@ -209,7 +210,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     );
     this.pending = new PendingCharges(this.leases, this.functions, expiring);
     const watch = this.part(new OverrideWatch(opened.overrides, active, logger));
-    this.overrides = new RateLimitOverrides(new OverrideCalls(opened.overrides, active, watch, known, logger));
+    this.overrides = new RateLimitOverrides(new OverrideCalls(opened.overrides, active, watch, known, counted, logger));
     const turns = new Engine(keyPrefix, layered, fallback, new TurnMonitor(monitor), active);
     this.calls = this.part(new CallQueue(turns, { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing }));
     const pauses = new Pauses(this.calls.gates, this.engine, this.overrides, active, logger);
@@ -221,7 +222,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const { timeZones } = this.policyFunctions;
     this.limiter = new RateLimiter(
       new LimiterCalls(this.engine, named, charges, this.leases, expiring),
-      new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates),
+      new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates, counted),
       new ScheduledCalls(
         named,
         new Scheduler(turns, new CallCharges(turns, this.plans), this.calls, this.leases, this.functions, expiring),
@@ -262,7 +263,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
   ): Promise<AssembledRuntime> {
     const options = checkOptions(given);
     // Nest calls no hooks of a lazily loaded module, so the check in `onModuleInit` would not run.
-    expectAlone([...runtimesOf(discovery), THIS_COPY]);
+    expectAlone(discovery);
     const logger = new RateLimitLogger();
     const monitor = new Monitor(options, logger);
     const opened = await (override === null ? openStore(options, monitor, logger) : overridingStore(override, options));
@@ -271,7 +272,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
   }
 
   async onModuleInit(): Promise<void> {
-    expectAlone(runtimesOf(this.discovery));
+    expectAlone(this.discovery);
     const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
     this.policyChecks.check(handlers);
     for (const { adapter } of handlers) await this.contexts.prepare(adapter);

@@ -2,9 +2,8 @@ import { ConfigurableModuleBuilder, type DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { RateLimitGuard } from '../guard/rate-limit.guard.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../options/module-options.js';
-
-/** Provided by `forRoot` and `forRootAsync`. It is missing when the bare class was imported. */
-export const CONFIGURED = Symbol('RateLimitModule is configured');
+import { THIS_COPY } from './copies.js';
+import { CONFIGURED } from './single-runtime.js';
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<RateLimitModuleOptions>({ moduleName: 'RateLimit' })
@@ -12,7 +11,7 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYN
     .setFactoryMethodName('createRateLimitOptions')
     .setExtras<RateLimitModuleExtras>({ guard: true }, (definition, { guard }): DynamicModule => {
       const guards = guard === false ? [] : [{ provide: APP_GUARD, useExisting: RateLimitGuard }];
-      const providers = [...(definition.providers ?? []), { provide: CONFIGURED, useValue: true }, ...guards];
+      const providers = [...(definition.providers ?? []), { provide: CONFIGURED, useValue: THIS_COPY }, ...guards];
       return { ...definition, global: true, providers };
     })
     .build();

@@ -8,15 +8,15 @@ import { RATE_LIMIT_PRESENT } from '../decorators/presence.js';
 import { RateLimitGuard } from '../guard/rate-limit.guard.js';
 import { checkShape } from '../options/check-shape.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
-import { warnOfCopies } from './copies.js';
+import { type Copy, warnOfCopies } from './copies.js';
 import {
   type ASYNC_OPTIONS_TYPE,
-  CONFIGURED,
   ConfigurableModuleClass,
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
+import { CONFIGURED } from './single-runtime.js';
 import { RATE_LIMIT_STORE } from './store-token.js';
 
 type AtBoot = typeof import('./at-boot.js');
@@ -74,7 +74,7 @@ function provided<Name extends Exclude<keyof AtBoot, 'AssembledRuntime'>>(
         discovery: DiscoveryService,
         scanner: MetadataScanner,
         adapterHost: HttpAdapterHost,
-        configured: true | undefined,
+        configured: Copy | undefined,
         override: RateLimitStore | null,
         application: ApplicationConfig,
       ) => {

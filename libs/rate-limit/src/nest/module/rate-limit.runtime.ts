@@ -25,15 +25,12 @@ import type { CheckedOptions } from '../options/check-options.js';
 import type { PolicyFunctions } from '../routes/policy-functions.js';
 import type { Route, RoutePolicies } from '../routes/route-policies.js';
 import type { IdentityChain } from '../types.js';
-import { THIS_COPY } from './copies.js';
-import { RUNTIME } from './single-runtime.js';
 
 /**
  * The limiter of an application, as the module's providers get it. This class is its token alone: the module loads and makes an
  * `AssembledRuntime` when an application boots, so that loading the package loads nothing that decides.
  */
 export abstract class RateLimitRuntime {
-  readonly [RUNTIME] = THIS_COPY;
   abstract readonly options: CheckedOptions;
   /** The store that decides. */
   abstract readonly store: RateLimitStore;

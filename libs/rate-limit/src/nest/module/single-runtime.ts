@@ -2,18 +2,17 @@ import type { DiscoveryService } from '@nestjs/core';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { type Copy, HOW_TO_MEND, textOf } from './copies.js';
 
-/** Marks the runtimes of any copy of the package. */
-export const RUNTIME = Symbol.for('nestjs-floodgate:runtime');
+/** The token by which each configured module of any copy of the package provides its copy. */
+export const CONFIGURED = Symbol.for('nestjs-floodgate:module-is-configured');
 
-/** The copies of the package that the application's runtimes are of. */
-export function runtimesOf(discovery: DiscoveryService): Copy[] {
-  return discovery.getProviders().flatMap(({ instance }) => (instance as { [RUNTIME]?: Copy } | null)?.[RUNTIME] ?? []);
-}
-
-/** Two modules would charge each request twice. */
-export function expectAlone(runtimes: readonly Copy[]): void {
-  if (runtimes.length <= 1) return;
-  const copies = [...new Set(runtimes.map(textOf))];
+/**
+ * Two modules would charge each request twice. They are found by their token: the application's own instances may be proxies
+ * that throw at any question.
+ */
+export function expectAlone(discovery: DiscoveryService): void {
+  const modules = discovery.getProviders().filter(({ token }) => token === CONFIGURED);
+  if (modules.length <= 1) return;
+  const copies = [...new Set(modules.map(({ instance }) => textOf(instance as Copy)))];
   throw new RateLimitConfigError(
     'RateLimitModule',
     copies.length === 1
