@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type ClientWait, rateLimitFetch } from './index.js';
+import { nodeWarnings } from '../../../test/support/node-warnings.js';
 import { REJECTION, setUp } from '../test-support/scripted-fetch.js';
 import { ScriptedServer } from '../test-support/scripted-server.js';
 import { VirtualTime } from '../test-support/virtual-time.js';
@@ -53,6 +54,21 @@ describe('a wait', () => {
     expect(time.now()).toBe(1000);
     expect(time.timers).toBe(0);
     expect(server.seen).toHaveLength(1);
+  });
+
+  it('of many calls with one signal brings no warning of leaked listeners', async () => {
+    await using world = await setUp([REJECTION]);
+    const { time, server, limited } = world;
+    const abort = new AbortController();
+    const { signal } = abort;
+    const warnings = nodeWarnings();
+    const calls = Array.from({ length: 30 }, async () => limited(server.url, { signal }));
+    await time.advance(1000);
+    calls.push(...Array.from({ length: 30 }, async () => limited(server.url, { signal })));
+    abort.abort();
+    const ended = await Promise.allSettled(calls);
+    expect(ended.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(30);
+    expect(await warnings()).toEqual([]);
   });
 
   it('is told to onWait', async () => {

@@ -45,6 +45,25 @@ describe('a partition', () => {
     }
     expect(Array.from({ length: 100 }, () => partition.tryLeave()).every(Boolean)).toBe(true);
   });
+
+  it('forgets the limit that it learned first, where a server names ever new ones', () => {
+    const { partition, leave } = setUp();
+    partition.settle(leave(), { statements: [{ limit: 'first', remaining: 1 }] });
+    partition.settle(leave(), { statements: [{ limit: 'second', remaining: 2 }] });
+    const tell = (i: number): void =>
+      partition.settle(leave(), { statements: [{ limit: `new ${i}`, remaining: 1000 }] });
+    const width = (): number => {
+      const permits = Array.from({ length: 10 }, () => partition.tryLeave()).filter((permit) => permit !== undefined);
+      for (const permit of permits) partition.settle(permit, undefined);
+      return permits.length;
+    };
+    for (let i = 0; i < 62; i++) tell(i);
+    expect(width()).toBe(1);
+    tell(62);
+    expect(width()).toBe(2);
+    tell(63);
+    expect(width()).toBe(10);
+  });
 });
 
 describe('the partitions of a client', () => {

@@ -1,3 +1,4 @@
+import { onAbort } from '../../rate-limit/src/util/abort-watch.js';
 import { Refill } from './refill.js';
 import type { LimitReport } from '../../rate-limit/src/util/responses/read-response.js';
 import type { Statement } from '../../rate-limit/src/util/responses/statements.js';
@@ -43,6 +44,8 @@ const LEASE_MS = 10_000;
 const KNOWN_MS = 60_000;
 /** How long to wait for a limit with nothing left, where charges may be refunded at any time. */
 const ESTIMATE_MS = 1000;
+/** The names of limits that a partition remembers: a server may name a new one in each answer. */
+const MAX_KNOWN = 64;
 /** The name of what a partition assumes after a rejection: a server may say nothing of its limits on success. */
 const RAMP = '\nramp';
 /** A ramp of this width holds nothing back any more. */
@@ -113,7 +116,7 @@ export class Partition {
     const { signal, order, deadline } = turn;
     signal?.throwIfAborted();
     if (deadline < this.openAt) return undefined;
-    let abort: (() => void) | undefined;
+    let unwatch: (() => void) | undefined;
     let cancelDeadline: (() => void) | undefined;
     try {
       return await new Promise<Permit | undefined>((end, reject) => {
@@ -124,11 +127,12 @@ export class Partition {
           const index = this.queue.indexOf(waiting);
           if (index >= 0) this.queue.splice(index, 1);
         };
-        abort = () => {
-          drop();
-          reject(signal?.reason as Error);
-        };
-        signal?.addEventListener('abort', abort, { once: true });
+        if (signal !== undefined) {
+          unwatch = onAbort(signal, () => {
+            drop();
+            reject(signal.reason as Error);
+          });
+        }
         cancelDeadline = this.time.setTimer(
           () => {
             drop();
@@ -140,7 +144,7 @@ export class Partition {
       });
     } finally {
       cancelDeadline?.();
-      if (abort !== undefined) signal?.removeEventListener('abort', abort);
+      unwatch?.();
       // The call that went away may have been the only one for which a timer runs.
       this.pump();
     }
@@ -201,7 +205,14 @@ export class Partition {
   private learn(permit: Permit, { limit, remaining }: Statement, event: number, from: number): void {
     const known = this.known.get(limit);
     const least = known !== undefined && permit.event < known.event ? Math.min(known.remaining, remaining) : remaining;
+    this.known.delete(limit); // the order is that in which they were learned
     this.known.set(limit, { remaining: least, event, until: from + KNOWN_MS });
+    if (this.known.size <= MAX_KNOWN) return;
+    for (const name of this.known.keys()) {
+      if (name === RAMP) continue;
+      this.known.delete(name);
+      return;
+    }
   }
 
   /** Keeps all requests back, and ends the waits whose deadline comes before the next one leaves. */

@@ -1,5 +1,7 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { CallQueueFullError, CallWaitError, LimiterClosedError, LimiterUnavailableError } from 'nestjs-floodgate';
+import { nodeWarnings } from '../../support/node-warnings.js';
 import { open, pass, turns } from './support/scheduled-calls.js';
 
 describe('a call that leaves the queue', () => {
@@ -18,6 +20,21 @@ describe('a call that leaves the queue', () => {
     await last;
     expect(ran).toEqual(['a@0', 'b@0', 'last@1']);
     await expect(call('partner', 'late', { signal: abort.signal })).rejects.toBe(reason);
+  });
+
+  it('shares its signal with any number of others, without a warning of leaked listeners', async () => {
+    await using opened = await open();
+    const { call, ran } = opened;
+    const warnings = nodeWarnings();
+    const abort = new AbortController();
+    const calls = Array.from({ length: 30 }, async (_, i) => call('partner', `${i}`, { signal: abort.signal }));
+    await turns();
+    abort.abort();
+    const ended = await Promise.allSettled(calls);
+    expect(ended.filter(({ status }) => status === 'rejected')).toHaveLength(28);
+    expect(ran).toHaveLength(2);
+    expect(await warnings()).toEqual([]);
+    expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
   });
 
   it('is refunded when the store answers after it has left', async () => {

@@ -1,3 +1,5 @@
+import { onAbort } from '../../util/abort-watch.js';
+
 /** The client that waits for the answer to a request, on any transport. */
 export interface Client {
   /** Whether the client has left. Once true, it stays true. */
@@ -34,10 +36,7 @@ export function clientOf(signal: AbortSignal): Client {
     get gone() {
       return signal.aborted;
     },
-    onGone(listener) {
-      signal.addEventListener('abort', listener);
-      return () => signal.removeEventListener('abort', listener);
-    },
+    onGone: (listener) => onAbort(signal, listener),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Judgement } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { Timer } from '../../stores/timer.js';
+import { onAbort } from '../../util/abort-watch.js';
 
 /** How a call waits. */
 export interface Waits {
@@ -48,9 +49,7 @@ export class ScheduledCall {
   watch(): void {
     const { signal } = this.waits;
     if (signal === undefined) return;
-    const leave = (): void => this.leave(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
-    this.cancels.push(() => signal.removeEventListener('abort', leave));
+    this.cancels.push(onAbort(signal, () => this.leave(signal.reason)));
   }
 
   /** Runs a task after some milliseconds, unless the call is over before. */
