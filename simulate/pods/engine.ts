@@ -118,7 +118,7 @@ export class PodEngine implements Decider {
   }
 
   /** Forgets the states of a client. */
-  reset(identity: string): Promise<void> {
+  reset(identity: string): Promise<unknown> {
     return this.engine.reset(this.charges(identity, 0).map(({ key }) => key));
   }
 

@@ -17,7 +17,7 @@ export class SharedMemory implements RateLimitStore {
   }
 
   /** @throws RateLimitStoreError while it is away */
-  reset(keys: readonly string[]): void | Promise<void> {
+  reset(keys: readonly string[]): number | void | Promise<number | void> {
     this.assertUp();
     return this.store.reset(keys);
   }

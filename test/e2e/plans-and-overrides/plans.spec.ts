@@ -116,7 +116,7 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
     expect(other.policies[0]).toMatchObject({ limit: 2, remaining: 2 });
     expect(other.policies[0]).not.toHaveProperty('plan');
 
-    expect(await limiter.reset('app-api', user('pro-7'))).toEqual([{ policy: 'app-api', scope: 'app' }]);
+    expect(await limiter.reset('app-api', user('pro-7'))).toEqual([{ policy: 'app-api', scope: 'app', found: true }]);
     for (const [plan, limit] of [
       ['pro', 5],
       ['enterprise', 9],
@@ -125,7 +125,9 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
       const after = await limiter.peek('app-api', user('pro-7'), { plan });
       expect(after.policies[0]!.remaining).toBe(limit);
     }
-    expect(await limiter.reset([Routes, 'api'], user('pro-7'))).toEqual([{ policy: 'api', scope: 'GET /api' }]);
+    expect(await limiter.reset([Routes, 'api'], user('pro-7'))).toEqual([
+      { policy: 'api', scope: 'GET /api', found: true },
+    ]);
     expect((await limiter.peek([Routes, 'api'], user('pro-7'))).policies[0]!.remaining).toBe(5);
   });
 });

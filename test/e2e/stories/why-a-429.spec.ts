@@ -77,7 +77,9 @@ describe.each(KINDS)('why a user gets a 429, over $platform with $store', (kind)
       { policy: 'rides', outcome: 'rejected', level: { used: 2, limit: 2 }, override: null },
     ]);
 
-    expect((await ask('POST', 'reset', about)).body).toEqual({ cleared: [{ policy: 'rides', scope: 'POST /rides' }] });
+    expect((await ask('POST', 'reset', about)).body).toEqual({
+      cleared: [{ policy: 'rides', scope: 'POST /rides', found: true }],
+    });
     expect(await three(app, 'POST')).toEqual([201, 201, 429]);
     const change = {
       policy: 'rides',

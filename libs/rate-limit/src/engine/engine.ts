@@ -302,10 +302,10 @@ export class Engine {
     return this.overrides.size === 0 ? undefined : this.overrides.find(policy, identity);
   }
 
-  /** Forgets the states under the keys, in the store and in the fallback. */
-  async reset(keys: readonly string[]): Promise<void> {
+  /** Forgets the states under the keys, in the store and in the fallback. Returns what `RateLimitStore.reset` does. */
+  reset(keys: readonly string[]): Promise<number | void> {
     this.fallback.reset(keys);
-    await this.store.reset(keys);
+    return this.store.reset(keys);
   }
 
   /**

@@ -122,12 +122,12 @@ export class LayeredStore implements ChargeKeeper {
     }
   }
 
-  /** Forgets the states within the deadline. Rejects if the store fails. */
-  async reset(keys: readonly string[]): Promise<void> {
+  /** Forgets the states within the deadline, as `RateLimitStore.reset` does. Rejects if the store fails. */
+  async reset(keys: readonly string[]): Promise<number | void> {
     this.prefetch?.reset(keys);
     this.open.forget(keys);
     try {
-      await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
+      return await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
     } finally {
       this.denials?.forget(keys); // a reset that failed may have been carried out
     }

@@ -68,8 +68,12 @@ export interface Verdict {
 export interface RateLimitStore {
   /** Decides one request: makes every charge, or none. */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict>;
-  /** Forgets the states of these keys. */
-  reset(keys: readonly string[]): void | Promise<void>;
+  /**
+   * Forgets the states of these keys.
+   *
+   * @returns how many of the keys had a state; nothing where the store does not know
+   */
+  reset(keys: readonly string[]): number | void | Promise<number | void>;
   /** Refunds charges: each at most once, best effort, never beyond the limit. Without this method the charges stay. */
   refund?(receipts: readonly ChargeReceipt[]): void | Promise<void>;
   /**

@@ -4,6 +4,7 @@ import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
 import { withElse } from '../../policy/else/else-policies.js';
 import type { Engine } from '../engine.js';
+import type { CountedIdentities } from '../explain/counted-identities.js';
 import { checkOrder, tagOf } from '../explain/explain-arguments.js';
 import type { LimitExplanation } from '../explain/explanation.js';
 import type { LimitExplainer } from '../explain/limit-explainer.js';
@@ -39,6 +40,7 @@ export class LimitLooks {
     private readonly explainer: LimitExplainer,
     private readonly timeZones: Pick<TimeZones<never>, 'look'>,
     private readonly gates: Pick<Gates, 'freedSoon'>,
+    private readonly identities: Pick<CountedIdentities, 'expect'>,
   ) {}
 
   async peek(target: LimitTarget, identity: Who, options: CallOptions | undefined): Promise<Decision> {
@@ -65,6 +67,7 @@ export class LimitLooks {
     this.checkOrder('reset', target, identity);
     const policies = this.resettable(target, !isNone(identity), where);
     const tag = tagOfTarget(identity, policies, where);
+    if (!isNone(identity)) this.identities.expect(policies, tag!, where);
     const states = await resetStates(this.engine, policies, tag);
     this.gates.freedSoon(this.charges.states(policies, tag).flatMap(({ keys }) => keys));
     return states;

@@ -262,8 +262,9 @@ export class RateLimiter {
    *
    * @param target policies as in `consume`, also the name of a policy that stands on routes alone, or a route as in `explain`
    * @param identity as in `peek`
-   * @returns what was cleared, whether anything was counted there or not; nothing for a route that no policy limits
-   * @throws {RateLimitConfigError} for an unknown name or a wrong policy
+   * @returns the states, and of each whether there was one (`found`); nothing for a route that no policy limits
+   * @throws {RateLimitConfigError} for an unknown name, a wrong policy, and an identity that nothing counts there: of a misspelt or another
+   *   kind, or an `ip` that is no address
    * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
    * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
    */

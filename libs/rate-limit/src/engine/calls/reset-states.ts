@@ -9,6 +9,8 @@ export interface ResetState {
   readonly policy: string;
   /** What the state belongs to: `'app'`, a route such as `'POST /api/rides/request'`, or a controller. */
   readonly scope: string;
+  /** Whether the store had a state there. Null where a store of your own does not say. */
+  readonly found: boolean | null;
 }
 
 /**
@@ -21,22 +23,31 @@ export async function resetStates(
   policies: readonly BoundPolicy[],
   identity: string | undefined,
 ): Promise<readonly ResetState[]> {
-  const states = new Map<string, ResetState>();
-  const keys = new Set<string>();
+  const states = new Map<string, { readonly policy: BoundPolicy; readonly keys: Set<string> }>();
   for (const policy of policies) {
     const tag = policy.globalKey === undefined && identity !== undefined ? identity : globalTag(policy.name);
     const { key } = engine.charge(policy, tag, 0, 'peek');
-    if (states.has(key)) continue;
-    states.set(key, { policy: policy.name, scope: policy.boundTo });
-    for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
-      const charge = engine.charge(numbers, tag, 0, 'peek');
-      for (const { key: its, shardKeys = [] } of [charge, engine.overriddenCharge(numbers, tag) ?? charge]) {
-        for (const one of [its, ...shardKeys]) keys.add(one); // a window's key has no limit
-      }
-      if (charge.block !== undefined) keys.add(charge.block.key);
-      for (const tail of keyTailsInAllZones(numbers)) keys.add(keyOf(numbers.keyPrefix, tag, tail));
-    }
+    if (!states.has(key)) states.set(key, { policy, keys: keysOf(engine, policy, tag) });
   }
-  if (keys.size > 0) await engine.reset([...keys]);
-  return [...states.values()];
+  return Promise.all(
+    Array.from(states.values(), async ({ policy, keys }): Promise<ResetState> => {
+      const count = await engine.reset([...keys]);
+      const found = typeof count === 'number' ? count > 0 : null;
+      return { policy: policy.name, scope: policy.boundTo, found };
+    }),
+  );
+}
+
+/** The keys of an identity under a policy. */
+function keysOf(engine: Pick<Engine, 'charge' | 'overriddenCharge'>, policy: BoundPolicy, tag: string): Set<string> {
+  const keys = new Set<string>();
+  for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
+    const charge = engine.charge(numbers, tag, 0, 'peek');
+    for (const { key, shardKeys = [] } of [charge, engine.overriddenCharge(numbers, tag) ?? charge]) {
+      for (const one of [key, ...shardKeys]) keys.add(one); // a window's key has no limit
+    }
+    if (charge.block !== undefined) keys.add(charge.block.key);
+    for (const tail of keyTailsInAllZones(numbers)) keys.add(keyOf(numbers.keyPrefix, tag, tail));
+  }
+  return keys;
 }

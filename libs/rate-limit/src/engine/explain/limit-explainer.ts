@@ -1,5 +1,4 @@
-import type { OnMissingIdentity } from '../../identity/identity.js';
-import { globalTag, kindOfTag } from '../../identity/identity-tag.js';
+import { globalTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else/else-policies.js';
 import { hasOwnClass, underPriority } from '../../policy/priorities/under-priority.js';
@@ -8,6 +7,7 @@ import type { OverrideLog } from '../../stores/override-log.js';
 import { LimiterUnavailableError } from '../errors.js';
 import type { LimitExplanation, PolicyExplanation } from './explanation.js';
 import { asRow, behind, eachOnce, type Explained, runsOver } from './else-row.js';
+import type { CountedIdentities } from './counted-identities.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
 import { ExplainedOverrides } from './explained-overrides.js';
 import { checkExplainedPlan, checkExplainedPriority, explainedZone, tagOf } from './explain-arguments.js';
@@ -39,16 +39,13 @@ export interface ExplainerSources {
   readonly engine: Pick<Engine, 'charge' | 'decision' | 'overrideOf' | 'overriddenCharge'>;
   readonly places: HandlerDirectory;
   readonly policies: OverridablePolicies;
-  /** The policies that stand on routes. */
-  readonly routes: { boundTo(name: string): Iterable<BoundPolicy> };
+  readonly identities: CountedIdentities;
   /** The names of the module's `policies`. */
   readonly named: Iterable<{ readonly name: string; readonly candidate?: { readonly name: string } | undefined }>;
   readonly plans: Pick<Plans<never>, 'look'> | undefined;
   readonly timeZones: Pick<TimeZones<never>, 'look'>;
   readonly overrides: Pick<OverrideLog, 'get'>;
   readonly defaults: PolicyDefaults;
-  /** The kinds of identities that the module's chain finds. */
-  readonly kinds: readonly string[];
 }
 
 /** Policies to ask at once. An application may have thousands, and each question has a deadline of its own. */
@@ -91,7 +88,9 @@ export class LimitExplainer {
       .known(handler, where)
       .filter(
         (policy) =>
-          handler.policies.includes(policy) || identity === undefined || this.counts(policy, identity) !== false,
+          handler.policies.includes(policy) ||
+          identity === undefined ||
+          this.sources.identities.counts(policy, identity) !== false,
       );
   }
 
@@ -118,6 +117,7 @@ export class LimitExplainer {
         ? { handler: undefined, policies: this.references.allPolicies() }
         : this.references.referred(what, where);
     const tag = isOfAll && countsAllTogether(policies) ? globalTag(policies[0]!.name) : tagOf(who, where);
+    if (!isOfAll) this.sources.identities.check(tag, where);
     const all = withElse(policies);
     checkExplainedPlan(plan, all, where);
     const zone = explainedZone(timeZone, all, where);
@@ -180,7 +180,7 @@ export class LimitExplainer {
     const inZone = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
     const isClass = priority !== undefined && inZone.priorities?.has(priority) === true;
     const planned = isClass ? underPriority(inZone, priority) : inZone;
-    const counts = this.counts(policy, tag);
+    const counts = this.sources.identities.counts(policy, tag);
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
     const [answer, override] = await Promise.all([
       counts === false ? undefined : this.decide(planned, tag, cost),
@@ -242,25 +242,7 @@ export class LimitExplainer {
     const { zone, known } = this.sources.timeZones.look(tag);
     return { name: zone, isKnown: known };
   }
-
-  /** Whether requests with an identity of this kind are counted under a policy. */
-  private counts(policy: BoundPolicy, tag: string): boolean | null {
-    const { by, name, keyTail } = policy;
-    const { routes, kinds, defaults } = this.sources;
-    const kind = kindOfTag(tag);
-    if (by === 'global') return true;
-    // Code may call `RateLimiter` with any identity.
-    if (![...routes.boundTo(name)].some((one) => one.keyTail === keyTail)) return true;
-    if (typeof by === 'function') return null;
-    if (by === 'client') return kinds.includes(kind) || ADDRESSES.includes(kind);
-    if (by === 'ip') return ADDRESSES.includes(kind);
-    const missing: OnMissingIdentity = policy.onMissingIdentity ?? defaults.onMissingIdentity;
-    return kind === by || (missing === 'ip' && ADDRESSES.includes(kind));
-  }
 }
-
-/** The kinds of requests without any other identity. */
-const ADDRESSES: readonly string[] = ['ip', 'unknown'];
 
 /** What is asked for: the policy's cost, or 1 where a function of the request says it. */
 function constantCostOf({ cost }: BoundPolicy): number {

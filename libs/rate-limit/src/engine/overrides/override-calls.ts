@@ -4,6 +4,8 @@ import { RateLimitStoreError } from '../../stores/store.js';
 import { shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
+import type { CountedIdentities } from '../explain/counted-identities.js';
+import { tagOf } from '../explain/explain-arguments.js';
 import type { ActiveOverrides } from './active-overrides.js';
 import { OverrideConflictError, TooManyOverridesError } from './errors.js';
 import type {
@@ -16,7 +18,7 @@ import type {
   OverrideTarget,
   RateLimitOverride,
 } from './override.js';
-import { checkChange, readOptions, readPage, readRemoval, readTarget } from './override-checks.js';
+import { checkChange, placesOf, readOptions, readPage, readRemoval, readTarget } from './override-checks.js';
 import { bodyText, type OverrideKey, overrideId, readEntry } from './override-text.js';
 import type { OverrideWatch } from './override-watch.js';
 
@@ -38,6 +40,7 @@ export class OverrideCalls {
     private readonly active: ActiveOverrides,
     private readonly watch: OverrideWatch,
     private readonly policies: OverridablePolicies,
+    private readonly identities: Pick<CountedIdentities, 'expect'>,
     private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
@@ -46,7 +49,9 @@ export class OverrideCalls {
     const key = readTarget(target, where);
     const { ttlMs, ifVersion, reason, author } = readOptions(options, where);
     const names = this.policies.names();
-    const warnings = checkChange(key, change, this.policies.places(key.policy), names, where);
+    const places = placesOf(key, this.policies.places(key.policy), names, where);
+    if (key.identity !== undefined) this.identities.expect(places, tagOf(key.identity, where), where);
+    const warnings = checkChange(key, change, places, where);
     for (const warning of new Set(warnings)) this.logger.warn(withHelp(`${where}: ${warning}`, 'FG_POLICY_NUMBERS'));
     const write = { id: overrideId(key), ifVersion, body: bodyText({ ...key, change, reason, author }) };
     const record = await this.changed(key, ifVersion, where, () => this.log.set(write, ttlMs));

@@ -84,19 +84,16 @@ export function readPage(
 /**
  * Checks that a change is right for a policy wherever it holds.
  *
- * @param places where a policy of this name stands
- * @param names of all policies
+ * @param holds the places where it holds: see `placesOf`
  * @returns what an operator should know, such as a rate that was rounded
- * @throws {RateLimitConfigError} for an unknown name or scope, an identity that the policy does not count, or wrong numbers
+ * @throws {RateLimitConfigError} for wrong numbers
  */
 export function checkChange(
   key: OverrideKey,
   change: OverrideChange,
-  places: readonly BoundPolicy[],
-  names: readonly string[],
+  holds: readonly BoundPolicy[],
   where: string,
 ): readonly string[] {
-  const holds = placesOf(key, places, names, where);
   if (typeof change !== 'object' || change === null || Array.isArray(change)) {
     throw wrong(
       where,
@@ -125,8 +122,14 @@ export function checkChange(
   );
 }
 
-/** The places where an override holds. */
-function placesOf(
+/**
+ * The places where an override holds.
+ *
+ * @param places where a policy of this name stands
+ * @param names of all policies
+ * @throws {RateLimitConfigError} for an unknown name or scope, and for an identity where the policy counts all clients together
+ */
+export function placesOf(
   { policy, identity, scope }: OverrideKey,
   places: readonly BoundPolicy[],
   names: readonly string[],

@@ -36,7 +36,8 @@ export class RateLimitOverrides {
    * client's plan.
    *
    * @returns the override, with its version
-   * @throws {RateLimitConfigError} for numbers that would stop the boot as well, an unknown policy or a wrong option
+   * @throws {RateLimitConfigError} for numbers that would stop the boot as well, an unknown policy, a wrong option, and an identity that the
+   *   policy does not count
    * @throws {OverrideConflictError} when another change came first and `ifVersion` is given
    * @throws {TooManyOverridesError} when there are 100,000 overrides
    * @throws {RateLimitStoreError} when Redis does not answer; the override may have been set

@@ -244,7 +244,9 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
   reset: {
     summary: 'Clear what is counted of a client',
     body: object({ identity: IDENTITY, route: ROUTE, policy: POLICY }, ['identity']),
-    answers: answer({ cleared: array(answer({ policy: STRING, scope: STRING })) }),
+    answers: answer({
+      cleared: array(answer({ policy: STRING, scope: STRING, found: { ...BOOLEAN, nullable: true } })),
+    }),
     errors: [404],
   },
   overrides: { summary: 'All overrides', query: PAGE, answers: page(OVERRIDE), errors: [] },

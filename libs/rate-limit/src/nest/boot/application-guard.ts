@@ -33,7 +33,21 @@ export function isMadeAnew(wrapper: ProviderWrapper): boolean {
 
 /** Whether the guard guards a handler: without it `@RateLimit` and `defaults` limit nothing. */
 export function isGuarded(application: ApplicationConfig, type: object, handler: object): boolean {
+  return guardsOf(application, type, handler).some(isGuardClass);
+}
+
+/** Whether a guard of the application finds the identities of a handler's requests itself: it overrides `identityTag`. */
+export function findsIdentities(application: ApplicationConfig, type: object, handler: object): boolean {
+  const own = RateLimitGuard.prototype['identityTag'];
+  return guardsOf(application, type, handler).some((guard) => {
+    const prototype: unknown = typeof guard === 'function' ? guard.prototype : guard;
+    return prototype instanceof RateLimitGuard && prototype['identityTag'] !== own;
+  });
+}
+
+/** The guards before a handler, as instances or classes. */
+function guardsOf(application: ApplicationConfig, type: object, handler: object): unknown[] {
   const bound = [type, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
   const global = application.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown);
-  return [...application.getGlobalGuards(), ...global, ...bound].some(isGuardClass);
+  return [...application.getGlobalGuards(), ...global, ...bound];
 }

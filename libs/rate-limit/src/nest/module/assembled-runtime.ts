@@ -49,7 +49,7 @@ import type { Logger } from '../../util/logger.js';
 import { AddressLists } from '../guard/address-lists.js';
 import { GuardWork } from '../guard/guard-work.js';
 import type { RateLimitGuard } from '../guard/rate-limit.guard.js';
-import { isGuarded } from '../boot/application-guard.js';
+import { findsIdentities, isGuarded } from '../boot/application-guard.js';
 import { limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
 import { untoldDecisions } from '../decisions/untold-decisions.js';
@@ -111,6 +111,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
   private readonly traits: StoreTraits;
   private readonly connections = new Connections();
   readonly hasGone = goneClients(this.connections);
+  private readonly guards: GuardCheck = (type, handler) => isGuarded(this.application, type, handler);
   private readonly unknownContexts = new Set<string>();
 
   private constructor(
@@ -121,7 +122,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly adapterHost: HttpAdapterHost,
-    private readonly guards: GuardCheck,
+    private readonly application: ApplicationConfig,
   ) {
     super();
     const { keyPrefix, defaults, deadlineMs } = options;
@@ -173,13 +174,16 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const named = new CallPolicies(policies, keyPrefix, logger, layered.traits.prefetch);
     const known = new KnownPolicies(policies, named, this.routes);
     const kinds = (options.identity ?? []).map(({ kind }) => kind);
-    const counted = new CountedIdentities(this.routes, kinds, options);
+    const counted = new CountedIdentities(this.routes, kinds, options, () => {
+      const handlers = [...limitableHandlers(discovery, scanner, this.contexts)];
+      return handlers.some(({ type, handler }) => findsIdentities(application, type, handler));
+    });
     const explainer = new LimitExplainer({
       engine: this.unobserved,
       places: new KnownHandlers(
         discovery,
         scanner,
-        guards,
+        this.guards,
         this.contexts,
         this.routes,
         this.middleware,
@@ -267,8 +271,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const logger = new RateLimitLogger();
     const monitor = new Monitor(options, logger);
     const opened = await (override === null ? openStore(options, monitor, logger) : overridingStore(override, options));
-    const guards: GuardCheck = (type, handler) => isGuarded(application, type, handler);
-    return new AssembledRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost, guards);
+    return new AssembledRuntime(options, opened, monitor, logger, discovery, scanner, adapterHost, application);
   }
 
   async onModuleInit(): Promise<void> {

@@ -176,8 +176,15 @@ export class MemoryStore implements RateLimitStore {
     return verdict;
   }
 
-  reset(keys: readonly string[]): void {
-    for (const key of keys) this.entries.delete(key);
+  reset(keys: readonly string[]): number {
+    const now = this.clock();
+    let found = 0;
+    for (const key of keys) {
+      // An expired entry means nothing, although it is not swept yet.
+      if ((this.entries.get(key)?.expiresAt ?? 0) > now) found++;
+      this.entries.delete(key);
+    }
+    return found;
   }
 
   /** Forgets the states of all keys, such as between two tests. */

@@ -136,11 +136,11 @@ export class LoadedRedisStore implements RateLimitStore {
     return this.queue.decide(charges);
   }
 
-  async reset(keys: readonly string[]): Promise<void> {
+  async reset(keys: readonly string[]): Promise<number> {
     this.queue.flush(); // requests made before the reset are decided before it
     // One by one: their slots may differ.
     const calls = keys.map(async (key) => this.call(this.topology.laneOfKey(key), 1, () => this.client.del(key)));
-    await Promise.all(calls);
+    return (await Promise.all(calls)).reduce<number>((found, one) => found + Number(one), 0);
   }
 
   /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */

@@ -74,7 +74,7 @@ export class RedisStore implements RateLimitStore {
       : this.loaded.consume(charges);
   }
 
-  reset(keys: readonly string[]): Promise<void> {
+  reset(keys: readonly string[]): Promise<number> {
     return this.loaded === undefined ? this[LOAD]().then((loaded) => loaded.reset(keys)) : this.loaded.reset(keys);
   }
 
