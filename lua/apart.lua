@@ -1,7 +1,8 @@
 -- Charges a row with shadows, blocks or alternatives: these may be charged a different number of times than its other charges. Only
 -- batches that have some pay for it.
 --
--- An alternative takes the requests that fit none of the charges before it, back to the first one that is no alternative.
+-- An alternative takes the requests that fit none of the charges before it, back to the first one that is no alternative. At the
+-- beginning of a row it is a charge like any other.
 local chargeIndependently
 if apart then
   chargeIndependently = function(count)
@@ -18,7 +19,7 @@ if apart then
     local first
     for i = 1, places do
       local algorithm = rowPolicies[i][1]
-      if algorithm.instead then
+      if algorithm.instead and first then
         totals[first] = totals[first] + rooms[i]
       elseif not algorithm.block then
         first, totals[i] = i, rooms[i]

@@ -255,7 +255,7 @@ const procedures = {
     const custom = { consume: never, reset: () => undefined };
     const ownTime = store !== 'custom';
     const asked = ownTime ? new LoadedRedisStore(client, readStoreOptions({}), { deadlines }) : custom;
-    const decider = withinDeadline(asked, traitsOf(asked), deadlines);
+    const decider = withinDeadline(asked, traitsOf(asked), deadlines, () => undefined);
     let failed = 0;
     const crowd = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i += 1_000) {
@@ -289,7 +289,7 @@ const procedures = {
     const settings = readStoreOptions({});
     const store =
       by === 'redis' ? new LoadedRedisStore(plain, settings, { deadlines }) : new LoadedRedisStore(client, settings);
-    const decider = withinDeadline(store, traitsOf(store), deadlines);
+    const decider = withinDeadline(store, traitsOf(store), deadlines, () => undefined);
     let refused = 0;
     const crowd = async (count: number): Promise<number> => {
       let decided = 0;

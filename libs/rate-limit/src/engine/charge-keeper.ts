@@ -26,8 +26,11 @@ export interface ChargeKeeper {
   checkCosts(receipts: readonly { readonly proof: ChargeReceipt }[], finalCosts: readonly number[]): void;
   /** Settles reservations. */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]>;
-  /** Decides the renewal of a lease, or the mark of a threshold. It does not count as a request. */
-  renew(charges: readonly Charge[]): Answer<Verdict>;
+  /**
+   * Decides what no request waits for: the renewal of a lease, a mark of a threshold. It does not count as a request, and its answer
+   * counts however late it comes.
+   */
+  decidePatiently(charges: readonly Charge[]): Answer<Verdict>;
   /**
    * Converts a failure to a `RateLimitStoreError`. Logs at most one warning a second.
    *

@@ -313,8 +313,12 @@ export class Engine {
    * are still decided.
    */
   async close(): Promise<void> {
-    await this.store.prefetch?.close();
-    await this.store.thresholds?.close();
+    const { prefetch, thresholds, deadlines } = this.store;
+    // Their calls wait for late answers. The end of the process does not.
+    const inTime = async (work: Promise<void> | undefined): Promise<void> =>
+      work && deadlines.within(work).catch(() => undefined);
+    await inTime(prefetch?.close());
+    await inTime(thresholds?.close());
   }
 }
 

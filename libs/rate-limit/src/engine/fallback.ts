@@ -135,7 +135,7 @@ export class Fallback implements ChargeKeeper {
   }
 
   /** Renews leases under the share of the limit that they were taken from. */
-  renew(charges: readonly Charge[]): Verdict {
+  decidePatiently(charges: readonly Charge[]): Verdict {
     return this.local.consume(charges);
   }
 

@@ -70,13 +70,13 @@ export class LayeredStore implements ChargeKeeper {
     this.denials = denials;
     this.atOnce = traits.answersAtOnce;
     this.failures = new RationedWarning(logger);
-    this.innermost = withinDeadline(store, traits, deadlines);
+    this.innermost = withinDeadline(store, traits, deadlines, (receipts) => this.refund(receipts));
     let chain: Decider = new EstimatesLayer(this.open, this.innermost);
     if (denials !== undefined) chain = new DenialsLayer(denials, !traits.notesDenials, chain);
     if (traits.prefetch) {
       chain = this.prefetch = new PrefetchLayer({
         inner: chain,
-        store: this.innermost,
+        ask: (charges) => this.decidePatiently(charges),
         refund: (receipts) => this.refund(receipts),
         monotonicMs,
         timer: store.timer,
@@ -90,8 +90,8 @@ export class LayeredStore implements ChargeKeeper {
     return this.traits.overflowed?.() ?? 0;
   }
 
-  renew(charges: readonly Charge[]): Answer<Verdict> {
-    return this.innermost.decide(charges);
+  decidePatiently(charges: readonly Charge[]): Answer<Verdict> {
+    return this.innermost.decidePatiently(charges);
   }
 
   /**

@@ -28,6 +28,7 @@ export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecid
         ? plain.consumePlain(undefined, charge, charge.algorithm, charge.cost, charge.headroom ?? 0)
         : store.consume(charges);
     },
+    decidePatiently: (charges) => store.consume(charges),
   };
 }
 

@@ -62,12 +62,20 @@ export class Deadlines {
     return deadline;
   }
 
-  /** The answer, or a rejection when there is none in time. */
-  within<T>(answer: PromiseLike<T>): Promise<T> {
+  /**
+   * The answer, or a rejection when there is none in time.
+   *
+   * @param late gets an answer that comes after the deadline; default: it is dropped
+   */
+  within<T>(answer: PromiseLike<T>, late?: (value: T) => void): Promise<T> {
     return new Promise((resolve, reject) => {
       const deadline = this.ask(reject);
       void answer.then(
         (value) => {
+          if (deadline.fail === undefined) {
+            late?.(value);
+            return;
+          }
           this.answered(deadline);
           resolve(value);
         },

@@ -23,14 +23,14 @@ export interface FoundBlock {
 
 /**
  * Decides a request: allowed if every charge fits its level, or one of the alternatives behind it does. An allowed request is charged
- * to the levels.
+ * to the levels. An alternative at the beginning is a charge like any other.
  */
 export function judge(found: readonly Found[], at: number): Verdict {
   let allowed = true; // whether the request fits each charge so far, or an alternative
   for (let i = 0; i < found.length; i++) {
     const { charge, level, block } = found[i]!;
     if (charge.shadow === true) continue;
-    if (charge.alternative === true) allowed ||= isFitting(charge, level, block);
+    if (charge.alternative === true && i > 0) allowed ||= isFitting(charge, level, block);
     else if (allowed) allowed = isFitting(charge, level, block);
     else break;
   }

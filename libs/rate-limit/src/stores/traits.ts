@@ -2,7 +2,8 @@ import type { Charge } from './charge.js';
 import type { OverrideLog } from './override-log.js';
 import type { ReportBoard } from './report-board.js';
 import type { ReservationLog } from './reservation-log.js';
-import type { RateLimitStore } from './store.js';
+import type { RateLimitStore, Verdict } from './store.js';
+import type { Answer } from '../util/answer.js';
 import type { PlainStore } from './memory/plain.js';
 
 /** What a store can do, and how it answers. The engine knows nothing else about a store. */
@@ -25,6 +26,8 @@ export interface StoreTraits {
   readonly isLocal: boolean;
   /** Whether it keeps the deadline by itself, and answers with verdicts that need no check. */
   readonly keepsDeadline: boolean;
+  /** Decides without a deadline: the answer counts however late it comes. Undefined: as `consume`, which has no deadline then. */
+  readonly decidePatiently?: ((charges: readonly Charge[]) => Answer<Verdict>) | undefined;
   /** Whether it notes its rejections in the denial cache by itself. */
   readonly notesDenials: boolean;
   /** Whether it decides a request with `alternative` charges in one step, if these are its charges. */

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { chargesFor, once } from '../../../../../test/support/asked-decider.js';
 import { Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
-import type { RateLimitStore, Verdict } from '../../stores/store.js';
+import type { ChargeReceipt, RateLimitStore, Verdict } from '../../stores/store.js';
 import { traitsOf } from '../../stores/traits.js';
 import { StoreUnavailableError } from '../../stores/unavailable.js';
 import { Execution } from '../execution.js';
+import type { PolicyCharge } from '../policy-charge.js';
 import { type StoreDecider, withinDeadline } from './deadline.js';
 
 const asked = chargesFor([once('policy')]);
@@ -14,15 +15,32 @@ const VERDICT: Verdict = {
   charges: [{ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 }],
 };
 
-function over(consume: () => unknown, more: Partial<RateLimitStore> = {}): StoreDecider {
+function over(
+  consume: () => unknown,
+  more: Partial<RateLimitStore> = {},
+  refund: (receipts: readonly ChargeReceipt[]) => void = () => undefined,
+): StoreDecider {
   const store = { consume: consume as RateLimitStore['consume'], reset: () => undefined, ...more };
-  return withinDeadline(store, traitsOf(store), new Deadlines(5));
+  return withinDeadline(store, traitsOf(store), new Deadlines(5), refund);
 }
 
 describe('the deadline of a store', () => {
   it('fails a request that the store does not answer in time', async () => {
     const decider = over(async () => new Promise(() => undefined));
     await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
+  });
+
+  it('refunds what the store charges later, and waits for what no request waits for', async () => {
+    const answers: ((verdict: Verdict) => void)[] = [];
+    const refunded: ChargeReceipt[] = [];
+    const later = async (): Promise<Verdict> => new Promise((resolve) => void answers.push(resolve));
+    const decider = over(later, {}, (receipts) => void refunded.push(...receipts));
+    const patient = decider.decidePatiently(asked);
+    await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
+    for (const answer of answers) answer(VERDICT);
+    await expect(patient).resolves.toEqual(VERDICT);
+    const [{ key, algorithm, cost }] = asked as [PolicyCharge];
+    expect(refunded).toEqual([{ key, algorithm, cost, at: VERDICT.at, resetAt: VERDICT.at }]);
   });
 
   it.each([undefined, {}, { ...VERDICT, charges: [] }, { ...VERDICT, charges: [{}] }])(

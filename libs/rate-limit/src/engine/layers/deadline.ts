@@ -1,5 +1,6 @@
 import type { Deadlines } from '../../stores/deadlines.js';
-import type { Charge, RateLimitStore, Verdict } from '../../stores/store.js';
+import { receiptsOf } from '../../stores/receipt.js';
+import type { Charge, ChargeReceipt, RateLimitStore, Verdict } from '../../stores/store.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';
 import { StoreUnavailableError } from '../../stores/unavailable.js';
 import type { Answer } from '../../util/answer.js';
@@ -7,24 +8,37 @@ import { adopted, isPromise } from '../../util/is-promise.js';
 import type { Execution } from '../execution.js';
 import { plainFirst } from '../plain.js';
 
-/** Asks the store: every call gets a verdict, or fails within the deadline. */
+/** Asks the store. */
 export interface StoreDecider {
+  /** Every request gets a verdict, or fails within the deadline. What is charged for it after the deadline is refunded. */
   decide(charges: readonly Charge[], execution?: Execution): Answer<Verdict>;
+  /** Decides what no request waits for, such as the renewal of a lease: the answer counts however late it comes. */
+  decidePatiently(charges: readonly Charge[]): Answer<Verdict>;
 }
 
 /**
- * Makes the store the innermost decider, which answers or fails every request within the deadline. What the store charges later
- * stays charged.
+ * Makes the store the innermost decider, which answers or fails every request within the deadline.
  *
  * An in-process store needs no deadline, and `RedisStore` keeps the deadline by itself, for many requests at a time. Only the
  * verdicts of an application's store are checked.
  */
-export function withinDeadline(store: RateLimitStore, traits: StoreTraits, deadlines: Deadlines): StoreDecider {
+export function withinDeadline(
+  store: RateLimitStore,
+  traits: StoreTraits,
+  deadlines: Deadlines,
+  refund: (receipts: readonly ChargeReceipt[]) => void,
+): StoreDecider {
   if (traits.plain !== undefined) return plainFirst(store, traits.plain);
+  const { decidePatiently } = traits;
   const ask = traits.keepsDeadline
     ? (charges: readonly Charge[]): Answer<Verdict> => store.consume(charges)
-    : checking(store, traits, deadlines);
+    : checking(store, traits, (answer, charges) =>
+        deadlines.within(answer, (verdict) => {
+          if (checked(verdict, charges.length).allowed) refund(receiptsOf(charges, verdict));
+        }),
+      );
   return {
+    decidePatiently: decidePatiently ?? checking(store, traits, (answer) => answer),
     decide(charges, execution) {
       const missed = execution?.missedDeadline;
       // The store missed the deadline in another part of this execution: do not ask it again.
@@ -34,13 +48,17 @@ export function withinDeadline(store: RateLimitStore, traits: StoreTraits, deadl
   };
 }
 
-function checking(store: RateLimitStore, traits: StoreTraits, deadlines: Deadlines) {
+function checking(
+  store: RateLimitStore,
+  traits: StoreTraits,
+  wait: (answer: Promise<Verdict>, charges: readonly Charge[]) => Promise<Verdict>,
+) {
   return (charges: readonly Charge[]): Answer<Verdict> => {
     if (!traits.shadow || !traits.block) checkCharges(charges, traits);
     const answer = store.consume(charges);
     // A synchronous answer is not awaited: a renewal on a test's clock has to be done before the clock advances.
     if (!isPromise(answer)) return checked(answer, charges.length);
-    return deadlines.within(adopted(answer)).then((verdict) => checked(verdict, charges.length));
+    return wait(adopted(answer), charges).then((verdict) => checked(verdict, charges.length));
   };
 }
 

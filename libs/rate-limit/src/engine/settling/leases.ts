@@ -78,7 +78,8 @@ class RenewedLease implements HeldLease {
  * Keeps the leases of this process's requests: renews those of long requests, and releases each once. Each length of lease has
  * one timer, whatever the number of requests.
  *
- * A renewal that fails is tried again, as long as the request lasts. If the lease has ended meanwhile, the renewal takes another
+ * A renewal that fails is tried again, as long as the request lasts. While a renewal is under way, however late its answer, no other
+ * one is sent: it would not find the lease that the first one has moved. If the lease has ended meanwhile, the renewal takes another
  * one as soon as one is free, and until then its request does not count: so the store never counts more than the limit.
  */
 export class Leases {
@@ -168,12 +169,11 @@ export class Leases {
   private renew(lease: RenewedLease, group: Group): void {
     if (lease.isRenewing) return;
     lease.isRenewing = true;
-    const { charge, proof, keeper } = lease.receipt;
-    const algorithm = proof.algorithm.lease!.renewal(proof.resetAt);
-    // A renewal is not a request: it neither begins a block nor is stopped by one, and in shadow it has to fit, too.
-    const charges = [{ ...charge, algorithm, shadow: false, block: undefined }];
+    const { proof, keeper } = lease.receipt;
+    // Made of the lease alone: a renewal is not the request that took it.
+    const renewal = { key: proof.key, algorithm: proof.algorithm.lease!.renewal(proof.resetAt), cost: proof.cost };
     void attempt<Verdict, void>(
-      () => keeper.renew(charges),
+      () => keeper.decidePatiently([renewal]),
       (verdict) => this.renewed(lease, verdict, group.round),
       (error) => {
         if (!this.stopped) keeper.failure(error); // logs it, unless the store has said that it is unavailable

@@ -92,7 +92,7 @@ export class Thresholds {
   /** Reads what is used after a settlement: every level up to there may have been reached by it. */
   private async look({ charge, proof: { key, algorithm }, keeper }: Receipt, levels: readonly number[]): Promise<void> {
     try {
-      const { at, charges } = await keeper.renew([{ key, algorithm, cost: 0, mode: 'peek' }]);
+      const { at, charges } = await keeper.decidePatiently([{ key, algorithm, cost: 0, mode: 'peek' }]);
       const { resetAfter, remaining: left } = charges[0]!;
       const used = algorithm.limit - left;
       const verdict = { resetAfter, remaining: Math.max(0, left - (charge.headroom ?? 0)) };
@@ -128,7 +128,7 @@ export class Thresholds {
     let isFirst: boolean;
     let until = at + mark.algorithm.window;
     try {
-      const { allowed, at: markedAt, charges } = await keeper.renew([mark]);
+      const { allowed, at: markedAt, charges } = await keeper.decidePatiently([mark]);
       isFirst = allowed;
       until = markedAt + (allowed ? charges[0]!.resetAfter : charges[0]!.retryAfter);
     } catch (error) {

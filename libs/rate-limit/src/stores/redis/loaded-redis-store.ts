@@ -24,7 +24,7 @@ import type { NodeRedisClient, RedisClient } from './clients/redis-client.js';
 import { Cluster } from './cluster/cluster.js';
 import { Probe } from './connection/probe.js';
 import { OneServer } from './one-server.js';
-import { PendingSettlement } from './batch/pending-request.js';
+import { PendingSettlement, refundOf } from './batch/pending-request.js';
 import { RedisOverrideLog } from './override-log.js';
 import { RedisReportBoard } from './report-board.js';
 import { RedisReservationLog } from './reservation-log.js';
@@ -89,6 +89,7 @@ export class LoadedRedisStore implements RateLimitStore {
       answersAtOnce: false,
       keepsDeadline: deadlines !== undefined,
       notesDenials: denials !== undefined,
+      decidePatiently: (charges) => this.queue.decide(charges, true),
       decidesAlternatives: (charges) => this.topology.decidesAlternatives(charges),
       server: 'Redis',
       overrideLog: (keyOf) => new RedisOverrideLog(this, keyOf),
@@ -153,7 +154,7 @@ export class LoadedRedisStore implements RateLimitStore {
       if (left === 0) resolve();
       // One by one: none depends on another.
       for (const receipt of taken) {
-        this.queue.settle(new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, done));
+        this.queue.settle(refundOf(receipt, done));
       }
     });
   }

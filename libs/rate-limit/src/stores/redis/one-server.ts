@@ -33,6 +33,6 @@ export class OneServer implements Topology {
   }
 
   queue(settings: QueueSettings): StoreQueue {
-    return new Batcher({ ...settings, routing: this, settlesLate: false });
+    return new Batcher({ ...settings, routing: this });
   }
 }

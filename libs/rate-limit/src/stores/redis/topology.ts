@@ -9,8 +9,12 @@ import type { Probe } from './connection/probe.js';
 
 /** Takes the requests and settlements of a store, and answers them. */
 export interface StoreQueue {
-  /** Throws at once, without sending anything, while a server that the request needs is unavailable. */
-  decide(charges: readonly Charge[]): Promise<Verdict>;
+  /**
+   * Throws at once, without sending anything, while a server that the request needs is unavailable.
+   *
+   * @param isPatient whether its answer counts however late it comes; default false
+   */
+  decide(charges: readonly Charge[], isPatient?: boolean): Promise<Verdict>;
   /** Settles in the order of the decisions. Never throws. */
   settle(settlement: PendingSettlement): void;
   /** Sends what this turn has brought so far. */
@@ -18,7 +22,7 @@ export interface StoreQueue {
 }
 
 /** What does not depend on the servers behind the client. */
-export interface QueueSettings extends Omit<BatcherSettings, 'routing' | 'settlesLate' | 'cork' | 'undecided'> {
+export interface QueueSettings extends Omit<BatcherSettings, 'routing' | 'cork' | 'undecided'> {
   /** Sends refunds; a lost refund stays charged. */
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
 }

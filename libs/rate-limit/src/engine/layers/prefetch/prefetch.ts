@@ -1,7 +1,7 @@
 import type { Algorithm } from '../../../algorithms/algorithm.js';
 import type { GrantedPrefetch } from '../../../algorithms/capabilities/prefetch.js';
 import type { PrefetchCounts } from '../../../metrics/stats.js';
-import type { ChargeReceipt, ChargeVerdict, Verdict } from '../../../stores/store.js';
+import type { Charge, ChargeReceipt, ChargeVerdict, Verdict } from '../../../stores/store.js';
 import { processTimer, type Timer } from '../../../stores/timer.js';
 import { type Answer, attempt } from '../../../util/answer.js';
 import { isPromise } from '../../../util/is-promise.js';
@@ -25,9 +25,10 @@ export interface PrefetchSettings {
   /** Decides the charges that no prefetch pays. */
   readonly inner: Decider;
   /**
-   * Decides prefetches, without the layers: a prefetch is no request, so it is no open charge, and its rejection is no denial.
+   * Decides prefetches, without the layers: a prefetch is no request, so it is no open charge, and its rejection is no denial. Tokens
+   * that arrive late are as good as others.
    */
-  readonly store: Decider;
+  readonly ask: (charges: readonly Charge[]) => Answer<Verdict>;
   /** Refunds without waiting. */
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
   /** Milliseconds of a clock that never steps; default the process's. */
@@ -52,7 +53,7 @@ interface Payment {
 export class PrefetchLayer implements Decider {
   private keys: LruMap<PrefetchKey> | undefined;
   private readonly inner: Decider;
-  private readonly store: Decider;
+  private readonly askStore: PrefetchSettings['ask'];
   private readonly refund: PrefetchSettings['refund'];
   private readonly monotonicMs: () => number;
   private readonly timer: Timer;
@@ -63,9 +64,9 @@ export class PrefetchLayer implements Decider {
   private readonly calls = new Set<Promise<void>>();
   private isClosed = false;
 
-  constructor({ inner, store, refund, monotonicMs, timer }: PrefetchSettings) {
+  constructor({ inner, ask, refund, monotonicMs, timer }: PrefetchSettings) {
     this.inner = inner;
-    this.store = store;
+    this.askStore = ask;
     this.refund = refund;
     this.monotonicMs = monotonicMs ?? (() => performance.now());
     this.timer = timer ?? processTimer;
@@ -239,7 +240,7 @@ export class PrefetchLayer implements Decider {
       if (settled !== undefined) this.tokens.expired += settled.left;
     };
     try {
-      const answer = this.store.decide([charge]);
+      const answer = this.askStore([charge]);
       if (!isPromise(answer)) return answered(answer);
       const call = answer.then(answered, failed).finally(() => this.calls.delete(call));
       this.calls.add(call);

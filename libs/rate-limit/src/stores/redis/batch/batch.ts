@@ -1,5 +1,6 @@
 import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
 import type { Denials } from '../../denials.js';
+import type { ChargeReceipt } from '../../receipt.js';
 import { asksAlike, type BlockCharge, type Charge, sameCharges, takes } from '../../charge.js';
 import { answerRows, checkReply } from './answers.js';
 import { type Pending, rejectAll } from './pending-request.js';
@@ -149,17 +150,22 @@ export class Batch {
    * @throws {UnusableReplyError}
    */
   check(reply: unknown, now: number | undefined, maxSkew: number, byNode = false): asserts reply is readonly number[] {
-    if (this.rows.length === 0) return; // forgotten: no request reads the reply
     checkReply(this.rows, reply, now, maxSkew, byNode);
   }
 
   /**
    * Answers every request from the program's checked reply. Only the requests that the node did not decide stay in the batch.
    *
+   * @param abandoned gets the receipts of what the deadline has failed; undefined before the deadline
    * @returns the requests that the node did not decide, in their order; undefined when it decided all
    */
-  settle(reply: readonly number[], denials: Denials | undefined, sentAt: number): readonly Pending[] | undefined {
-    const undecided = answerRows(this.rows, reply, denials, sentAt);
+  settle(
+    reply: readonly number[],
+    denials: Denials | undefined,
+    sentAt: number,
+    abandoned: ChargeReceipt[] | undefined,
+  ): readonly Pending[] | undefined {
+    const undecided = answerRows(this.rows, reply, denials, sentAt, abandoned);
     // V8 may treat the batch as an old object by now: release its rows, for the reason that `StoreRequest` gives.
     this.keys = undefined;
     if (undecided === undefined) {
@@ -186,12 +192,9 @@ export class Batch {
     for (const { first } of this.rows) rejectAll(first, error);
   }
 
-  /** Drops every request after all have failed: the client may hold this batch for as long as the reply is missing. */
-  forget(): void {
-    this.rows = [];
-    this.keys = undefined;
-    this.policies = [];
-    this.codes = [];
+  /** Answers every request with the same failure, but those whose answer counts however late it comes. */
+  expire(error: Error): void {
+    for (const { first } of this.rows) rejectAll(first, error, false);
   }
 
   private settlementTexts(): string[] {

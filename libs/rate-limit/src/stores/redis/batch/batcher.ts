@@ -1,12 +1,13 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Denials, StoreObserver } from '../../denials.js';
 import type { Charge } from '../../charge.js';
-import type { Verdict } from '../../store.js';
+import type { ChargeReceipt } from '../../receipt.js';
+import { RateLimitStoreError, type Verdict } from '../../store.js';
 import type { Availability } from './availability.js';
 import { Batch, MAX_PLACES, MAX_ROWS } from './batch.js';
 import type { Linger } from './linger.js';
 import { NotRunError } from './not-run-error.js';
-import { type Pending, type PendingSettlement, StoreRequest } from './pending-request.js';
+import { type Pending, type PendingSettlement, refundOf, StoreRequest } from './pending-request.js';
 import type { BatchCall, Lane, Routing } from './lane.js';
 import { placesOf } from './wire.js';
 
@@ -50,8 +51,6 @@ export interface BatcherSettings {
   readonly deadlines?: Deadlines | undefined;
   readonly denials?: Denials | undefined;
   readonly observer?: StoreObserver | undefined;
-  /** Whether pending requests learn of an answer after their deadline. A cross-slot request refunds what was charged late. */
-  readonly settlesLate: boolean;
   /** Undefined: no request waits for others. */
   readonly linger?: Linger | undefined;
   readonly phases?: Phases;
@@ -108,15 +107,15 @@ export class Batcher {
   }
 
   /** Decides a request. Throws at once, without sending anything, while its server is unavailable. */
-  decide(charges: readonly Charge[]): Promise<Verdict> {
+  decide(charges: readonly Charge[], isPatient = false): Promise<Verdict> {
     const unavailable = this.settings.availability.check(charges);
     if (unavailable !== undefined) throw unavailable;
-    return this.request(charges);
+    return this.request(charges, isPatient);
   }
 
   /** Decides a request whose server was found available. */
-  request(charges: readonly Charge[]): Promise<Verdict> {
-    return new Promise((resolve, reject) => this.add(new StoreRequest(charges, resolve, reject)));
+  request(charges: readonly Charge[], isPatient = false): Promise<Verdict> {
+    return new Promise((resolve, reject) => this.add(new StoreRequest(charges, isPatient, resolve, reject)));
   }
 
   /** Settles in the order of the decisions. Never throws. */
@@ -124,8 +123,12 @@ export class Batcher {
     this.add(settlement);
   }
 
-  /** Puts a request into a batch, or rejects it when its server is unavailable. Never throws. */
-  add(pending: Pending): void {
+  /**
+   * Puts a request into a batch, or rejects it when its server is unavailable. Never throws.
+   *
+   * @param isSure whether the server has just answered, whatever `availability` says; default false
+   */
+  add(pending: Pending, isSure = false): void {
     const { routing, availability } = this.settings;
     const places = pending.charges.length > 1 ? placesOf(pending.charges) : 1;
     if (places > MAX_PLACES) {
@@ -135,7 +138,7 @@ export class Batcher {
       return;
     }
     const lane = routing.laneOf(pending.charges);
-    const unavailable = availability.checkLane(lane);
+    const unavailable = isSure ? undefined : availability.checkLane(lane);
     if (unavailable !== undefined) {
       pending.reject(unavailable);
       return;
@@ -213,23 +216,24 @@ export class Batcher {
   }
 
   private begin(lane: Lane): InFlightBatch {
-    const { availability, deadlines, settlesLate } = this.settings;
+    const { availability, deadlines } = this.settings;
     const call = new InFlightBatch(lane, deadlines);
     call.deadline = deadlines?.ask((error) => {
       const { batch, wasSent } = call;
       call.isLate = true;
-      if (wasSent) this.inFlight--; // Redis may never answer
-      batch.fail(wasSent ? availability.failed(error, lane) : error);
-      if (!settlesLate) batch.forget();
+      if (!wasSent) return batch.fail(error);
+      this.inFlight--; // Redis may never answer
+      batch.expire(availability.failed(error, lane));
     });
     return call;
   }
 
   /**
-   * Sends a batch, and answers each of its requests once. Never rejects. After the deadline, a reply only serves `settlesLate`.
+   * Sends a batch, and answers each of its requests once. Never rejects. An answer that comes after the deadline is still one: what it
+   * charged for requests that the deadline has failed is refunded.
    */
   private async send(call: InFlightBatch): Promise<void> {
-    const { availability, deadlines, denials, settlesLate, undecided: others } = this.settings;
+    const { availability, deadlines, undecided: others } = this.settings;
     const { lane, batch, deadline } = call;
     // If a stall of the event loop used up the deadline, Redis still gets a whole one.
     if (!call.maySend()) return;
@@ -240,12 +244,16 @@ export class Batcher {
     try {
       const reply = await this.ask(lane, batch, call);
       availability.answered(lane);
-      if (!call.isLate || settlesLate) undecided = batch.settle(reply, denials, sentAt);
+      undecided = this.settled(call, batch, reply, sentAt);
     } catch (error) {
       if (error instanceof NotRunError) undecided = batch.requests();
-      else if (!call.isLate) batch.fail(availability.failed(error as Error, lane));
+      else batch.fail(call.isLate ? (error as Error) : availability.failed(error as Error, lane));
     }
-    if (undecided !== undefined && !call.isLate) await others?.ask(undecided, call);
+    if (undecided !== undefined) {
+      if (call.isLate)
+        batch.fail(new RateLimitStoreError('the server left it undecided, and there was no time to ask again'));
+      else await others?.ask(undecided, call);
+    }
     // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have passed meanwhile
     if (call.isLate) return;
     this.inFlight--;
@@ -257,15 +265,30 @@ export class Batcher {
    * where it fell. Never rejects.
    */
   async sendFor(call: BatchCall, lane: Lane, batch: Batch): Promise<void> {
-    const { availability, denials } = this.settings;
+    const { availability } = this.settings;
     const sentAt = performance.now();
     try {
       const reply = await this.ask(lane, batch, call);
       availability.answered(lane);
-      batch.settle(reply, denials, sentAt); // after the deadline, too: a request that was charged late is refunded
+      this.settled(call, batch, reply, sentAt);
     } catch (error) {
-      if (!call.isLate) batch.fail(availability.failed(error as Error, lane));
+      batch.fail(call.isLate ? (error as Error) : availability.failed(error as Error, lane));
     }
+  }
+
+  /** Answers a batch from its reply. Returns what the server did not decide. */
+  private settled(
+    { isLate }: BatchCall,
+    batch: Batch,
+    reply: readonly number[],
+    sentAt: number,
+  ): readonly Pending[] | undefined {
+    const abandoned: ChargeReceipt[] | undefined = isLate ? [] : undefined;
+    const undecided = batch.settle(reply, this.settings.denials, sentAt, abandoned);
+    // Only the last slot of a waiting room can be refunded, and then the one before it is the last.
+    abandoned?.sort((one, other) => other.resetAt - one.resetAt);
+    for (const receipt of abandoned ?? []) this.add(refundOf(receipt), true);
+    return undecided;
   }
 
   private ask(lane: Lane, batch: Batch, call: BatchCall): Promise<readonly number[]> {

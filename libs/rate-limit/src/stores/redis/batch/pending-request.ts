@@ -1,6 +1,6 @@
 import type { Charge } from '../../charge.js';
 import type { Found } from '../../judge.js';
-import type { ChargeSettlement, SettledCharge, Verdict } from '../../store.js';
+import type { ChargeReceipt, ChargeSettlement, SettledCharge, Verdict } from '../../store.js';
 
 /** What waits for its answer in a batch: a request, or a settlement. */
 export type Pending = PendingRequest | PendingSettlement;
@@ -16,6 +16,8 @@ export interface PendingRequest {
   readonly keepsLevels?: boolean;
   /** Whether it must not wait for others to share its call: it has waited before. Default false. */
   readonly isUrgent?: boolean;
+  /** Whether its answer counts however late it comes: the deadline does not fail it. Default false. */
+  readonly isPatient?: boolean;
   /** The identical request that follows it. */
   next: PendingRequest | undefined;
 }
@@ -33,6 +35,7 @@ export class StoreRequest implements PendingRequest {
 
   constructor(
     readonly charges: readonly Charge[],
+    readonly isPatient: boolean,
     readonly resolve: PendingRequest['resolve'],
     readonly reject: PendingRequest['reject'],
   ) {}
@@ -43,6 +46,7 @@ export class StoreRequest implements PendingRequest {
  */
 export class PendingSettlement {
   declare readonly isUrgent: undefined;
+  declare readonly isPatient: undefined;
   declare readonly next: undefined;
   /** The charges that tell the program their keys and policies. */
   readonly charges: readonly Charge[];
@@ -56,6 +60,13 @@ export class PendingSettlement {
   }
 }
 
+/** The refund of one charge. A refund that is lost stays charged. */
+export function refundOf(receipt: ChargeReceipt, done: () => void = nothing): PendingSettlement {
+  return new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, done);
+}
+
+const nothing = (): void => undefined;
+
 /** A settled charge, as the program knows it. */
 class SettledKey implements Charge {
   readonly cost = 1;
@@ -68,7 +79,13 @@ class SettledKey implements Charge {
   ) {}
 }
 
-/** Rejects what waits in a row: identical requests follow the first one. */
-export function rejectAll(first: Pending, error: Error): void {
-  for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) pending.reject(error);
+/**
+ * Rejects what waits in a row: identical requests follow the first one.
+ *
+ * @param all whether patient requests are rejected, too; default true
+ */
+export function rejectAll(first: Pending, error: Error, all = true): void {
+  for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) {
+    if (all || pending.isPatient !== true) pending.reject(error);
+  }
 }

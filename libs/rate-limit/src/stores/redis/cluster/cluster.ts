@@ -62,7 +62,6 @@ export class Cluster extends ClusterRouting implements Topology {
     const batcher: Batcher = new Batcher({
       ...settings,
       routing: this,
-      settlesLate: true,
       cork,
       undecided: { ask: (requests, call) => slotRequests.ask(requests, call) },
     });
@@ -80,13 +79,13 @@ export class Cluster extends ClusterRouting implements Topology {
       cork,
     });
     return {
-      decide: (charges) => {
+      decide: (charges, isPatient) => {
         const unavailable =
           availability.check(charges) &&
           // If only the node of a shadow is unavailable, the others still decide.
           availability.check(charges.filter(({ shadow }: Charge) => shadow !== true));
         if (unavailable !== undefined) throw unavailable;
-        return this.isCrossSlot(charges) ? crossSlot.decide(charges) : batcher.request(charges);
+        return this.isCrossSlot(charges) ? crossSlot.decide(charges) : batcher.request(charges, isPatient);
       },
       settle: (settlement) => batcher.settle(settlement),
       flush: batcher.flush,

@@ -154,7 +154,7 @@ export class NodeLanes {
     }
     try {
       const reply = await withinLoopTime(PATIENCE_MS, this.settings.script.decide(batch, lane.connection));
-      const undecided = batch.settle(reply, undefined, 0);
+      const undecided = batch.settle(reply, undefined, 0, undefined);
       if (undecided === undefined) lane.usable = true; // otherwise a slot has just moved
     } catch (error) {
       if (error instanceof NotRunError ? error.forbidden : isForeign(error as Error)) this.forbid(lane, error as Error);

@@ -39,10 +39,9 @@ export class SlotClient {
     private readonly sendRefund: (receipts: readonly ChargeReceipt[]) => void,
   ) {}
 
-  /** Asks a slot. A charge that is made after the failure was reported is refunded at once. */
+  /** Asks a slot. */
   ask(charges: readonly Charge[], request: CrossSlotRequest): Promise<SlotAnswer> {
     return new Promise((resolve, reject) => {
-      let failed = false;
       this.add({
         charges,
         next: undefined,
@@ -50,11 +49,9 @@ export class SlotClient {
         isUrgent: request.wasAsked,
         resolve: (verdict, found) => {
           request.wasAsked = true;
-          if (failed) this.receiptOf({ charges, verdict }).refund();
-          else resolve({ charges, verdict, found });
+          resolve({ charges, verdict, found });
         },
         reject: (error) => {
-          failed = true;
           request.wasAsked ||= wasStoreAsked(error);
           reject(error);
         },

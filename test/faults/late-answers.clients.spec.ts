@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { TcpProxy } from '../support/faults/tcp-proxy.js';
+import { until } from '../support/faults/until.js';
+import { RedisServer } from '../support/redis-server.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+const LIMIT_MS = 20_000;
+const LEASE_MS = 2_000;
+const ADA = { kind: 'user', value: 'ada' } as const;
+const NAMES = ['places', 'brief', 'budget', 'tokens', 'queue'] as const;
+const POLICIES: RateLimitModuleOptions['policies'] = {
+  places: { algorithm: 'concurrency', limit: 5, lease: '10m' },
+  brief: { algorithm: 'concurrency', limit: 5, lease: LEASE_MS },
+  budget: { algorithm: 'fixed-window', limit: 10_000, window: '300d' },
+  tokens: { algorithm: 'token-bucket', capacity: 100, refill: '1/d' },
+  queue: { algorithm: 'leaky-bucket', capacity: 20, drain: '1/h' },
+};
+
+let server: RedisServer;
+let proxy: TcpProxy;
+const apps: INestApplicationContext[] = [];
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+beforeEach(async () => {
+  proxy = await TcpProxy.start(server.port);
+});
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+  await proxy.stop();
+  await server.stop();
+  await server.restart();
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+async function open(redis: string, more: RateLimitModuleOptions): Promise<RateLimiter> {
+  const app = await NestFactory.createApplicationContext(
+    RateLimitModule.forRoot({ policies: POLICIES, redis, ...more }),
+    { logger: false, abortOnError: false },
+  );
+  apps.push(app);
+  return app.get(RateLimiter);
+}
+
+interface Pod {
+  /** Behind the proxy. */
+  readonly limiter: RateLimiter;
+  /** What Redis has left for Ada by each policy. */
+  readonly left: () => Promise<Record<string, number>>;
+}
+
+async function pod(options: RateLimitModuleOptions): Promise<Pod> {
+  const limiter = await open(proxy.url, options);
+  const observer = await open(server.url, { deadline: '10s' });
+  const decides = async (): Promise<boolean> => (await limiter.peek('budget', ADA)).decidedBy === 'store';
+  await until('the store decides', LIMIT_MS, decides);
+  const leftOf = async (name: string): Promise<[string, number]> => [
+    name,
+    (await observer.peek(name, ADA)).policies[0]!.remaining,
+  ];
+  return { limiter, left: async () => Object.fromEntries(await Promise.all(NAMES.map(leftOf))) };
+}
+
+describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure) => {
+  it('what is granted after the deadline is given back', async () => {
+    const { limiter, left } = await pod({ deadline: 60, onStoreFailure });
+    const whole = await left();
+    expect(whole).toMatchObject({ places: 5, budget: 10_000, tokens: 100 });
+    proxy.delay(50); // in each direction
+    const asked = await Promise.allSettled([
+      ...Array.from({ length: 5 }, async () => limiter.acquire('places', ADA)),
+      ...Array.from({ length: 4 }, async () => limiter.reserve('budget', ADA, { cost: 2_000 })),
+      ...Array.from({ length: 4 }, async () => limiter.consume('tokens', ADA)),
+      ...Array.from({ length: 4 }, async () => limiter.consume('queue', ADA)),
+    ]);
+    expect(asked).toHaveLength(17);
+    await proxy.pass();
+    const isBack = async (): Promise<boolean> => JSON.stringify(await left()) === JSON.stringify(whole);
+    await until('all is given back', LIMIT_MS, isBack).catch(() => undefined);
+    expect(await left()).toEqual(whole);
+  });
+});
+
+it('a renewal that is answered after the deadline has moved its lease, and takes no other one', async () => {
+  const { limiter, left } = await pod({ deadline: 60 });
+  const held = await limiter.acquire('brief', ADA);
+  expect(held.decision).toMatchObject({ allowed: true, decidedBy: 'store' });
+  proxy.delay(50);
+  for (const until = performance.now() + 2 * LEASE_MS; performance.now() < until; await delay(20)) {
+    expect(await left()).toMatchObject({ brief: 4 });
+  }
+  await proxy.pass();
+  held.release();
+  await until('it is free', LIMIT_MS, async () => (await left())['brief'] === 5);
+});
