@@ -9,6 +9,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { AuthGuard as PassportGuard } from '@nestjs/passport';
 import { describe, expect, it } from '@jest/globals';
 import {
   type IdentityResolver,
@@ -120,6 +121,15 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
         /^RidesController\.list: policy 'rider' counted the address of a request whose user was found later, because the rate limit's guard runs before authentication\. Let authentication run first: /,
       ),
     ]);
+  });
+
+  it("is found at boot where it is Passport's, whose class has a random name", async () => {
+    class RidersOnly extends PassportGuard('jwt') {}
+    const name = (guard: string): string => AT_BOOT.replace('before AuthGuard,', `before ${guard},`);
+    await using mixed = await begin([guardedBy([PassportGuard('jwt')])]);
+    expect(warnings(mixed)).toEqual([name("Passport's AuthGuard")]);
+    await using derived = await begin([guardedBy([RidersOnly])]);
+    expect(warnings(derived)).toEqual([name('RidersOnly')]);
   });
 
   it('is found at boot where a cost or a plan reads the user', async () => {

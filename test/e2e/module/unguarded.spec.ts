@@ -1,7 +1,8 @@
-import { Controller, Get, UseGuards } from '@nestjs/common';
+import { Controller, Get, Injectable, UseGuards } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitGuard } from 'nestjs-floodgate';
-import { limited } from '../../support/http-app.js';
+import { type Policy, RateLimit, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
+import { limited, start } from '../../support/http-app.js';
 
 const ONE: Policy = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '300d' };
 
@@ -35,5 +36,44 @@ describe('with guard: false', () => {
     ] as const) {
       expect([(await app.send(path)).status, (await app.send(path)).status]).toEqual(statuses);
     }
+  });
+});
+
+describe("with the module's own guard", () => {
+  it('boot names the handlers whose own guard comes too late to do anything', async () => {
+    @Injectable()
+    class InternalsPass extends RateLimitGuard {
+      protected override shouldSkip(): boolean {
+        return true;
+      }
+    }
+
+    @Controller('internals')
+    class Internals {
+      @Get()
+      @UseGuards(InternalsPass)
+      @RateLimit(ONE)
+      get(): void {}
+    }
+    await using app = await limited('Express', [Guarded, Forgotten, Internals]);
+    expect(app.logs.of('warn')).toEqual([
+      expect.stringContaining(
+        'Guarded.get, Internals.get: RateLimitGuard and InternalsPass have no effect there, because RateLimitModule binds its ' +
+          'guard for all routes, which decides before. Leave them out; or write guard: false in RateLimitModule and bind a guard ' +
+          'wherever a policy stands',
+      ),
+    ]);
+    expect([(await app.send('/internals')).status, (await app.send('/internals')).status]).toEqual([200, 429]);
+  });
+
+  it('boot is silent where a guard of the application is bound for all routes, and may skip', async () => {
+    @Injectable()
+    class SkipsSome extends RateLimitGuard {}
+    await using app = await start('Express', {
+      imports: [RateLimitModule.forRoot({ guard: false })],
+      controllers: [Guarded],
+      providers: [{ provide: APP_GUARD, useClass: SkipsSome }],
+    });
+    expect(app.logs.of('warn')).toEqual([]);
   });
 });

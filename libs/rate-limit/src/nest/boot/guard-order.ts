@@ -2,11 +2,12 @@ import { Logger, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { withHelp } from '../../util/error-codes.js';
-import { classOf } from '../../util/foreign.js';
+import { classOf, prototypeOf } from '../../util/foreign.js';
 import { type LimitableHandler, limitableHandlers } from './boot-checks.js';
+import { globalGuards } from './application-guard.js';
 import { GlobalGuards } from './global-guards.js';
 import { WAYS_OUT } from '../guard/late-identities.js';
-import { isGuardClass } from '../guard/rate-limit.guard.js';
+import { isGuardClass, RateLimitGuard } from '../guard/rate-limit.guard.js';
 import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 
@@ -52,10 +53,11 @@ export class GuardOrder implements OnModuleInit {
     await Promise.resolve();
     const logger = new Logger('RateLimit');
     const found = new Map<string, Finding>();
-    for (const handler of limitableHandlers(this.discovery, this.scanner, this.runtime.contexts)) {
-      this.find(handler, found);
-    }
+    const handlers = [...limitableHandlers(this.discovery, this.scanner, this.runtime.contexts)];
+    for (const handler of handlers) this.find(handler, found);
     for (const finding of found.values()) logger.warn(withHelp(messageOf(finding), 'FG_IDENTITY_LATE'));
+    const inVain = guardsInVain(this.application, handlers);
+    if (inVain !== undefined) logger.warn(withHelp(inVain, 'FG_OPTION_WITHOUT_EFFECT'));
     for (const policy of this.runtime.middleware?.unconditional ?? []) {
       const reads = this.readsOf(policy);
       if (reads !== undefined) logger.warn(withHelp(messageOfMiddleware(policy, reads), 'FG_IDENTITY_LATE'));
@@ -73,7 +75,7 @@ export class GuardOrder implements OnModuleInit {
       if (reads === undefined) continue;
       const key = `${guard.name}\n${policy.name}\n${reads}`;
       const known = found.get(key);
-      if (known === undefined) found.set(key, { policy: policy.name, reads, guard: guard.name, handlers: [name] });
+      if (known === undefined) found.set(key, { policy: policy.name, reads, guard: nameOf(guard), handlers: [name] });
       else known.handlers.push(name);
     }
   }
@@ -128,16 +130,44 @@ function typeOf(guard: unknown): Type {
   return (typeof guard === 'function' ? guard : (classOf(Object(guard) as object) ?? Object)) as Type;
 }
 
-/**
- * Whether a guard authenticates: by the name of its class or of a base class, such as the one that Passport's
- * `AuthGuard('jwt')` returns.
- */
+/** Whether a guard authenticates: it is Passport's, or the name of its class or of a base class says so. */
 function authenticates(guard: Type): boolean {
-  if (SOMETHING_ELSE.test(guard.name)) return false;
+  if (!isOfPassport(guard) && SOMETHING_ELSE.test(guard.name)) return false;
   for (let type: unknown = guard; typeof type === 'function'; type = Reflect.getPrototypeOf(type)) {
-    if (AUTHENTICATES.test(type.name)) return true;
+    if (isOfPassport(type) || AUTHENTICATES.test(type.name)) return true;
   }
   return false;
+}
+
+/** Whether a class is what `AuthGuard('jwt')` of @nestjs/passport returns. Its name is random. */
+function isOfPassport(type: object): boolean {
+  const prototype = prototypeOf(type);
+  return (
+    prototype !== undefined && Object.hasOwn(prototype, 'getAuthenticateOptions') && Object.hasOwn(prototype, 'logIn')
+  );
+}
+
+function nameOf(guard: Type): string {
+  return isOfPassport(guard) ? "Passport's AuthGuard" : guard.name;
+}
+
+/**
+ * A warning of the rate limit's guards on classes and methods where the module's own guard comes first: a request is charged once.
+ * A subclass that is bound for all routes may leave requests to them.
+ */
+function guardsInVain(application: ApplicationConfig, all: readonly LimitableHandler[]): string | undefined {
+  if (!globalGuards(application).some((guard) => classOf(guard) === RateLimitGuard)) return undefined;
+  const bound = all.flatMap(({ type, handler, name }) => {
+    const guards = [...guardsOf(type), ...guardsOf(handler)].filter(isGuardClass);
+    return guards.length === 0 ? [] : [{ name, guards: guards.map((guard) => typeOf(guard).name) }];
+  });
+  if (bound.length === 0) return undefined;
+  const guards = [...new Set(bound.flatMap((one) => one.guards))];
+  return (
+    `${listed(bound.map(({ name }) => name))}: ${guards.join(' and ')} ${guards.length > 1 ? 'have' : 'has'} no effect there, ` +
+    `because RateLimitModule binds its guard for all routes, which decides before. Leave ${guards.length > 1 ? 'them' : 'it'} out; ` +
+    `or write guard: false in RateLimitModule and bind a guard wherever a policy stands`
+  );
 }
 
 /**
@@ -171,9 +201,8 @@ function isAsync(resolve: (...args: never) => unknown): boolean {
 }
 
 function messageOf({ policy, reads, guard, handlers }: Finding): string {
-  const more = handlers.length > MAX_NAMED ? ` and ${handlers.length - MAX_NAMED} more` : '';
   return (
-    `${handlers.slice(0, MAX_NAMED).join(', ')}${more}: policy '${policy}' ${reads}, but the rate limit's guard runs before ` +
+    `${listed(handlers)}: policy '${policy}' ${reads}, but the rate limit's guard runs before ` +
     `${guard}, so that there is no user yet. ${WAYS_OUT}`
   );
 }
@@ -183,4 +212,9 @@ function messageOfMiddleware({ name }: BoundPolicy, reads: string): string {
     `RateLimitModule, middleware: policy '${name}' ${reads}, but the middleware runs before authentication, so that there is no ` +
     `user yet. Count addresses there (by: 'ip'), and users on routes`
   );
+}
+
+function listed(handlers: readonly string[]): string {
+  const more = handlers.length > MAX_NAMED ? ` and ${handlers.length - MAX_NAMED} more` : '';
+  return `${handlers.slice(0, MAX_NAMED).join(', ')}${more}`;
 }
