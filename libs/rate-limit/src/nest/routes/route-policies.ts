@@ -27,7 +27,7 @@ import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { BoundNames } from './bound-names.js';
 import { requestOf } from '../guard/http-context.js';
-import { controllerOf, type Handler, handlerNameOf, routeOf, UniqueNames } from './route.js';
+import { controllerOf, declaredHandler, type Handler, handlerNameOf, routeOf, UniqueNames } from './route.js';
 import { checkSkips, type PlacedSource, type SourcePlace, sourcesOf } from './route-sources.js';
 
 /** The policies of one handler, and what they need of each request: compiled once. */
@@ -65,11 +65,12 @@ const MAX_WARNINGS = 1000;
 
 /** Resolves handlers to their policies, once for each (class, handler). */
 export class RoutePolicies implements RoutePolicySource {
-  private readonly routes = new Map<Handler, Map<Type, Route | undefined>>();
+  /** Weak: tracing may make a handler for each request. */
+  private readonly routes = new WeakMap<Handler, Map<Type, Route | undefined>>();
   private readonly controllers = new Map<Type, string>();
   /** The names of routes and controllers together: a class may be named GET. */
   private readonly names = new UniqueNames();
-  private readonly places = new Map<Handler, Map<Type, string>>();
+  private readonly places = new WeakMap<Handler, Map<Type, string>>();
   private readonly warned = new Set<string>();
   private readonly lacking = new Set<string>();
   private readonly bound = new BoundNames();
@@ -111,7 +112,8 @@ export class RoutePolicies implements RoutePolicySource {
     if (byController === undefined) this.routes.set(handler, (byController = new Map()));
     let route = byController.get(controller);
     if (route === undefined && !byController.has(controller)) {
-      route = this.resolve(controller, handler);
+      const declared = declaredHandler(controller, handler);
+      route = declared === handler ? this.resolve(controller, handler) : this.of(controller, declared);
       byController.set(controller, route);
     }
     return route;
@@ -132,8 +134,9 @@ export class RoutePolicies implements RoutePolicySource {
 
   /** The handler's name in keys, `POST /api/rides`, whether anything limits it or not. */
   placeOf(controller: Type, handler: Handler): string {
-    this.of(controller, handler);
-    return this.places.get(handler)!.get(controller)!;
+    const declared = declaredHandler(controller, handler);
+    this.of(controller, declared);
+    return this.places.get(declared)!.get(controller)!;
   }
 
   boundTo(name: string): Iterable<BoundPolicy> {

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type ExecutionContext, RequestMethod, type Type, VERSION_NEUTRAL } from '@nestjs/common';
 import { HOST_METADATA, METHOD_METADATA, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
+import { MetadataScanner } from '@nestjs/core';
 
 /** The method that handles a route. An inherited method is routed through several classes. */
 export type Handler = ReturnType<ExecutionContext['getHandler']>;
@@ -30,6 +32,29 @@ export function routeOf(controller: Type, handler: Handler): string {
 /** Class and method, such as `RidesController.request`. */
 export function handlerNameOf({ name, prototype }: Type, handler: Handler): string {
   return `${name}.${handler.name === '' ? (propertyOf(prototype as object, handler) ?? '') : handler.name}`;
+}
+
+/**
+ * The method of the class that a handler stands for. Tracing gives guards a wrapper of the method, such as OpenTelemetry's
+ * instrumentation of Nest, and a request-scoped controller another one for each request.
+ */
+export function declaredHandler(controller: Type, handler: Handler): Handler {
+  const prototype = controller.prototype as object;
+  if (propertyOf(prototype, handler) !== undefined) return handler;
+  const named: unknown = Reflect.get(prototype, handler.name);
+  if (typeof named === 'function' && !(isRoute(named) && isRoute(handler) && !isSameRoute(named, handler)))
+    return named;
+  const methods = new MetadataScanner()
+    .getAllMethodNames(prototype)
+    .map((name) => Reflect.get(prototype, name) as Handler);
+  const same = methods.filter((method) => isRoute(method) && isRoute(handler) && isSameRoute(method, handler));
+  return same.length === 1 ? same[0]! : handler;
+}
+
+function isSameRoute(one: Handler, other: Handler): boolean {
+  return [METHOD_METADATA, PATH_METADATA, VERSION_METADATA].every((key) =>
+    isDeepStrictEqual(Reflect.getMetadata(key, one), Reflect.getMetadata(key, other)),
+  );
 }
 
 /** A decorator, as `@GrpcStreamMethod`, may put a function without a name into the place of a method. */
