@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit, type Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
@@ -8,6 +8,7 @@ import { InjectThrottlerOptions, overridesOf, skipsOf } from './decorators.js';
 import type { ThrottlerModuleOptions, ThrottlerOptions } from './options.js';
 import { isGuarded } from './throttler.guard.js';
 import { classesOf } from '../nest/boot/boot-checks.js';
+import type { Handler } from '../nest/routes/route.js';
 import { RateLimitLogger } from '../nest/module/logger.js';
 
 /** How the metadata of @nestjs/throttler begins. */
@@ -30,10 +31,11 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
     for (const [i, throttler] of throttlers.entries())
       this.warnOfShortTtl(throttler, `ThrottlerModule, throttlers[${i}]`);
     const checked = new Set<object>();
-    for (const { decorated, place } of this.decoratable()) {
+    for (const { type, method, place } of this.decoratable()) {
+      const decorated = method ?? type;
       if (checked.has(decorated)) continue;
       checked.add(decorated);
-      this.check(decorated, place, names);
+      this.check(type, method, place, names);
     }
   }
 
@@ -49,8 +51,8 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
     );
   }
 
-  private check(decorated: object, place: string, names: readonly string[]): void {
-    const foreign = Reflect.getMetadataKeys(decorated).some(
+  private check(type: Type, method: Handler | undefined, place: string, names: readonly string[]): void {
+    const foreign = Reflect.getMetadataKeys(method ?? type).some(
       (key) => typeof key === 'string' && key.startsWith(FOREIGN),
     );
     if (foreign) {
@@ -61,13 +63,13 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
         'FG_DECORATOR',
       );
     }
-    for (const [name, override] of Object.entries(overridesOf(decorated))) {
+    for (const [name, override] of Object.entries(overridesOf(type, method))) {
       const where = `${place}, @Throttle, ${shown(name)}`;
       checkResolvables(override, where);
       this.warnOfShortTtl(override, where);
       if (!names.includes(name)) this.warnOfUnknown(where, names);
     }
-    const skipped = Object.keys(skipsOf(decorated));
+    const skipped = Object.keys(skipsOf(type, method));
     for (const name of skipped) {
       if (!names.includes(name)) this.warnOfUnknown(`${place}, @SkipThrottle, ${shown(name)}`, names);
     }
@@ -93,13 +95,13 @@ export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap
   }
 
   /** Classes and methods that Nest may call. */
-  private *decoratable(): Iterable<{ readonly decorated: object; readonly place: string }> {
+  private *decoratable(): Iterable<{ readonly type: Type; readonly method?: Handler; readonly place: string }> {
     for (const type of classesOf([...this.discovery.getControllers(), ...this.discovery.getProviders()])) {
       const { name, prototype } = type;
-      yield { decorated: type, place: name };
-      const methods = prototype as Readonly<Record<string, object>>;
+      yield { type, place: name };
+      const methods = prototype as Readonly<Record<string, Handler>>;
       for (const method of this.scanner.getAllMethodNames(prototype as object)) {
-        yield { decorated: methods[method]!, place: `${name}.${method}` };
+        yield { type, method: methods[method]!, place: `${name}.${method}` };
       }
     }
   }

@@ -1,7 +1,9 @@
 import 'reflect-metadata';
 import { Inject, type Type, UseFilters } from '@nestjs/common';
 import { expectParentheses, placeOf } from '../nest/decorators/decorate.js';
+import { defineMetadata, methodMetadata, ownMetadata } from '../nest/decorators/metadata.js';
 import { presenceCheck } from '../nest/decorators/presence.js';
+import type { Handler } from '../nest/routes/route.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames } from '../util/option-rules.js';
 import type { Resolvable, ThrottlerGenerateKeyFunction, ThrottlerGetTrackerFunction } from './options.js';
@@ -26,14 +28,18 @@ const THROTTLE = 'nestjs-floodgate:throttle';
 const SKIP = 'nestjs-floodgate:skip-throttle';
 const OVERRIDES = ['limit', 'ttl', 'blockDuration', 'getTracker', 'generateKey'] as const;
 
-/** The metadata of `@Throttle` on a class or a method, or on a base class. */
-export function overridesOf(decorated: object): ThrottleOverrides {
-  return (Reflect.getMetadata(THROTTLE, decorated) as ThrottleOverrides | undefined) ?? {};
+/** The metadata of `@Throttle` on a method, or without one on its class or a base class. */
+export function overridesOf(type: Type, method?: Handler): ThrottleOverrides {
+  return (metadataOf(THROTTLE, type, method) as ThrottleOverrides | undefined) ?? {};
 }
 
 /** The metadata of `@SkipThrottle` there. */
-export function skipsOf(decorated: object): ThrottleSkips {
-  return (Reflect.getMetadata(SKIP, decorated) as ThrottleSkips | undefined) ?? {};
+export function skipsOf(type: Type, method?: Handler): ThrottleSkips {
+  return (metadataOf(SKIP, type, method) as ThrottleSkips | undefined) ?? {};
+}
+
+function metadataOf(key: string, type: Type, method: Handler | undefined): unknown {
+  return method === undefined ? Reflect.getMetadata(key, type) : methodMetadata(key, type, method);
 }
 
 /**
@@ -108,9 +114,12 @@ function leave(
       );
     }
     for (const [name, value] of Object.entries(byName)) check(value, `${place}, ${decorator}, ${shown(name)}`);
-    const decorated = property === undefined ? target : (descriptor!.value as object);
-    const before = Reflect.getMetadata(metadata, decorated) as object | undefined;
-    Reflect.defineMetadata(metadata, Object.freeze({ ...before, ...byName }), decorated);
+    const before = (
+      property === undefined
+        ? Reflect.getMetadata(metadata, target)
+        : ownMetadata(metadata, target, property, descriptor)
+    ) as object | undefined;
+    defineMetadata(metadata, Object.freeze({ ...before, ...byName }), target, property, descriptor);
     const filter = UseFilters(
       presenceCheck(
         THROTTLER_PRESENT,

@@ -1,3 +1,5 @@
+import type { Type } from '@nestjs/common';
+import type { Handler } from '../nest/routes/route.js';
 import { overridesOf, skipsOf, type ThrottleOverride } from './decorators.js';
 import type { ThrottlerOptions } from './options.js';
 
@@ -16,7 +18,7 @@ export class RouteThrottlers {
   constructor(private readonly throttlers: readonly ThrottlerOptions[]) {}
 
   /** The throttlers of a handler, in their order. */
-  of(controller: object, handler: object): readonly RouteThrottler[] {
+  of(controller: Type, handler: Handler): readonly RouteThrottler[] {
     let byController = this.known.get(handler);
     if (byController === undefined) this.known.set(handler, (byController = new WeakMap()));
     let found = byController.get(controller);
@@ -24,9 +26,9 @@ export class RouteThrottlers {
     return found;
   }
 
-  private read(controller: object, handler: object): readonly RouteThrottler[] {
-    const [own, shared] = [overridesOf(handler), overridesOf(controller)];
-    const [skip, skipShared] = [skipsOf(handler), skipsOf(controller)];
+  private read(controller: Type, handler: Handler): readonly RouteThrottler[] {
+    const [own, shared] = [overridesOf(controller, handler), overridesOf(controller)];
+    const [skip, skipShared] = [skipsOf(controller, handler), skipsOf(controller)];
     return this.throttlers.map((throttler) => {
       const name = throttler.name!;
       const overrides = merged(ownValue(own, name), ownValue(shared, name));

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { decorationOf } from '../decorators/metadata.js';
+import { classDecoration, decorationOf } from '../decorators/metadata.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import { isField } from '../contexts/graphql.js';
 import type { Handler } from '../routes/route.js';
@@ -84,10 +84,10 @@ function decoratedInVain(
 function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: MetadataScanner): InVain[] {
   const prototype = type.prototype as Readonly<Record<string, Handler>>;
   const methods = scanner.getAllMethodNames(prototype);
-  const inVain = methods.filter((method) => !limitable.has(prototype[method]!) && isLimited(prototype[method]!));
+  const inVain = methods.filter((method) => !limitable.has(prototype[method]!) && isLimited(type, prototype[method]!));
   const places = inVain.map((method) => ({ type, handler: prototype[method], name: `${type.name}.${method}` }));
   const onClass = { type, handler: undefined, name: type.name };
-  return limitable.size === 0 && isLimited(type) ? [onClass, ...places] : places;
+  return limitable.size === 0 && classDecoration(type)?.policies !== undefined ? [onClass, ...places] : places;
 }
 
 /** The metadata keys of Nest's packages on classes and methods that Nest calls without guards. */
@@ -128,13 +128,13 @@ function unguardedFields(handlers: readonly LimitableHandler[], discovery: Disco
   );
   if (guards) return [];
   return handlers
-    .filter(({ adapter, handler }) => adapter.type === 'graphql' && isField(handler) && isLimited(handler))
+    .filter(({ adapter, type, handler }) => adapter.type === 'graphql' && isField(handler) && isLimited(type, handler))
     .map(({ name }) => name);
 }
 
-/** Whether `@RateLimit` limits it. `@SkipRateLimit` alone is allowed where nothing is limited. */
-function isLimited(decorated: object): boolean {
-  return decorationOf(decorated)?.policies !== undefined;
+/** Whether `@RateLimit` limits a method. `@SkipRateLimit` alone is allowed where nothing is limited. */
+function isLimited(type: Type, method: Handler): boolean {
+  return decorationOf(type, method)?.policies !== undefined;
 }
 
 /** The classes behind controllers or providers. A provider may also be a value, or made by a factory. */

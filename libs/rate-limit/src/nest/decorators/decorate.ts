@@ -1,6 +1,6 @@
 import { type Type, UseFilters } from '@nestjs/common';
 import { RateLimitConfigError } from '../../util/config-error.js';
-import { type Decoration, RATE_LIMIT } from './metadata.js';
+import { type Decoration, defineMetadata, ownMetadata, RATE_LIMIT } from './metadata.js';
 import { presenceCheck, RATE_LIMIT_PRESENT } from './presence.js';
 
 /**
@@ -52,12 +52,11 @@ export function decorate(
     if (property !== undefined && !isMethod) fail('belongs on a class or on a method that handles requests');
     const said = say(place);
     if (said.policies?.includes(undefined as never) === true) fail('takes policies and names, got undefined');
-    const decorated = property === undefined ? target : (descriptor!.value as object);
-    const known = Reflect.getOwnMetadata(RATE_LIMIT, decorated) as Decoration | undefined;
+    const known = ownMetadata(RATE_LIMIT, target, property, descriptor) as Decoration | undefined;
     if (known !== undefined && !canStandBeside(known, said)) {
       fail('stands beside another rate limit decorator: several policies go into one @RateLimit(a, b)');
     }
-    Reflect.defineMetadata(RATE_LIMIT, { ...known, ...said }, decorated);
+    defineMetadata(RATE_LIMIT, { ...known, ...said }, target, property, descriptor);
     // @SkipRateLimit is right wherever nothing is limited.
     if (said.policies === undefined) return;
     const missing =

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { PolicyOrigin } from '../../engine/explain/limit-table.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { nearestName } from '../../util/nearest-name.js';
-import { type Decoration, decorationOf } from '../decorators/metadata.js';
+import { classDecoration, type Decoration, decorationOf } from '../decorators/metadata.js';
 import { isChooser } from './policy-choices.js';
 import type { Handler } from './route.js';
 import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
@@ -33,7 +33,7 @@ export interface RouteSources {
 
 /** Determines which policies limit a handler. No other code decides this. */
 export function sourcesOf(type: Type, handler: Handler, defaults: readonly PolicySource[]): RouteSources {
-  const [shared, own] = [decorationOf(type), decorationOf(handler)];
+  const [shared, own] = [classDecoration(type), decorationOf(type, handler)];
   const skippedByClass = namesOf(shared);
   const skipped = [...skippedByClass, ...namesOf(own)];
   const kept = without(placed(defaults, 'defaults'), skippedByClass);
@@ -44,9 +44,9 @@ export function sourcesOf(type: Type, handler: Handler, defaults: readonly Polic
 
 /** Whether `@SkipRateLimit()` leaves a handler out of everything. */
 export function isExempt(type: Type, handler: Handler): boolean {
-  const own = decorationOf(handler);
+  const own = decorationOf(type, handler);
   if (own?.skips === 'all') return true;
-  return own?.policies === undefined && decorationOf(type)?.skips === 'all';
+  return own?.policies === undefined && classDecoration(type)?.skips === 'all';
 }
 
 /** @param current what stands there without the decorator */
@@ -118,7 +118,7 @@ export function checkSkips(
   defaults: readonly PolicySource[],
   known: Iterable<{ readonly name: string }>,
 ): void {
-  const [shared, own] = [decorationOf(type), decorationOf(handler)];
+  const [shared, own] = [classDecoration(type), decorationOf(type, handler)];
   const all = placed(defaults, 'defaults');
   checkNamesOf(shared, type.name, all, known);
   const kept = without(all, namesOf(shared));
@@ -170,7 +170,7 @@ export function replacedDefaults(
 ): string | undefined {
   if (defaults.length === 0) return undefined;
   const names = handlers.flatMap(({ type, handler, name }) => {
-    const [own, shared] = [decorationOf(handler), decorationOf(type)];
+    const [own, shared] = [decorationOf(type, handler), classDecoration(type)];
     const deciding = own?.policies !== undefined || own?.skips === 'all' ? own : shared;
     return deciding?.policies !== undefined && deciding.defaults === undefined ? [name] : [];
   });

@@ -31,7 +31,7 @@ export function routeOf(controller: Type, handler: Handler): string {
 
 /** Class and method, such as `RidesController.request`. */
 export function handlerNameOf({ name, prototype }: Type, handler: Handler): string {
-  return `${name}.${handler.name === '' ? (propertyOf(prototype as object, handler) ?? '') : handler.name}`;
+  return `${name}.${handler.name === '' ? (methodOf(prototype as object, handler)?.property ?? '') : handler.name}`;
 }
 
 /**
@@ -40,7 +40,7 @@ export function handlerNameOf({ name, prototype }: Type, handler: Handler): stri
  */
 export function declaredHandler(controller: Type, handler: Handler): Handler {
   const prototype = controller.prototype as object;
-  if (propertyOf(prototype, handler) !== undefined) return handler;
+  if (methodOf(prototype, handler) !== undefined) return handler;
   const named: unknown = Reflect.get(prototype, handler.name);
   if (typeof named === 'function' && !(isRoute(named) && isRoute(handler) && !isSameRoute(named, handler)))
     return named;
@@ -57,11 +57,21 @@ function isSameRoute(one: Handler, other: Handler): boolean {
   );
 }
 
-/** A decorator, as `@GrpcStreamMethod`, may put a function without a name into the place of a method. */
-function propertyOf(prototype: object | null, handler: Handler): string | undefined {
-  if (prototype === null) return undefined;
+/** A method's name, and the class's prototype that has it. */
+export interface Method {
+  readonly owner: object;
+  readonly property: string;
+}
+
+/**
+ * Finds a method by its function, on the class or one that it is derived from. Its name is not that of the function where a decorator,
+ * as `@GrpcStreamMethod`, has put another function into its place.
+ */
+export function methodOf(prototype: object | null, handler: object): Method | undefined {
+  if (prototype === null || prototype === undefined) return undefined;
   const own = Object.entries(Object.getOwnPropertyDescriptors(prototype));
-  return own.find(([, { value }]) => value === handler)?.[0] ?? propertyOf(Reflect.getPrototypeOf(prototype), handler);
+  const property = own.find(([, { value }]) => value === handler)?.[0];
+  return property === undefined ? methodOf(Reflect.getPrototypeOf(prototype), handler) : { owner: prototype, property };
 }
 
 /** A controller's class and first path, for policies whose state its routes share. */
