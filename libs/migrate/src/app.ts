@@ -12,14 +12,12 @@ export interface ThrottlerFile {
   readonly sources: readonly Source[];
 }
 
-/** How an application binds its guard for all routes: with `APP_GUARD`, by itself or as a class of its own. */
-export type GlobalGuard = 'plain' | 'extended' | 'none';
-
 /** What is known of the whole application before anything is changed. */
 export interface App {
   readonly files: readonly ThrottlerFile[];
   readonly module: ModuleCall;
-  readonly globalGuard: GlobalGuard;
+  /** Whether ThrottlerGuard itself is bound with `APP_GUARD`. */
+  readonly bindsGuard: boolean;
   /** The classes that extend ThrottlerGuard, also by a class between. */
   readonly guards: ReadonlySet<ClassDeclaration>;
   readonly barrels: Barrels;
@@ -74,10 +72,12 @@ export function readApp(project: Project, notes: Notes): App | Unreadable | unde
     project,
     files.flatMap((file) => guardClasses(file)),
   );
+  const isBound = bindsGuard(files);
+  if (!isBound) noteForeignGuards(project, guards, notes);
   return {
     files,
     module: { ...module, throttlers },
-    globalGuard: globalGuardOf(project, files, guards, notes),
+    bindsGuard: isBound,
     guards,
     barrels,
     leavesFiles: ofTests.length > 0,
@@ -113,24 +113,20 @@ export function appGuardProvider(value: Node): Node | undefined {
   return isAppGuard ? provider : undefined;
 }
 
-function globalGuardOf(
-  project: Project,
-  files: readonly ThrottlerFile[],
-  guards: ReadonlySet<ClassDeclaration>,
-  notes: Notes,
-): GlobalGuard {
-  if (files.some((file) => referencesTo(file, 'ThrottlerGuard').some((one) => appGuardProvider(one) !== undefined)))
-    return 'plain';
-  const subclasses = new Set([...guards].map((one) => one.getName()));
-  let found: GlobalGuard = 'none';
+function bindsGuard(files: readonly ThrottlerFile[]): boolean {
+  return files.some((file) => referencesTo(file, 'ThrottlerGuard').some((one) => appGuardProvider(one) !== undefined));
+}
+
+/** Notes the guards that are bound with `APP_GUARD` and are none of the application's. */
+function noteForeignGuards(project: Project, guards: ReadonlySet<ClassDeclaration>, notes: Notes): void {
+  const known = new Set([...guards].map((one) => one.getName()));
   for (const file of project.getSourceFiles()) {
     for (const identifier of file.getDescendants().filter(Node.isIdentifier)) {
-      if (appGuardProvider(identifier) === undefined) continue;
-      if (subclasses.has(identifier.getText())) found = 'extended';
-      else noteForeignGuard(identifier, notes);
+      if (appGuardProvider(identifier) !== undefined && !known.has(identifier.getText())) {
+        noteForeignGuard(identifier, notes);
+      }
     }
   }
-  return found;
 }
 
 /** A guard of a package may extend ThrottlerGuard, where nothing can be rewritten. */

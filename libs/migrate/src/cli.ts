@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
+import { FilesError } from './files.js';
 import { run } from './run.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -15,6 +16,12 @@ new Command('nestjs-floodgate-migrate')
   .option('-n, --dry-run', 'write nothing, and say what would be written')
   .version(version)
   .action((folder: string, { dryRun = false }: { dryRun?: boolean }) => {
-    run({ folder: resolve(folder), dryRun, version: `^${version}`, print: (line) => console.log(line) });
+    try {
+      run({ folder: resolve(folder), dryRun, version: `^${version}`, print: (line) => console.log(line) });
+    } catch (error) {
+      if (!(error instanceof FilesError)) throw error;
+      console.error(error.message);
+      process.exitCode = 1;
+    }
   })
   .parse();

@@ -55,12 +55,13 @@ export class Edits {
     return this.edits.length === 0;
   }
 
-  /** The text with all changes. Of two changes that overlap the wider one holds. */
+  /** The text with all changes, whose lines end as the file's first one does. Of two changes that overlap the wider one holds. */
   result(): string {
     let text = this.file.getFullText();
+    const lineEnd = /\r?\n/.exec(text)?.[0] ?? '\n';
     const kept = this.edits.filter((edit) => !this.edits.some((other) => other !== edit && contains(other, edit)));
     for (const { start, end, text: changed } of kept.toSorted((one, other) => other.start - one.start)) {
-      text = text.slice(0, start) + changed + text.slice(end);
+      text = text.slice(0, start) + changed.replaceAll(/\r?\n/g, lineEnd) + text.slice(end);
     }
     return text;
   }

@@ -40,7 +40,6 @@ export class FileRewrite {
   /** Rewrites the imports of the packages: what is still used stays, and what the file needs joins it. */
   finish(): void {
     if (this.edits.isEmpty) return;
-    this.forgetUnused();
     const others = [...this.needed].flatMap(([from, names]) => (from === LIBRARY ? [] : this.join(from, names)));
     const known = new Set(
       this.edits.file
@@ -60,16 +59,6 @@ export class FileRewrite {
       if (i === 0 && own.length > 0) statements.push(bringIn(own, LIBRARY, source));
       if (statements.length > 0) this.edits.replace(source.statement, statements.join('\n'));
       else this.edits.remove(source.statement);
-    }
-  }
-
-  /** `APP_GUARD`, `UseGuards` and the like, whose last reference was removed. */
-  private forgetUnused(): void {
-    for (const name of ['APP_GUARD']) {
-      const statement = this.edits.file
-        .getImportDeclarations()
-        .find((one) => one.getNamedImports().some((named) => named.getName() === name));
-      if (statement !== undefined && !this.isUsed(name, statement)) this.forget(name);
     }
   }
 

@@ -134,9 +134,8 @@ function concluded(rewrites: readonly FileRewrite[], notes: Notes, leavesFiles: 
     const after = edits.result();
     const path = edits.file.getFilePath();
     if (!parses(path, after)) {
-      notes.add(edits.file, 'the rewritten file would not parse, so it stays as it is: please report this');
-      stillNeeded = true;
-      continue;
+      notes.add(edits.file, 'the rewritten file would not parse, so nothing is rewritten: please report this');
+      return { found: true, changed: [], notes: notes.sorted(), stillNeeded: true };
     }
     if (after !== before) changed.push({ path, before, after });
     stillNeeded ||= /['"](?:@nestjs\/throttler|nestjs-floodgate\/throttler)['"]/.test(after);

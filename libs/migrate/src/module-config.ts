@@ -74,7 +74,11 @@ function returned(argument: Expression | undefined, made: ClassDeclaration | und
   if (!Node.isBlock(body)) return body === undefined ? undefined : resolved(body as Expression);
   const returns = body
     .getDescendantsOfKind(SyntaxKind.ReturnStatement)
-    .filter((one) => one.getFirstAncestor((node) => Node.isFunctionLikeDeclaration(node)) === factory);
+    .filter((one) => one.getFirstAncestor(isFunctionLike) === factory);
   const expression = returns.length === 1 ? returns[0]!.getExpression() : undefined;
   return expression && resolved(expression);
+}
+
+function isFunctionLike(node: Node): boolean {
+  return Node.isFunctionLikeDeclaration(node) || Node.isFunctionExpression(node);
 }

@@ -9,7 +9,8 @@ const FIELDS = ['dependencies', 'devDependencies', 'peerDependencies'] as const;
  * @param stillNeeded whether a file still needs @nestjs/throttler
  */
 export function migratePackageFile(text: string, version: string, stillNeeded: boolean): string {
-  const parsed = JSON.parse(text) as Record<string, Record<string, string> | undefined>;
+  const [mark] = /^\uFEFF?/.exec(text)!;
+  const parsed = JSON.parse(text.slice(mark.length)) as Record<string, Record<string, string> | undefined>;
   const field = FIELDS.find((name) => REPLACED.some((dependency) => parsed[name]?.[dependency] !== undefined));
   if (field === undefined) return text;
   const isKnown = FIELDS.some((name) => parsed[name]?.['nestjs-floodgate'] !== undefined);
@@ -25,5 +26,6 @@ export function migratePackageFile(text: string, version: string, stillNeeded: b
     );
   }
   const indent = /^[ \t]+/m.exec(text)?.[0] ?? '  ';
-  return JSON.stringify(parsed, null, indent) + (text.endsWith('\n') ? '\n' : '');
+  const lines = JSON.stringify(parsed, null, indent) + (text.endsWith('\n') ? '\n' : '');
+  return mark + (text.includes('\r\n') ? lines.replaceAll('\n', '\r\n') : lines);
 }

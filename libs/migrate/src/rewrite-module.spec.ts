@@ -2,23 +2,38 @@ import { describe, expect, it } from '@jest/globals';
 import { migrated, moduleOf, TEN } from '../test-support/migrated.js';
 
 describe('forRoot', () => {
-  it('becomes RateLimitModule.forRoot, whose guard needs no provider', () => {
+  it('becomes RateLimitModule.forRoot, and the guard stays where it was', () => {
     const { files } = migrated({ 'app.module.ts': moduleOf(TEN) });
     expect(files['app.module.ts']).toBe(`import { Module } from '@nestjs/common';
-import { RateLimitModule } from 'nestjs-floodgate';
+import { APP_GUARD } from '@nestjs/core';
+import { RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
 
 @Module({
   imports: [RateLimitModule.forRoot({
+    guard: false,
     policies: {
       default: { algorithm: 'sliding-window-log', limit: 10, window: '60s' },
     },
     defaults: ['default'],
     headers: 'throttler',
   })],
-  providers: [],
+  providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
 })
 export class AppModule {}
 `);
+  });
+
+  // The module's own guard runs behind those of the module that imports it: a request that authentication rejects would be free.
+  it('keeps the guard before those that stood behind it', () => {
+    const bound = moduleOf(TEN).replace(
+      'useClass: ThrottlerGuard }',
+      'useClass: ThrottlerGuard }, { provide: APP_GUARD, useClass: JwtAuthGuard }',
+    );
+    const { files } = migrated({ 'app.module.ts': bound });
+    expect(files['app.module.ts']).toContain(
+      '[{ provide: APP_GUARD, useClass: RateLimitGuard }, { provide: APP_GUARD, useClass: JwtAuthGuard }]',
+    );
+    expect(files['app.module.ts']).toContain('guard: false');
   });
 
   it('keeps double quotes, missing semicolons, other imports and the rest of the text', () => {
@@ -59,7 +74,9 @@ import { RateLimitModule } from "nestjs-floodgate"
     );
     const bits = migrated({ 'app.module.ts': moduleOf(`{ throttlers: ${TEN}, ipv6SubnetPrefix: 56 }`) });
     expect(bits.files['app.module.ts']).toContain('identity: [ipIdentity({ ipv6Prefix: 56 })]');
-    expect(bits.files['app.module.ts']).toContain(`import { ipIdentity, RateLimitModule } from 'nestjs-floodgate';`);
+    expect(bits.files['app.module.ts']).toContain(
+      `import { ipIdentity, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';`,
+    );
   });
 
   it.each([
@@ -175,6 +192,23 @@ export class Cats {}
       `short: { algorithm: 'sliding-window-log', limit: config.getOrThrow('LIMIT'), window: config.getOrThrow('TTL') },`,
     );
     expect(files['app.module.ts']).toContain('@UseGuards(RateLimitGuard)');
+  });
+
+  it.each([
+    ['() => [{ limit: 5, ttl: 1000 }]', '() => ({', '})'],
+    ['async () => [{ limit: 5, ttl: 1000 }] as ThrottlerModuleOptions', 'async () => ({', '}) as'],
+    ['() => ([{ limit: 5, ttl: 1000 }])', '() => ({', '})'],
+    ['() => { return [{ limit: 5, ttl: 1000 }]; }', '() => { return {', '}; }'],
+    ['function () { return [{ limit: 5, ttl: 1000 }]; }', 'function () { return {', '}; }'],
+  ])('takes a list from the factory %s', (factory, opens, closes) => {
+    const { files, printed } = migrated({
+      'app.module.ts': `import { ThrottlerModule } from '@nestjs/throttler';
+export const imports = [ThrottlerModule.forRootAsync({ useFactory: ${factory} })];
+`,
+    });
+    expect(printed).not.toContain('would not parse');
+    expect(files['app.module.ts']).toContain(`useFactory: ${opens}\n  policies: {`);
+    expect(files['app.module.ts']).toContain(`  headers: 'throttler',\n${closes}`);
   });
 
   it('leaves an option that a decorator in another file needs to a person, and to the boot', () => {

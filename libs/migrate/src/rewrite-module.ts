@@ -38,16 +38,16 @@ export class ModuleRewriter {
     const indent = /^\s*/.exec(
       (factory === undefined ? edits : ofOptions.edits).file.getFullText().split('\n')[line - 1]!,
     )![0];
-    const hasGuard = this.app.globalGuard === 'plain' && !this.skips;
     const fields = this.fields(ofOptions, scoped);
-    if (!hasGuard && !isAsync) fields.unshift('guard: false');
-    if (!hasGuard && isAsync) {
+    // The guard stays where the application binds it: the module's own would run behind authentication.
+    if (!isAsync) fields.unshift('guard: false');
+    else {
       const object = call.getArguments()[0]!.asKindOrThrow(SyntaxKind.ObjectLiteralExpression);
       edits.insert(object.getStart() + 1, ' guard: false,');
     }
     const inner = `${indent}  `;
     const text = `{\n${fields.map((field) => `${inner}${field.replaceAll('\n', `\n${inner}`)},\n`).join('')}${indent}}`;
-    if (isInPlace) ofOptions.edits.replace(literal, text);
+    if (isInPlace) ofOptions.edits.replace(literal, isBodyOfArrow(literal) ? `(${text})` : text);
     else {
       // A const with the options: the policies stand where it was used.
       ofOptions.edits.replace(isAsync ? literal : call.getArguments()[0]!, text);
@@ -59,16 +59,15 @@ export class ModuleRewriter {
     if (this.skips) this.addSkippingGuard(rewrite);
   }
 
-  /** The guard for all routes: `RateLimitModule` brings it. Where requests are skipped it is a class of the application. */
+  /** The guard for all routes: where requests are skipped it is a class of the application. */
   rewriteProviders(rewrite: FileRewrite, file: ThrottlerFile): void {
+    if (!this.skips) return;
     for (const reference of referencesTo(file, 'ThrottlerGuard')) {
       const provider = appGuardProvider(reference);
       if (provider === undefined) continue;
       const isHere = file.file === this.app.module.call.getSourceFile();
-      if (this.skips && isHere) rewrite.edits.replace(reference, SKIPPING_GUARD);
-      else if (this.skips)
-        this.notes.add(provider, `bind ${SKIPPING_GUARD} here, which stands beside RateLimitModule.forRoot now`);
-      else if (Node.isArrayLiteralExpression(provider.getParent())) rewrite.edits.removeElement(provider);
+      if (isHere) rewrite.edits.replace(reference, SKIPPING_GUARD);
+      else this.notes.add(provider, `bind ${SKIPPING_GUARD} here, which stands beside RateLimitModule.forRoot now`);
     }
   }
 
@@ -178,13 +177,20 @@ export class ModuleRewriter {
     if ([agents, skipIf].some((one) => one !== undefined && one.getSourceFile() !== call.getSourceFile())) {
       this.notes.add(call, `${SKIPPING_GUARD} has functions of another file: import what they name`);
     }
-    if (this.app.globalGuard !== 'plain') {
+    if (!this.app.bindsGuard) {
       this.notes.add(
         call,
         `bind ${SKIPPING_GUARD} where ThrottlerGuard was bound: it leaves out what skipIf and ignoreUserAgents left out`,
       );
     }
   }
+}
+
+/** Whether an object in the place of a literal would be the block of an arrow function. */
+function isBodyOfArrow(literal: Node): boolean {
+  return literal
+    .getAncestors()
+    .some((one) => Node.isArrowFunction(one) && one.getBody().getStart() === literal.getStart());
 }
 
 /** The option `headers` for an option `setHeaders`: clients go on seeing throttler's header names. */

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type CompilerOptions, ts } from 'ts-morph';
+import { type Rewritten, rewritten, writeAll } from './files.js';
 import { type Migration, migrateSources } from './migrate.js';
 import { migratePackageFile } from './package-file.js';
 
@@ -19,15 +20,17 @@ export interface Run {
   readonly print: (line: string) => void;
 }
 
-/** Migrates the application in a folder. */
+/**
+ * Migrates the application in a folder.
+ *
+ * @throws {FilesError} when a file cannot be rewritten: then none is
+ */
 export function run({ folder, dryRun, version, print }: Run): Migration {
   const migration = migrateSources(sourcesBelow(folder), pathsOf(folder));
-  const changed: { readonly path: string; readonly after: string }[] = [...migration.changed];
+  const changed = migration.changed.map(({ path, after }) => rewritten(path, readFileSync(path), after));
   if (changed.length > 0) changed.push(...packageFile(folder, version, migration.stillNeeded));
-  for (const { path, after } of changed) {
-    if (!dryRun) writeFileSync(path, after);
-    print(`${dryRun ? 'would rewrite' : 'rewrote'} ${relative(folder, path)}`);
-  }
+  if (!dryRun) writeAll(changed);
+  for (const { path } of changed) print(`${dryRun ? 'would rewrite' : 'rewrote'} ${relative(folder, path)}`);
   if (!migration.found) print('No file uses @nestjs/throttler: nothing to do.');
   if (migration.notes.length > 0) print('\nA person has to decide:');
   for (const { file, line, message } of migration.notes) print(`  ${relative(folder, file)}:${line}  ${message}`);
@@ -76,14 +79,15 @@ function sourcesBelow(folder: string): string[] {
   return files.filter((_, i) => PACKAGES.test(texts[i]!) || relevant.test(texts[i]!));
 }
 
-function packageFile(folder: string, version: string, stillNeeded: boolean): { path: string; after: string }[] {
+function packageFile(folder: string, version: string, stillNeeded: boolean): Rewritten[] {
   const path = join(folder, 'package.json');
-  let before: string;
+  let before: Buffer;
   try {
-    before = readFileSync(path, 'utf8');
+    before = readFileSync(path);
   } catch {
     return [];
   }
-  const after = migratePackageFile(before, version, stillNeeded);
-  return after === before ? [] : [{ path, after }];
+  const text = before.toString();
+  const after = migratePackageFile(text, version, stillNeeded);
+  return after === text ? [] : [rewritten(path, before, after)];
 }

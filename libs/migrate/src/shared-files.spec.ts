@@ -139,7 +139,7 @@ export class Limits implements ThrottlerOptionsFactory {
       'cats.ts': `import { Throttle } from '@nestjs/throttler';\nclass Cats {\n  @Throttle({ short: { limit: 2 } })\n  list() {}\n}\n`,
     });
     expect(files['app.module.ts']).toContain(
-      `RateLimitModule.forRootAsync({ imports: [ConfigModule], ${option}: Limits })`,
+      `RateLimitModule.forRootAsync({ guard: false, imports: [ConfigModule], ${option}: Limits })`,
     );
     expect(files['app.module.ts']).not.toContain('hrottler');
     expect(files['limits.ts']).toBe(`import { Injectable } from '@nestjs/common';

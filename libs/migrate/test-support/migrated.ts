@@ -1,16 +1,20 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { FilesError } from '../src/files.js';
 import { run } from '../src/run.js';
 
 /** Files as they are after a run of the codemod, and what it printed. */
 export interface Migrated {
   readonly files: Record<string, string>;
+  readonly bytes: Record<string, Buffer>;
   readonly printed: string;
+  /** Why no file was written. */
+  readonly failed: string | undefined;
 }
 
 /** Migrates the files of a folder of their own. */
-export function migrated(files: Readonly<Record<string, string>>): Migrated {
+export function migrated(files: Readonly<Record<string, string | Buffer>>): Migrated {
   const folder = mkdtempSync(join(tmpdir(), 'migrate-'));
   try {
     for (const [name, text] of Object.entries(files)) {
@@ -18,9 +22,16 @@ export function migrated(files: Readonly<Record<string, string>>): Migrated {
       writeFileSync(join(folder, name), text);
     }
     const lines: string[] = [];
-    run({ folder, dryRun: false, version: '^1.0.0', print: (line) => lines.push(line) });
-    const after = Object.keys(files).map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
-    return { files: Object.fromEntries(after), printed: lines.join('\n') };
+    let failed: string | undefined;
+    try {
+      run({ folder, dryRun: false, version: '^1.0.0', print: (line) => lines.push(line) });
+    } catch (error) {
+      if (!(error instanceof FilesError)) throw error;
+      failed = error.message.replaceAll(folder, '');
+    }
+    const after = Object.keys(files).map((name) => [name, readFileSync(join(folder, name))] as const);
+    const texts = after.map(([name, content]) => [name, content.toString()] as const);
+    return { files: Object.fromEntries(texts), bytes: Object.fromEntries(after), printed: lines.join('\n'), failed };
   } finally {
     rmSync(folder, { recursive: true });
   }
