@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { create, type CreateAxiosDefaults, isAxiosError, isCancel } from 'axios';
+import axios, { create, type CreateAxiosDefaults, isAxiosError, isCancel } from 'axios';
 import { rateLimitAxios, type RateLimitClientOptions } from './index.js';
 import { type Scripted, ScriptedServer } from '../test-support/scripted-server.js';
 import { VirtualTime } from '../test-support/virtual-time.js';
@@ -75,6 +75,52 @@ describe('rateLimitAxios', () => {
     expect((await time.run(instance.request(config))).status).toBe(200);
     expect(server.seen.map(({ at }) => at)).toEqual([0, 0, 1500]);
   });
+
+  it.each(['signal', 'cancelToken'] as const)('leaves the queue by the %s before it is sent', async (by) => {
+    await using world = await setUp([EMPTY]);
+    const { time, server, instance } = world;
+    await time.run(instance.get(server.url));
+    const abort = new AbortController();
+    const { token, cancel } = axios.CancelToken.source();
+    const given = by === 'signal' ? { signal: abort.signal } : { cancelToken: token };
+    const ended = instance.get(server.url, given).catch((error: unknown) => error);
+    await time.advance(1000);
+    if (by === 'signal') abort.abort();
+    else cancel('enough');
+    await time.settle();
+    expect(time.timers).toBe(0);
+    expect(isCancel(await ended)).toBe(true);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it.each(['request', 'response', 'adapter'] as const)(
+    'keeps no place where another %s interceptor or adapter throws an error without a configuration',
+    async (where) => {
+      const time = new VirtualTime();
+      const sent: number[] = [];
+      let isBroken = false;
+      const mayFail = <T>(value: T, at: string): T => {
+        if (isBroken && at === where) throw new Error('no configuration');
+        return value;
+      };
+      const instance = create({
+        adapter: async (config) => {
+          sent.push(time.now());
+          const [status, headers] = sent.length === 1 ? [429, { 'retry-after': '2' }] : [200, {}];
+          return mayFail({ status, statusText: '', headers, data: '', config }, 'adapter');
+        },
+      });
+      instance.interceptors.request.use((config) => mayFail(config, 'request'));
+      instance.interceptors.response.use((response) => mayFail(response, 'response'));
+      rateLimitAxios(instance, { time, random: () => 0, maxAttempts: 1 });
+      expect((await time.run(instance.get('http://partner/'))).status).toBe(429);
+      isBroken = true;
+      await expect(time.run(instance.get('http://partner/'))).rejects.toThrow('no configuration');
+      isBroken = false;
+      expect((await time.run(instance.get('http://partner/'))).status).toBe(200);
+      expect(sent.at(-1)).toBe(2000);
+    },
+  );
 
   it('leaves the instance as it was once it is removed', async () => {
     await using world = await setUp([REJECTION]);

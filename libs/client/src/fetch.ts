@@ -39,7 +39,7 @@ export function rateLimitFetch(options: RateLimitFetchOptions = {}): typeof fetc
     if (request === undefined) return send(input, init);
     // Null takes the signal off the request.
     const { signal = isRequest(input) ? input.signal : undefined } = init ?? {};
-    const call = governor.begin(request, signal ?? undefined);
+    const call = governor.begin(request);
     const replay = replayOf(input, init);
     try {
       return await attempt(call);
@@ -49,7 +49,7 @@ export function rateLimitFetch(options: RateLimitFetchOptions = {}): typeof fetc
     }
 
     async function attempt(ongoing: Call): Promise<Response> {
-      if (!(await ongoing.mayLeave())) throw ongoing.lateError();
+      if (!(await ongoing.mayLeave(signal ?? undefined))) throw ongoing.lateError();
       for (;;) {
         const response = await answered(ongoing);
         const { status, headers } = response;
@@ -57,7 +57,7 @@ export function rateLimitFetch(options: RateLimitFetchOptions = {}): typeof fetc
         const header = (name: string): string | undefined => headers.get(name) ?? undefined;
         if (!ongoing.answer({ status, header, body }) || !replay.repeatable) return response;
         // The caller gets this response if there is no turn in time.
-        if (!(await orDiscard(response, ongoing.mayLeave()))) return response;
+        if (!(await orDiscard(response, ongoing.mayLeave(signal ?? undefined)))) return response;
         discard(response);
       }
     }

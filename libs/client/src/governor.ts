@@ -27,15 +27,13 @@ export class Governor {
   }
 
   /** @throws what the option `partition` throws, or a TypeError when it returns no text */
-  begin(request: ClientRequest, signal: AbortSignal | undefined): Call {
+  begin(request: ClientRequest): Call {
     const name: unknown = this.options.partition(request);
     if (typeof name !== 'string') {
       if (isPromise(name)) adopted(name).catch(() => undefined);
       throw new TypeError(`partition must return text, got ${shown(name)}`);
     }
-    return new Call(this.options, request, signal, this.calls++, this.partitions.of(name), () =>
-      this.partitions.release(name),
-    );
+    return new Call(this.options, request, this.calls++, this.partitions.of(name), () => this.partitions.release(name));
   }
 }
 
@@ -50,7 +48,6 @@ export class Call {
   constructor(
     private readonly options: CheckedClientOptions,
     private readonly request: ClientRequest,
-    private readonly signal: AbortSignal | undefined,
     private readonly order: number,
     private readonly partition: Partition,
     private readonly release: () => void,
@@ -58,6 +55,11 @@ export class Call {
 
   get isOver(): boolean {
     return this.ended;
+  }
+
+  /** Whether the next attempt may leave, or is under way. */
+  get hasTurn(): boolean {
+    return this.permit !== undefined;
   }
 
   /** Whether the attempt under way is the last one. */
@@ -70,14 +72,14 @@ export class Call {
    *
    * @throws the signal's reason when it aborts, or what the option `onWait` throws
    */
-  async mayLeave(): Promise<boolean> {
-    this.permit = this.partition.tryLeave() ?? (await this.wait());
+  async mayLeave(signal: AbortSignal | undefined): Promise<boolean> {
+    this.permit = this.partition.tryLeave() ?? (await this.wait(signal));
     if (this.permit === undefined) return false;
     this.attempts++;
     return true;
   }
 
-  /** The attempt had no answer. */
+  /** The attempt had no answer. Does nothing where none is under way. */
   fail(): void {
     this.settle(undefined);
   }
@@ -109,8 +111,8 @@ export class Call {
     return this.options.maxWaitMs - this.waitedMs;
   }
 
-  private async wait(): Promise<Permit | undefined> {
-    const { request, order, signal, partition, status } = this;
+  private async wait(signal: AbortSignal | undefined): Promise<Permit | undefined> {
+    const { request, order, partition, status } = this;
     const { time, onWait } = this.options;
     if (partition.waitMs > this.leftMs) return undefined;
     const returned: unknown = onWait?.({ request, waitMs: partition.waitMs, attempt: this.attempts + 1, status });

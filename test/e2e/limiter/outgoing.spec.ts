@@ -1,6 +1,9 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { HttpModule, HttpService } from '@nestjs/axios';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { type AxiosInstance, isAxiosError } from 'axios';
+import { type AxiosError, type AxiosInstance, create, isAxiosError } from 'axios';
 import { limitedAxios, limitedFetch, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { firstValueFrom } from 'rxjs';
 import { type Scripted, ScriptedServer } from '../../../libs/client/test-support/scripted-server.js';
@@ -128,6 +131,71 @@ describe('limitedFetch', () => {
     await using opened = await world([]);
     expect(() => limitedFetch(opened.pods[0].limiter, 'partner', options)).toThrow(problem);
   });
+});
+
+/** How an open answer of a partner ends that is still being sent. */
+type Ended = 'read' | 'cancelled' | 'broken';
+
+/** A partner that sends the headers and the beginning of a body, and the rest when a test says so. */
+async function streamingPartner() {
+  const open: ServerResponse[] = [];
+  const partner = createServer((_, response) => {
+    open.push(response);
+    response.write('begins');
+  });
+  await new Promise<void>((resolve) => partner.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(partner.address() as AddressInfo).port}/`;
+  return {
+    url,
+    open,
+    [Symbol.asyncDispose]: async () => {
+      partner.closeAllConnections();
+      await new Promise((resolve) => partner.close(resolve));
+    },
+  };
+}
+
+describe.each(['fetch', 'axios', 'axios by fetch', 'axios, an error'] as const)('over %s, a concurrency', (by) => {
+  it.each<Ended>(['read', 'cancelled', 'broken'])('is held until a body that streams is %s', async (ended) => {
+    await using partner = await streamingPartner();
+    await using started = await start('Express', { imports: [RateLimitModule.forRoot({ policies: POLICIES })] });
+    const limiter = started.app.get(RateLimiter);
+    const free = async (): Promise<number> => (await limiter.peek('slots')).policies[0]!.remaining;
+    let body: ReadableStream | Readable;
+    if (by === 'fetch') body = (await limitedFetch(limiter, 'slots')(partner.url)).body!;
+    else {
+      const validateStatus = (): boolean => by !== 'axios, an error';
+      const instance = create({
+        responseType: 'stream',
+        adapter: by === 'axios by fetch' ? 'fetch' : 'http',
+        validateStatus,
+      });
+      limitedAxios(limiter, 'slots', instance);
+      const got = await instance
+        .get<Readable>(partner.url)
+        .catch((error: unknown) => (error as AxiosError<Readable>).response!);
+      body = got.data;
+    }
+    expect(await free()).toBe(0);
+    const [answer] = partner.open;
+    if (ended === 'read') {
+      answer!.end('ends');
+      await new Response(body instanceof Readable ? (Readable.toWeb(body) as ReadableStream) : body).text();
+    } else if (ended === 'broken') {
+      if (body instanceof Readable) body.on('error', () => undefined);
+      answer!.destroy();
+    } else if (body instanceof Readable) body.destroy();
+    else await body.cancel();
+    await until('the place is free', 2_000, async () => (await free()) === 1);
+  });
+});
+
+it('a place is free at once where a body is empty', async () => {
+  await using partner = await ScriptedServer.start([{ status: 204 }]);
+  await using started = await start('Express', { imports: [RateLimitModule.forRoot({ policies: POLICIES })] });
+  const limiter = started.app.get(RateLimiter);
+  await limitedFetch(limiter, 'slots')(partner.url);
+  expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(1);
 });
 
 describe("limitedAxios on Nest's HttpService", () => {

@@ -26,6 +26,13 @@ export interface ScheduleOptions<T = unknown> {
    * the policy's own `cost`, else 1.
    */
   readonly estimate?: number;
+  /**
+   * What the call still uses when it has ended, such as a body that is read later: its leases are held until the promise settles.
+   * Gets the result, or undefined and what `fn` threw. Default none: leases are released when `fn` has ended.
+   *
+   * @example until: (answer) => finished(answer.stream)
+   */
+  readonly until?: (result: T | undefined, error: unknown) => PromiseLike<unknown> | undefined;
   /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. Default none. */
   readonly signal?: AbortSignal;
   /**
@@ -48,6 +55,7 @@ export interface ScheduleOptions<T = unknown> {
 export interface CheckedSchedule {
   readonly options: CallOptions | undefined;
   readonly costOf: ((result: never) => number | Promise<number>) | undefined;
+  readonly until: ((result: never, error: unknown) => PromiseLike<unknown> | undefined) | undefined;
   readonly signal: AbortSignal | undefined;
   readonly maxWaitMs: number;
 }
@@ -57,6 +65,7 @@ const WHERE = 'RateLimiter.schedule';
 export const NO_SCHEDULE_OPTIONS: CheckedSchedule = {
   options: undefined,
   costOf: undefined,
+  until: undefined,
   signal: undefined,
   maxWaitMs: DEFAULT_MAX_WAIT_MS,
 };
@@ -70,12 +79,15 @@ export function readSchedule<T>(
   wrong: (problem: string) => Error = (problem) => new TypeError(`${WHERE}: ${problem}`),
 ): CheckedSchedule {
   checkOptions(given, 'schedule', SCHEDULE_OPTIONS);
-  const { cost, estimate, signal, maxWaitMs = DEFAULT_MAX_WAIT_MS, ...charging } = given;
+  const { cost, estimate, until, signal, maxWaitMs = DEFAULT_MAX_WAIT_MS, ...charging } = given;
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
     throw wrong(`maxWaitMs must be milliseconds from 0, or Infinity, got ${shown(maxWaitMs)}`);
   }
   if (signal !== undefined && !isSignal(signal)) {
     throw wrong(`signal must be an AbortSignal, got ${shown(signal)}`);
+  }
+  if (until !== undefined && typeof until !== 'function') {
+    throw wrong(`until must be a function of the result, got ${shown(until)}`);
   }
   const costOf = typeof cost === 'function' ? cost : undefined;
   if (estimate !== undefined && costOf === undefined) {
@@ -89,7 +101,7 @@ export function readSchedule<T>(
     const or = costOf === undefined ? ', or a function of the result' : '';
     throw wrong(`${option} must be a whole number from 1${or}, got ${shown(charged)}`);
   }
-  return { options: { ...charging, cost: charged }, costOf, signal, maxWaitMs };
+  return { options: { ...charging, cost: charged }, costOf, until, signal, maxWaitMs };
 }
 
 function isSignal(signal: unknown): signal is AbortSignal {

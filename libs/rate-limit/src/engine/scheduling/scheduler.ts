@@ -1,6 +1,7 @@
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Decision } from '../../policy/decision.js';
 import type { Outcome } from '../../policy/outcome.js';
+import { isPromise } from '../../util/is-promise.js';
 import { allOf, andThen, type Answer, answerOf } from '../../util/answer.js';
 import type { CallCharges } from '../calls/call-charges.js';
 import { KeptClient } from '../calls/kept-clients.js';
@@ -81,9 +82,9 @@ export class Scheduler {
     call: ScheduledCall,
     scheduled: ScheduledCharges,
     work: Work<T>,
-    { costOf }: CheckedSchedule,
+    checked: CheckedSchedule,
   ): Promise<T> {
-    return call.turn.then((turn) => this.take(turn, scheduled, work, costOf));
+    return call.turn.then((turn) => this.take(turn, scheduled, work, checked));
   }
 
   /** Asks the fast path, whose charges are final and never delayed. */
@@ -141,7 +142,7 @@ export class Scheduler {
     const { allowed, delayMs } = judgement.decision;
     if (allowed && delayMs === 0) {
       this.queue.tallies.count(scheduled.charges, 'atOnce');
-      return this.take(judgement, scheduled, work, checked.costOf);
+      return this.take(judgement, scheduled, work, checked);
     }
     let call: ScheduledCall;
     try {
@@ -169,14 +170,9 @@ export class Scheduler {
     return this.inTurn(call, scheduled, work, checked);
   }
 
-  private take<T>(
-    turn: Turn,
-    scheduled: ScheduledCharges,
-    work: Work<T>,
-    costOf: CheckedSchedule['costOf'],
-  ): Answer<T> {
+  private take<T>(turn: Turn, scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): Answer<T> {
     if (turn === undefined || scheduled instanceof KeptClient || scheduled.isFinal) return answerOf(work());
-    return this.settled(turn, scheduled.charges, work, costOf);
+    return this.settled(turn, scheduled.charges, work, checked);
   }
 
   /** Runs a call that holds leases, or whose cost is not final. */
@@ -184,15 +180,20 @@ export class Scheduler {
     { receipts }: Judgement,
     charges: readonly PolicyCharge[],
     work: Work<T>,
-    costOf: CheckedSchedule['costOf'],
+    { costOf, until }: CheckedSchedule,
   ): Promise<T> {
     const leases = this.leases.of(receipts);
     for (const lease of leases) lease.keep();
     const reserved = receipts.filter(({ charge }) => reserves(charge)).map((one) => this.reservedOf(one, charges));
     const since = performance.now();
-    const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
+    const release = (): void => {
       for (const lease of leases) lease.release();
       this.queue.gates.freedSoon(leases.map(({ index }) => receipts.find((one) => one.index === index)!.charge.key));
+    };
+    const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
+      const held = leases.length === 0 ? undefined : this.heldUntil(until, value, error);
+      if (held === undefined) release();
+      else held.then(release, release);
       const durationMs = performance.now() - since;
       this.settle(reserved, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
     };
@@ -205,6 +206,17 @@ export class Scheduler {
     }
     end(value, undefined, false);
     return value;
+  }
+
+  /** What keeps the leases of a call that has ended. */
+  private heldUntil(until: CheckedSchedule['until'], value: unknown, error: unknown): PromiseLike<unknown> | undefined {
+    try {
+      const held = until?.(value as never, error);
+      return isPromise(held) ? held : undefined;
+    } catch (failure) {
+      this.functions.failed('settle', 'until of RateLimiter.schedule failed, the leases are released', failure);
+      return undefined;
+    }
   }
 
   /** A reserved charge of a call. The policy that the call met first says how it is settled, also where another one took the call. */

@@ -1,6 +1,7 @@
 import type { LimiterPolicy } from '../../engine/calls/call-policies.js';
 import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { bodyEnd } from './body-end.js';
 import { type OutgoingOptions, readOutgoing } from './outgoing-options.js';
 import { pauseFor } from './pause-of-answer.js';
 
@@ -22,7 +23,8 @@ export interface LimitedFetchOptions extends OutgoingOptions<FetchRequest, Respo
 const WHERE = 'limitedFetch';
 
 /**
- * Returns a `fetch` whose requests wait for their turn under the policies, as `RateLimiter.schedule` does. A 429, a 503 with
+ * Returns a `fetch` whose requests wait for their turn under the policies, as `RateLimiter.schedule` does. A concurrency holds its
+ * place until the body of the answer is read, cancelled or garbage-collected. A 429, a 503 with
  * `Retry-After`, and an answer that says that nothing remains pause the policies for the identity in all processes.
  *
  * It sends each request once, and resolves to a 429 as `fetch` does. Give it to `rateLimitFetch` of `nestjs-floodgate/client` for
@@ -56,7 +58,9 @@ export function limitedFetch(
       pauseFor(paused, identity, status, (name) => headers.get(name) ?? undefined);
       return response;
     };
-    return limiter.schedule(policies, identity, work, { ...schedule, ...(signal && { signal }) });
+    // The policies count the request until its body has ended.
+    const until = (response: Response | undefined): Promise<void> | undefined => bodyEnd(response?.body);
+    return limiter.schedule(policies, identity, work, { ...schedule, until, ...(signal && { signal }) });
   };
 }
 

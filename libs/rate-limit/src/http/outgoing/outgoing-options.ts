@@ -6,7 +6,7 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames, type OptionRule, readOption } from '../../util/option-rules.js';
 
 /** The options of `limitedFetch` and `limitedAxios`, beside those of `RateLimiter.schedule`. */
-export interface OutgoingOptions<Request, Response> extends Omit<ScheduleOptions<Response>, 'signal'> {
+export interface OutgoingOptions<Request, Response> extends Omit<ScheduleOptions<Response>, 'signal' | 'until'> {
   /**
    * The identity that the policies count, or a function of the request; null where all policies are `by: 'global'`. Default null.
    *
@@ -52,13 +52,13 @@ export function readOutgoing<Request, Response>(
   if (typeof given !== 'object' || given === null) {
     throw new RateLimitConfigError(where, `options must be an object, got ${shown(given)}`, 'FG_INVALID_OPTION');
   }
-  const { signal } = given as { readonly signal?: unknown };
-  if (signal !== undefined) {
-    throw new RateLimitConfigError(
-      where,
-      'signal has no effect here: give it with each request',
-      'FG_OPTION_WITHOUT_EFFECT',
-    );
+  const { signal, until } = given as { readonly signal?: unknown; readonly until?: unknown };
+  if (signal !== undefined || until !== undefined) {
+    const problem =
+      signal === undefined
+        ? 'until has no effect here: a place is held until the body of the answer has ended'
+        : 'signal has no effect here: give it with each request';
+    throw new RateLimitConfigError(where, problem, 'FG_OPTION_WITHOUT_EFFECT');
   }
   checkNames(given, [...OUTGOING, ...SCHEDULE_OPTIONS], where);
   const { identity = null, preemptive: _, maxPauseMs: _max, ...schedule } = given;
