@@ -154,7 +154,7 @@ describe('with the middleware', () => {
 
   it.each<[string, RateLimitModuleOptions]>([
     [
-      'middleware must be an array of names, or of policies with a name, got a policy without a name at [0]',
+      'with whole paths, got a policy without a name at [0]',
       { middleware: [{ ...BUCKET, name: undefined }] },
     ],
     ["RateLimitModule, middleware[0]: there is no policy named 'typo'", { middleware: ['typo'] }],

@@ -5,6 +5,7 @@ export { rateLimitDecisionOf } from './nest/decisions/decision-of.js';
 export { chargedBy, type ChargedCost } from './engine/charged-by.js';
 export { RateLimitModule } from './nest/module/rate-limit.module.js';
 export type {
+  MiddlewareOptions,
   PlanOptions,
   RateLimitModuleExtras,
   RateLimitModuleOptions,

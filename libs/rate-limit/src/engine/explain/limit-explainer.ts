@@ -64,14 +64,14 @@ export class LimitExplainer {
 
   table(): LimitTable {
     const { places, defaults, named, policies } = this.sources;
-    const { chosen, policies: all } = places.middleware;
+    const { chosen, policies: all, except } = places.middleware;
     const names = Array.from(named, ({ name, candidate }) => [
       name,
       ...(candidate === undefined ? [] : [candidate.name]),
     ]);
     const app = names.flat().map((name) => policies.places(name).find(({ boundTo }) => boundTo === 'app'));
     return {
-      middleware: { chosen, policies: all.map((policy) => tablePolicy(policy, defaults)) },
+      middleware: { chosen, policies: all.map((policy) => tablePolicy(policy, defaults)), except },
       routes: places.handlers().map((handler) => tableRoute(handler, defaults)),
       named: app.flatMap((policy) => (policy === undefined ? [] : tablePolicy(policy, defaults))),
     };

@@ -35,7 +35,11 @@ interface Referred {
 /** The handlers of the application, as the framework knows them. */
 export interface HandlerDirectory {
   /** What limits all traffic. */
-  readonly middleware: { readonly chosen: boolean; readonly policies: readonly BoundPolicy[] };
+  readonly middleware: {
+    readonly chosen: boolean;
+    readonly policies: readonly BoundPolicy[];
+    readonly except: readonly string[];
+  };
   handlers(): readonly KnownHandler[];
   /** @throws {TypeError} when the class has no such handler @param where how the error begins */
   handlerOf(controller: HandlerClass, method: string, where: string): KnownHandler;
@@ -122,8 +126,8 @@ export class LimitReferences {
   }
 
   /** The policies of a request to the handler, each once: middleware and guard charge a shared state only once. */
-  private policiesOf({ context, guarded, policies }: KnownHandler): readonly BoundPolicy[] {
-    const before = context === 'http' ? this.places.middleware.policies : [];
+  private policiesOf({ countedBefore, guarded, policies }: KnownHandler): readonly BoundPolicy[] {
+    const before = countedBefore ? this.places.middleware.policies : [];
     return unique([...before, ...(guarded ? policies : [])]);
   }
 

@@ -86,6 +86,8 @@ export interface TableRoute {
 export interface TableMiddleware {
   readonly chosen: boolean;
   readonly policies: readonly TablePolicy[];
+  /** The paths that it leaves out. */
+  readonly except: readonly string[];
 }
 
 /** The limits of all handlers, as plain data that can be serialised. */
@@ -106,6 +108,8 @@ export interface PolicyDefaults {
 /** A handler, as the framework knows it. */
 export interface KnownHandler extends Omit<TableRoute, 'limited' | 'policies'> {
   readonly policies: readonly BoundPolicy[];
+  /** Whether the policies of all traffic count its requests. */
+  readonly countedBefore: boolean;
 }
 
 /** A handler as plain data. */

@@ -159,7 +159,7 @@ export const OPERATIONS: Readonly<Record<string, AdminOperation>> = {
     summary: 'What limits what',
     query: { limited: { type: 'boolean', description: 'Only handlers that are limited, or only those that are not' } },
     answers: answer({
-      middleware: answer({ chosen: BOOLEAN, policies: TABLE_POLICIES }),
+      middleware: answer({ chosen: BOOLEAN, policies: TABLE_POLICIES, except: array(STRING) }),
       routes: array(
         answer({
           context: STRING,

@@ -54,7 +54,11 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
     BEFORE_ROUTING.add(this.use);
     const { middleware } = runtime;
     if (middleware === undefined) return;
-    const limit: Middleware = (request, response, next) => this.use(middleware, request, response, next);
+    const except = new Set(runtime.options.middleware.except);
+    const limit: Middleware = (request, response, next) => {
+      if (except.size > 0 && except.has(pathOf(request))) next();
+      else this.use(middleware, request, response, next);
+    };
     // A testing module gets its adapter late: the middleware is placed as soon as there is one.
     adapterHost.init$.subscribe(() => {
       const { httpAdapter } = adapterHost;
@@ -112,6 +116,15 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
       );
     }
   }
+}
+
+/**
+ * The path of a request as its client has spelt it. It is not normalised: the router decides what a spelling means, and a spelling that it
+ * takes for another path must not be left out.
+ */
+function pathOf({ url = '' }: { readonly url?: string }): string {
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
 }
 
 /** The platforms take undefined, 0 and `'route'` for no error. Whatever a function throws must not let the request through. */

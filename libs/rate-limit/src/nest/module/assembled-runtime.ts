@@ -70,6 +70,7 @@ import type { RateLimitModuleOptions } from '../options/module-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { shedSettings } from '../options/shed-settings.js';
 import { ShedRequests } from '../guard/shed-requests.js';
+import { skippedButCounted } from '../boot/middleware-exceptions.js';
 import { PolicyChecks } from '../boot/policy-checks.js';
 import { serverOf, trustProxyOf } from '../boot/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
@@ -156,8 +157,8 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       logger,
       this.plans !== undefined,
     );
-    this.middleware = this.routes.beforeRouting(options.middleware);
-    const shed = options.shed && shedSettings(options.shed, options.middleware);
+    this.middleware = this.routes.beforeRouting(options.middleware.policies);
+    const shed = options.shed && shedSettings(options.shed, options.middleware.policies);
     this.shedding = shed && this.part(new ShedRequests(shed, this.functions, logger, this.middleware));
     this.policyFunctions = new PolicyFunctions(this.functions);
     const { onThreshold, decisionIdentity } = options;
@@ -186,7 +187,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
         this.guards,
         this.contexts,
         this.routes,
-        this.middleware,
+        { route: this.middleware, except: options.middleware.except ?? [] },
         defaults,
         this.shedding,
       ),
@@ -285,6 +286,8 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     }
     const unguarded = unguardedHandlers(handlers, this.options.defaults, this.guards);
     if (unguarded !== undefined) this.logger.warn(withHelp(unguarded, 'FG_NOT_LIMITED'));
+    const counted = skippedButCounted(handlers, this.middleware, this.options.middleware.except);
+    if (counted !== undefined) this.logger.warn(withHelp(counted, 'FG_OPTION_WITHOUT_EFFECT'));
     const replaced = replacedDefaults(handlers, this.options.defaults);
     if (replaced !== undefined) this.logger.log(replaced);
     this.connections.watch(serverOf(this.adapterHost));

@@ -11,6 +11,7 @@ import {
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
 import { isGuarded } from '../boot/application-guard.js';
+import { isExcepted } from '../boot/middleware-exceptions.js';
 import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import { type Handler, isRoute } from '../routes/route.js';
 import type { Route } from '../routes/route-policies.js';
@@ -113,7 +114,8 @@ function rejectionsByOperation(
       if (isLimitable && runtime.shedding?.canShed(handler.controller, handler.handler, guarded) === true) {
         rejections.policies.set(503, new Set());
       }
-      for (const route of [runtime.middleware, guarded]) {
+      const isLeftOut = isExcepted(handler.controller, handler.handler, runtime.options.middleware.except ?? []);
+      for (const route of [isLeftOut ? undefined : runtime.middleware, guarded]) {
         if (route !== undefined) addRejections(rejections, route, runtime.options);
       }
     }

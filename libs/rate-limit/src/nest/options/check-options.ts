@@ -3,6 +3,7 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { shownDuration } from '../../util/duration.js';
 import { checkNames, type DurationRule, readOption } from '../../util/option-rules.js';
 import { checkShape } from './check-shape.js';
+import type { CheckedMiddleware } from './middleware-settings.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
 import { planSettings } from './plan-settings.js';
@@ -24,7 +25,9 @@ type DurationOption = {
 
 /** The checked options, with every default. Durations are milliseconds. */
 export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
-  Required<Omit<RateLimitModuleOptions, OpenOption | DurationOption>> & {
+  Required<Omit<RateLimitModuleOptions, OpenOption | DurationOption | 'middleware'>> & {
+    readonly middleware: CheckedMiddleware;
+  } & {
     readonly [Option in DurationOption as `${Option}Ms`]: number;
   } & {
     /** The options as they were given, without defaults. */
@@ -49,8 +52,9 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   }
   checkTogether(options, checked as unknown as CheckedOptions);
   if (options.plan !== undefined) planSettings(options.plan);
-  if (options.shed !== undefined) shedSettings(options.shed, options.middleware);
-  return checked as unknown as CheckedOptions;
+  const all = checked as unknown as CheckedOptions;
+  if (options.shed !== undefined) shedSettings(options.shed, all.middleware.policies);
+  return all;
 }
 
 /** Checks what single options cannot tell. */

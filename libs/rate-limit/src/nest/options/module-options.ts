@@ -14,6 +14,17 @@ import type { HeaderFormat } from '../../http/headers.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import type { AddressFunction, IdentityResolver, Policy, PolicySource, ProblemFunction } from '../types.js';
 
+/** The policies of the module's `middleware`, and what they leave out. */
+export interface MiddlewareOptions {
+  /** Names, or policies with a name. */
+  readonly policies: readonly PolicySource[];
+  /**
+   * Paths that the middleware lets through untouched: no policy of it counts them, and neither lists nor `shed` see them there. Each is the
+   * whole path as clients send it, with the global prefix and without a query. Another spelling of it is counted. Default none.
+   */
+  readonly except?: readonly string[] | undefined;
+}
+
 /** The options of `RateLimitModule.forRoot`. All of them are optional; a wrong one stops the boot with a `RateLimitConfigError`. */
 export interface RateLimitModuleOptions {
   /**
@@ -36,15 +47,17 @@ export interface RateLimitModuleOptions {
   defaults?: readonly PolicySource[];
   /**
    * The policies of all HTTP traffic before it is routed: names, or policies with a name, of scope `'app'`. They also count what
-   * no guard sees: requests without a route, bodies that cannot be parsed, CORS preflights, static files. Default none.
+   * no guard sees: requests without a route, bodies that cannot be parsed, CORS preflights, static files. Default none. An object says
+   * which paths they leave out, such as those of health checks.
    *
    * They are a step of their own: their charge stays when the route rejects. A policy that stands on both sides is
    * charged once, and needs one cost. `skipIf` reaches them, `@SkipRateLimit` does not. Their functions run before body parsing and
    * authentication; `getClass()` and `getHandler()` return placeholders. docs/identity.md, "Count requests that reach no guard", has the exceptions.
    *
    * @example { middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] }
+   * @example { middleware: { policies: ['address'], except: ['/healthz', '/metrics'] } }
    */
-  middleware?: readonly PolicySource[];
+  middleware?: readonly PolicySource[] | MiddlewareOptions;
   /**
    * The resolvers of identities, in order. The first identity found is the one counted. Default `[ipIdentity()]`. Add header
    * identities only where a gateway sets these headers itself: clients that can send them get a fresh limit for each value.

@@ -9,6 +9,7 @@ import { shown } from '../../util/config-error.js';
 import { MAX_LINGER_MS } from '../../stores/redis/batch/linger.js';
 import { gotRedis, isGivenRedis, WANTED_REDIS } from '../../stores/redis/clients/given-redis.js';
 import { duration, oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
+import { readMiddleware, wrongMiddleware } from './middleware-settings.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 const MAX_MS = 10_000;
@@ -26,6 +27,15 @@ const policyList: OptionRule = {
   valid: (value) => Array.isArray(value) && value.every(isNamed),
   wanted: 'an array of names, or of policies with a name',
   got: wrongMember((source) => (isNamed(source) ? undefined : 'a policy without a name')),
+};
+
+const middleware: OptionRule = {
+  default: [],
+  valid: (value) => (isObject(value) ? wrongMiddleware(value, wrongPolicies) === undefined : policyList.valid(value)),
+  wanted:
+    "an array of names, or of policies with a name; or { policies: [...], except: ['/healthz'] } with whole paths",
+  got: (value) => (isObject(value) ? wrongMiddleware(value, wrongPolicies) : policyList.got!(value)),
+  read: (value) => readMiddleware(value as Parameters<typeof readMiddleware>[0]),
 };
 
 const addressList = {
@@ -49,7 +59,7 @@ export const MODULE_OPTIONS = {
   },
   policies: { default: {}, valid: isObject, wanted: 'an object of policies by name' },
   defaults: policyList,
-  middleware: policyList,
+  middleware,
   identity: {
     default: undefined,
     valid: (value) => Array.isArray(value) && value.every(isResolver),
@@ -123,6 +133,10 @@ export const MODULE_OPTIONS = {
   maxWaitingPerClient: whole(100, 1),
   maxQueuedCalls: whole(10_000, 1),
 } as const satisfies Record<keyof RateLimitModuleOptions, OptionRule>;
+
+function wrongPolicies(policies: unknown): string | undefined {
+  return policyList.valid(policies) ? undefined : (policyList.got!(policies) ?? shown(policies));
+}
 
 /** Whether a source has a name: policies without one could not be told apart. Names, uses of them and functions always have one. */
 function isNamed(source: unknown): boolean {

@@ -3,7 +3,8 @@ import type { ShedSettings } from '../../shedding/load-shedder.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { didYouMean } from '../../util/nearest-name.js';
 import { checkNames, duration, type OptionRule, readOption, whole, wrongMember } from '../../util/option-rules.js';
-import type { RateLimitModuleOptions, ShedOptions } from './module-options.js';
+import type { PolicySource } from '../types.js';
+import type { ShedOptions } from './module-options.js';
 
 const WHERE = 'RateLimitModule, shed';
 
@@ -51,7 +52,7 @@ export interface CheckedShed extends ShedSettings {
  * @param middleware the module's option
  * @throws {RateLimitConfigError} naming the option, what was given and what would be right
  */
-export function shedSettings(shed: ShedOptions, middleware: RateLimitModuleOptions['middleware'] = []): CheckedShed {
+export function shedSettings(shed: ShedOptions, middleware: readonly PolicySource[]): CheckedShed {
   checkNames(shed, Object.keys(SHED_OPTIONS), WHERE);
   const read = (option: keyof ShedOptions): unknown => readOption(shed, option, SHED_OPTIONS[option], WHERE);
   if (shed.classes === undefined) throw wrong(`classes must be ${SHED_OPTIONS.classes.wanted}, got nothing`);

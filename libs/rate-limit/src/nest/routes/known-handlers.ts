@@ -3,12 +3,13 @@ import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { HandlerClass, HandlerDirectory } from '../../engine/explain/limit-references.js';
 import type { KnownHandler } from '../../engine/explain/limit-table.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
+import { isExcepted } from '../boot/middleware-exceptions.js';
 import type { Contexts } from '../contexts/contexts.js';
 import type { ShedRequests } from '../guard/shed-requests.js';
 import { handlerNameOf } from './route.js';
 import type { Route, RoutePolicies } from './route-policies.js';
 import { sourcesOf } from './route-sources.js';
-import type { BoundPolicy, PolicySource } from '../types.js';
+import type { PolicySource } from '../types.js';
 
 /** Whether the guard guards a handler. */
 export type GuardCheck = (type: Type, handler: object) => boolean;
@@ -25,14 +26,15 @@ export class KnownHandlers implements HandlerDirectory {
     private readonly isGuarded: GuardCheck,
     private readonly contexts: Contexts,
     private readonly routes: RoutePolicies,
-    private readonly beforeRouting: Route | undefined,
+    private readonly beforeRouting: { readonly route: Route | undefined; readonly except: readonly string[] },
     private readonly defaults: readonly PolicySource[],
     private readonly shedding: Pick<ShedRequests, 'canShed'> | undefined,
   ) {}
 
-  get middleware(): { readonly chosen: boolean; readonly policies: readonly BoundPolicy[] } {
-    const { staticPolicies, unconditional = [] } = this.beforeRouting ?? { staticPolicies: [] };
-    return { chosen: staticPolicies === undefined, policies: unconditional };
+  get middleware(): HandlerDirectory['middleware'] {
+    const { route, except } = this.beforeRouting;
+    const { staticPolicies, unconditional = [] } = route ?? { staticPolicies: [] };
+    return { chosen: staticPolicies === undefined, policies: unconditional, except };
   }
 
   /** The handlers, listed anew at each call, because modules can be loaded later. */
@@ -65,6 +67,7 @@ export class KnownHandlers implements HandlerDirectory {
       chosen: route !== undefined && route.staticPolicies === undefined,
       sheds: guarded && this.shedding?.canShed(type, handler, route) === true,
       policies: route?.unconditional ?? [],
+      countedBefore: adapter.type === 'http' && !isExcepted(type, handler, this.beforeRouting.except),
     };
   }
 }

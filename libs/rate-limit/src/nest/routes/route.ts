@@ -21,12 +21,17 @@ export function routeOf(controller: Type, handler: Handler): string {
     path: Reflect.getMetadata(PATH_METADATA, handler),
   };
   if (own.path === undefined) return handlerNameOf(controller, handler);
-  const path = joined(first(Reflect.getMetadata(PATH_METADATA, controller)), first(own.path));
+  const path = pathOf(controller, handler);
   const version = declared(
     Reflect.getMetadata(VERSION_METADATA, handler) ?? Reflect.getMetadata(VERSION_METADATA, controller),
   );
   const host = declared(Reflect.getMetadata(HOST_METADATA, controller));
   return `${RequestMethod[own.method]} ${host === '' ? '' : `${host} `}${path}${version === '' ? '' : ` v${version}`}`;
+}
+
+/** A handler's declared first path, without the application's prefix. */
+export function pathOf(controller: Type, handler: Handler): string {
+  return joined(...[controller, handler].map((place) => first(Reflect.getMetadata(PATH_METADATA, place))));
 }
 
 /** Class and method, such as `RidesController.request`. */
