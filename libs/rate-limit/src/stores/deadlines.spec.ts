@@ -39,7 +39,10 @@ class VirtualLoop implements LoopTime {
   longestTurnMs = 0;
 
   readonly now = (): number => this.clock;
-  readonly later = (run: () => void, ms: number): void => void this.timers.push({ at: this.clock + ms, run });
+  readonly later = (run: () => void, ms: number): { ref(): void; unref(): void } => {
+    this.timers.push({ at: this.clock + ms, run });
+    return { ref: () => undefined, unref: () => undefined };
+  };
   readonly turn = (run: () => void): void => void this.immediates.push(run);
 
   at(at: number, run: () => void): void {

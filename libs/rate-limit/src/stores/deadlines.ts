@@ -18,15 +18,15 @@ export interface PendingDeadline {
 export interface LoopTime {
   /** Milliseconds of a clock that never steps. */
   readonly now: () => number;
-  /** Runs `task` after `ms` milliseconds, without keeping the process alive. */
-  readonly later: (task: () => void, ms: number) => void;
+  /** Runs `task` after `ms` milliseconds. */
+  readonly later: (task: () => void, ms: number) => { ref(): unknown; unref(): unknown };
   /** Runs `task` in the next check phase, after the poll phase. */
   readonly turn: (task: () => void) => void;
 }
 
 const LOOP: LoopTime = {
   now: () => performance.now(),
-  later: (task, ms) => void setTimeout(task, ms).unref(),
+  later: setTimeout,
   turn: (task) => void setImmediate(task),
 };
 
@@ -46,6 +46,8 @@ export class Deadlines {
   private last: PendingDeadline | undefined;
   /** Whether the timer, or the turns after it, are under way. */
   private armed = false;
+  /** Keeps the process alive while a call waits for its answer. */
+  private timer: ReturnType<LoopTime['later']> | undefined;
 
   /** @param ms milliseconds that an answer may take */
   constructor(
@@ -57,8 +59,9 @@ export class Deadlines {
   ask(fail: (error: RateLimitStoreError) => void): PendingDeadline {
     const expiresAt = this.loop.now() + this.ms;
     const deadline: PendingDeadline = { expiresAt, fail, previous: undefined, next: undefined };
-    this.append(deadline);
     if (!this.armed) this.arm(this.ms);
+    else if (this.first === undefined) this.timer?.ref();
+    this.append(deadline);
     return deadline;
   }
 
@@ -110,10 +113,11 @@ export class Deadlines {
 
   private arm(ms: number): void {
     this.armed = true;
-    this.loop.later(this.fire, ms);
+    this.timer = this.loop.later(this.fire, ms);
   }
 
   private readonly fire = (): void => {
+    this.timer = undefined;
     const now = this.loop.now();
     if (this.first === undefined || this.first.expiresAt > now) this.rearm(now);
     else this.loop.turn(() => this.loop.turn(() => this.expire(now)));
@@ -152,5 +156,6 @@ export class Deadlines {
     if (next === undefined) this.last = previous;
     else next.previous = previous;
     deadline.previous = deadline.next = undefined;
+    if (this.first === undefined) this.timer?.unref();
   }
 }

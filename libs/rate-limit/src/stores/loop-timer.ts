@@ -6,9 +6,10 @@ const PARTS = 5;
  * before the answers that arrived meanwhile are read.
  *
  * @param ms milliseconds of a loop that turns; a stall of any length counts as a fifth of them
+ * @param isAwaited whether somebody waits for it: it then keeps the process alive; default false
  * @returns cancels the task
  */
-export function afterLoopTime(ms: number, task: () => void): () => void {
+export function afterLoopTime(ms: number, task: () => void, isAwaited = false): () => void {
   let left = PARTS;
   let timer: NodeJS.Timeout | undefined;
   let turn: NodeJS.Immediate | undefined;
@@ -18,7 +19,8 @@ export function afterLoopTime(ms: number, task: () => void): () => void {
       turn = setImmediate(() => {
         turn = setImmediate(() => (--left === 0 ? task() : wait()));
       });
-    }, ms / PARTS).unref();
+    }, ms / PARTS);
+    if (!isAwaited) timer.unref();
   };
   wait();
   return () => {
@@ -36,7 +38,7 @@ export function afterLoopTime(ms: number, task: () => void): () => void {
 export async function withinLoopTime<T>(ms: number, answer: PromiseLike<T>): Promise<T> {
   let cancel: (() => void) | undefined;
   const impatience = new Promise<never>((_, reject) => {
-    cancel = afterLoopTime(ms, () => reject(new Error(`no answer within ${ms} ms`)));
+    cancel = afterLoopTime(ms, () => reject(new Error(`no answer within ${ms} ms`)), true);
   });
   try {
     return await Promise.race([answer, impatience]);

@@ -1,7 +1,7 @@
 /**
- * Runs `task` once, `ms` milliseconds from now and never earlier, without keeping the process alive.
+ * Runs `task` once, `ms` milliseconds from now and never earlier.
  *
- * @param isUpkeep whether no request waits for it: a renewal, for example. A timer may ignore it
+ * @param isUpkeep whether nobody waits for it: a renewal, for example. It then does not keep the process alive. Default false
  * @returns cancels the task
  */
 export type Timer = (ms: number, task: () => void, isUpkeep?: boolean) => () => void;
@@ -27,9 +27,12 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const MICROSECONDS = 1000;
 
 /** The timer of the process. Node's timers fire early by up to a millisecond, so the clock is read again. */
-export const processTimer: Timer = (ms, task) => {
+export const processTimer: Timer = (ms, task, isUpkeep = false) => {
   const dueAt = performance.now() + ms;
-  const arm = (left: number): NodeJS.Timeout => setTimeout(check, Math.min(Math.ceil(left), MAX_TIMER_MS)).unref();
+  const arm = (left: number): NodeJS.Timeout => {
+    const timer = setTimeout(check, Math.min(Math.ceil(left), MAX_TIMER_MS));
+    return isUpkeep ? timer.unref() : timer;
+  };
   const check = (): void => {
     const left = dueAt - performance.now();
     if (left > 0) timeout = arm(left);

@@ -123,7 +123,7 @@ export class ElseLayer implements Decider {
     if (!isPromise(answer)) return answer;
     return new Promise((resolve, reject) => {
       const missed = (): void => reject(new StoreDeadlineError(`the store gave no answer within ${ms} ms`));
-      const cancel = afterLoopTime(leftMs, missed);
+      const cancel = afterLoopTime(leftMs, missed, true);
       void answer.finally(cancel).then(resolve, reject);
     });
   }

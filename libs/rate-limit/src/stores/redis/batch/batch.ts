@@ -195,6 +195,10 @@ export class Batch {
   /** Answers every request with the same failure, but those whose answer counts however late it comes. */
   expire(error: Error): void {
     for (const { first } of this.rows) rejectAll(first, error, false);
+    // It is not sent again, and the client may hold it for as long as the reply is missing.
+    this.keys = undefined;
+    this.policies = [];
+    this.codes = [];
   }
 
   private settlementTexts(): string[] {
