@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { HttpModule, HttpService } from '@nestjs/axios';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { type AxiosError, type AxiosInstance, create, isAxiosError } from 'axios';
+import axios, { type AxiosError, type AxiosInstance, create, isAxiosError, isCancel } from 'axios';
+import { rateLimitAxios } from 'floodgate-client';
 import { limitedAxios, limitedFetch, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { firstValueFrom } from 'rxjs';
 import { type Scripted, ScriptedServer } from '../../../libs/client/test-support/scripted-server.js';
@@ -189,6 +190,52 @@ describe.each(['fetch', 'axios', 'axios by fetch', 'axios, an error'] as const)(
     await until('the place is free', 2_000, async () => (await free()) === 1);
   });
 });
+
+it.each(['signal', 'cancelToken'])(
+  "a request of axios leaves the queue by its %s, with axios's own error",
+  async (by) => {
+    await using partner = await ScriptedServer.start([]);
+    await using started = await start('Express', { imports: [RateLimitModule.forRoot({ policies: POLICIES })] });
+    const limiter = started.app.get(RateLimiter);
+    const instance = create();
+    limitedAxios(limiter, 'slots', instance);
+    const lease = await limiter.acquire('slots', null);
+    const abort = new AbortController();
+    const { token, cancel } = axios.CancelToken.source();
+    const given = by === 'signal' ? { signal: abort.signal } : { cancelToken: token };
+    const call = instance.get(partner.url, given).catch((error: unknown) => error);
+    const waiting = (): number => limiter.stats().scheduled[0]?.waiting ?? 0;
+    await until('it waits', 2_000, async () => waiting() === 1);
+    if (by === 'signal') abort.abort();
+    else cancel('enough');
+    expect(isCancel(await call)).toBe(true);
+    expect(waiting()).toBe(0);
+    await lease.release();
+    expect(
+      (await instance.get(partner.url, by === 'signal' ? {} : { cancelToken: axios.CancelToken.source().token }))
+        .status,
+    ).toBe(200);
+    expect(partner.seen).toHaveLength(1);
+  },
+);
+
+it.each(['before', 'after'])(
+  'each attempt of rateLimitAxios waits for a place, where it was added %s limitedAxios',
+  async (order) => {
+    const rejection: Scripted = { status: 429, headers: { 'Retry-After': '0' }, body: { retry_after_ms: 1 } };
+    await using partner = await ScriptedServer.start([rejection, rejection]);
+    await using started = await start('Express', { imports: [RateLimitModule.forRoot({ policies: POLICIES })] });
+    const limiter = started.app.get(RateLimiter);
+    const instance = create({ responseType: 'stream' });
+    const schedule = jest.spyOn(limiter, 'schedule');
+    if (order === 'before') rateLimitAxios(instance, { jitter: 0 });
+    limitedAxios(limiter, 'slots', instance, { maxPauseMs: 1 });
+    if (order === 'after') rateLimitAxios(instance, { jitter: 0 });
+    expect((await instance.get(partner.url)).status).toBe(200);
+    expect(partner.seen).toHaveLength(3);
+    expect(schedule).toHaveBeenCalledTimes(3);
+  },
+);
 
 it('a place is free at once where a body is empty', async () => {
   await using partner = await ScriptedServer.start([{ status: 204 }]);

@@ -32,6 +32,44 @@ describe('a call that holds a lease, or is settled', () => {
     expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(2);
   });
 
+  it.each(['result', 'error'])('holds its leases until what it still uses after its %s has ended', async (kind) => {
+    await using opened = await open();
+    const { limiter } = opened;
+    const free = async (): Promise<number> => (await limiter.peek('slots')).policies[0]!.remaining;
+    let end!: () => void;
+    const used = new Promise<void>((resolve) => (end = resolve));
+    const seen: unknown[] = [];
+    const until = (...given: unknown[]): Promise<void> => {
+      seen.push(given);
+      return used;
+    };
+    const error = new Error('broken');
+    const call = limiter.schedule('slots', async () => (kind === 'result' ? 7 : Promise.reject(error)), { until });
+    await (kind === 'result' ? expect(call).resolves.toBe(7) : expect(call).rejects.toBe(error));
+    expect(seen).toEqual([kind === 'result' ? [7, undefined] : [undefined, error]]);
+    expect(await free()).toBe(1);
+    end();
+    await turns();
+    expect(await free()).toBe(2);
+  });
+
+  it('holds no lease where until fails, or returns no promise', async () => {
+    await using opened = await open();
+    const { limiter } = opened;
+    const wrong = (): never => {
+      throw new Error('wrong');
+    };
+    expect(await limiter.schedule('slots', () => 1, { until: wrong })).toBe(1);
+    expect(await limiter.schedule('slots', () => 2, { until: () => undefined })).toBe(2);
+    expect(await limiter.schedule('slots', () => 3, { until: async () => Promise.reject(new Error('late')) })).toBe(3);
+    await turns();
+    expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(2);
+    expect(limiter.stats().functionFailures.settle).toBe(1);
+    await expect(limiter.schedule('slots', () => 4, { until: 5 as never })).rejects.toThrow(
+      'RateLimiter.schedule: until must be a function of the result, got 5',
+    );
+  });
+
   it('settles the cost of its result', async () => {
     await using opened = await open();
     const { limiter } = opened;
