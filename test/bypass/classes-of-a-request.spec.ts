@@ -1,4 +1,4 @@
-import { Controller, Get, Req, Res, type Type } from '@nestjs/common';
+import { Controller, type ExecutionContext, Get, Req, Res, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   chargedBy,
@@ -22,25 +22,35 @@ const STORES: [string, () => RateLimitModuleOptions][] = [
 
 const WINDOW = { algorithm: 'fixed-window', window: '300d', by: 'global' } as const;
 const CREDITS: Policy = { ...WINDOW, limit: 6 };
-const CLASSES = { priorities: { rides: 1, estimates: 0.5 }, else: 'credits', scope: 'app' } as const;
+const CLASSES = {
+  priorities: { rides: 1, estimates: 0.5 },
+  // Before the route is known, the handler is a placeholder.
+  priority: (_: unknown, context: ExecutionContext) =>
+    context.getHandler().name === 'estimate' ? 'estimates' : 'rides',
+  else: 'credits',
+  scope: 'app',
+} as const;
 const API = { ...WINDOW, ...CLASSES, limit: 4 } as const satisfies Policy;
 
 @Controller()
 class Charged {
   @Get('estimate')
-  @RateLimit({ policy: 'api', priority: 'estimates' })
+  @RateLimit(() => 'api')
   estimate(@RateLimitDecision() decision: Decision): unknown {
     return chargedBy(decision);
   }
 
   @Get('ride')
-  @RateLimit('api')
+  @RateLimit(() => 'api')
   ride(@RateLimitDecision() decision: Decision): unknown {
     return chargedBy(decision);
   }
 }
 
-/** The policy of the middleware gives a request its first class, and the route another one. */
+/**
+ * The policy of the middleware gives a request its first class, and the route another one: boot refuses it, but where a function chooses
+ * the route's policy.
+ */
 const served = (api: Policy, routes: Type = Charged, more: RateLimitModuleOptions = {}): Promise<HttpApp> =>
   limited('Express', routes, { policies: { api, credits: CREDITS }, middleware: ['api'], ...more });
 
@@ -101,16 +111,16 @@ describe('a policy of the middleware whose estimates run over', () => {
       constructor(private readonly limiter: RateLimiter) {}
 
       @Get('estimate')
-      @RateLimit({ policy: 'api', priority: 'estimates' })
+      @RateLimit(() => 'api')
       async estimate(@RateLimitDecision() decision: Decision): Promise<void> {
-        const other = await this.limiter.acquire('api');
+        const other = await this.limiter.acquire('api', null, { priority: 'rides' });
         during.push([decision, other.decision].map((one) => chargedBy(one).map(({ policy }) => policy)));
         other.release();
       }
     }
     const leased = { algorithm: 'concurrency', lease: '30s', by: 'global', scope: 'app' } as const;
     await using app = await served({ ...leased, ...CLASSES, limit: 2 }, Jobs);
-    const held = await app.app.get(RateLimiter).acquire('api');
+    const held = await app.app.get(RateLimiter).acquire('api', null, { priority: 'rides' });
     expect((await app.send('/estimate')).status).toBe(200);
     expect(during).toEqual([[['credits'], ['api']]]);
     expect(await left(app)).toEqual([1, 5]);
@@ -132,5 +142,48 @@ describe('a policy of the middleware whose estimates run over', () => {
     again = app.app.getHttpAdapter().getInstance() as typeof again;
     expect(await passing(app, '/old', 5)).toBe(5);
     expect(await left(app)).toEqual([2, 3]);
+  });
+});
+
+const ALL = { ...WINDOW, scope: 'app', limit: 4 } as const;
+const RESERVE = { ...ALL, priorities: { rides: 1, estimates: 0.5 } } as const satisfies Policy;
+
+@Controller()
+class Routes {
+  @Get('estimate')
+  @RateLimit({ policy: 'api', priority: 'estimates' })
+  estimate(): void {}
+}
+
+@Controller()
+class Other {
+  @Get()
+  get(): void {}
+}
+
+describe('a policy with priorities', () => {
+  it.each<[string, RateLimitModuleOptions]>([
+    ['by name', { policies: { api: RESERVE }, middleware: ['api'] }],
+    ['with paths to leave out', { policies: { api: RESERVE }, middleware: { policies: ['api'], except: ['/x'] } }],
+    [
+      'with a function that says the class',
+      { policies: { api: { ...RESERVE, priority: () => 'rides' } }, middleware: ['api'] },
+    ],
+    ['behind an else', { policies: { api: RESERVE, all: { ...ALL, else: 'api' } }, middleware: ['all'] }],
+  ])('in the middleware and on a route stops the boot: %s', async (_, options) => {
+    await expect(limited('Express', Routes, options)).rejects.toThrow(
+      "Routes.estimate: policy 'api' has priorities, and stands in the module's middleware, too.",
+    );
+  });
+
+  it.each<[string, () => Promise<HttpApp>]>([
+    ['in the middleware alone', () => limited('Express', Other, { policies: { api: RESERVE }, middleware: ['api'] })],
+    [
+      'on routes alone',
+      () => limited('Express', Routes, { policies: { api: RESERVE, all: ALL }, middleware: ['all'] }),
+    ],
+  ])('may stand %s', async (_, open) => {
+    await using app = await open();
+    expect(app.logs.of('warn')).toEqual([]);
   });
 });
