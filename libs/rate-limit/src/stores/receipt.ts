@@ -1,5 +1,5 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { type Charge, takes } from './charge.js';
+import { type Charge, reserves, takes } from './charge.js';
 import type { Verdict } from './store.js';
 
 /** Proof of one charge: what it took, where, and when. Instants are whole microseconds. */
@@ -44,6 +44,18 @@ export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }
     receipts.push(receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter });
   }
   return receipts;
+}
+
+/**
+ * The receipts of what must not stay with a request that was given up before the store allowed it: a lease, a reservation, a slot of a
+ * queue. Nobody would end them. A plain charge stays: its request may have passed.
+ */
+export function abandonedBy(charges: readonly Charge[], verdict: Verdict): ChargeReceipt[] {
+  if (!verdict.allowed) return [];
+  const lasting = charges.filter(
+    (charge) => reserves(charge) || charge.algorithm.lease !== undefined || charge.algorithm.delays,
+  );
+  return receiptsOf(charges, verdict).filter(({ key }) => lasting.some((charge) => charge.key === key));
 }
 
 /** The charges of one request, which can be refunded once. */

@@ -30,13 +30,15 @@ describe('the deadline of a store', () => {
     await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
   });
 
-  it('refunds what the store charges later, and waits for what no request waits for', async () => {
+  it('gives back what a request would hold that the store allows later, and waits for what no request waits for', async () => {
     const answers: ((verdict: Verdict) => void)[] = [];
     const refunded: ChargeReceipt[] = [];
     const later = async (): Promise<Verdict> => new Promise((resolve) => void answers.push(resolve));
     const decider = over(later, {}, (receipts) => void refunded.push(...receipts));
+    const reserving = asked.map((charge) => ({ ...charge, mode: 'reserve' as const }));
     const patient = decider.decidePatiently(asked);
     await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
+    await expect(decider.decide(reserving)).rejects.toThrow(StoreDeadlineError);
     for (const answer of answers) answer(VERDICT);
     await expect(patient).resolves.toEqual(VERDICT);
     const [{ key, algorithm, cost }] = asked as [PolicyCharge];

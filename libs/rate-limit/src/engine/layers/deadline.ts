@@ -1,5 +1,5 @@
 import type { Deadlines } from '../../stores/deadlines.js';
-import { receiptsOf } from '../../stores/receipt.js';
+import { abandonedBy } from '../../stores/receipt.js';
 import type { Charge, ChargeReceipt, RateLimitStore, Verdict } from '../../stores/store.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';
 import { StoreUnavailableError } from '../../stores/unavailable.js';
@@ -10,7 +10,7 @@ import { plainFirst } from '../plain.js';
 
 /** Asks the store. */
 export interface StoreDecider {
-  /** Every request gets a verdict, or fails within the deadline. What is charged for it after the deadline is refunded. */
+  /** Every request gets a verdict, or fails within the deadline. What it would hold after that is given back. */
   decide(charges: readonly Charge[], execution?: Execution): Answer<Verdict>;
   /** Decides what no request waits for, such as the renewal of a lease: the answer counts however late it comes. */
   decidePatiently(charges: readonly Charge[]): Answer<Verdict>;
@@ -34,7 +34,8 @@ export function withinDeadline(
     ? (charges: readonly Charge[]): Answer<Verdict> => store.consume(charges)
     : checking(store, traits, (answer, charges) =>
         deadlines.within(answer, (verdict) => {
-          if (checked(verdict, charges.length).allowed) refund(receiptsOf(charges, verdict));
+          const abandoned = abandonedBy(charges, checked(verdict, charges.length));
+          if (abandoned.length > 0) refund(abandoned);
         }),
       );
   return {

@@ -1,7 +1,7 @@
 import { isWhole } from '../../../algorithms/algorithm.js';
 import { copyOf, type Found, type FoundBlock, judge } from '../../judge.js';
 import type { Denials } from '../../denials.js';
-import { type ChargeReceipt, receiptsOf } from '../../receipt.js';
+import { abandonedBy, type ChargeReceipt } from '../../receipt.js';
 import { RateLimitStoreError } from '../../store.js';
 import { type PendingRequest, rejectAll } from './pending-request.js';
 import { ELSEWHERE, failureOf, isInstant, UnusableReplyError } from './reply.js';
@@ -56,7 +56,7 @@ export function checkReply(
  * Answers every row from the program's checked reply.
  *
  * @param sentAt when the rows were sent, for `denials`
- * @param abandoned gets the receipts of what was charged for requests that the deadline has failed; undefined before the deadline
+ * @param abandoned gets the receipts of what requests hold that the deadline has failed; undefined before the deadline
  * @returns the rows that the node did not decide, in their order; undefined when it decided all
  */
 export function answerRows(
@@ -109,7 +109,7 @@ export function answerRows(
       const verdict = judge(found, at);
       denials?.note(charges, verdict, sentAt);
       if (abandoned === undefined || pending.isPatient === true) pending.resolve(verdict, before);
-      else if (verdict.allowed) abandoned.push(...receiptsOf(charges, verdict));
+      else abandoned.push(...abandonedBy(charges, verdict));
     }
   }
   return undecided;

@@ -156,7 +156,7 @@ export class Batch {
   /**
    * Answers every request from the program's checked reply. Only the requests that the node did not decide stay in the batch.
    *
-   * @param abandoned gets the receipts of what the deadline has failed; undefined before the deadline
+   * @param abandoned gets the receipts of what requests hold that the deadline has failed; undefined before the deadline
    * @returns the requests that the node did not decide, in their order; undefined when it decided all
    */
   settle(

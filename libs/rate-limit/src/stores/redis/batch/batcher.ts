@@ -229,8 +229,8 @@ export class Batcher {
   }
 
   /**
-   * Sends a batch, and answers each of its requests once. Never rejects. An answer that comes after the deadline is still one: what it
-   * charged for requests that the deadline has failed is refunded.
+   * Sends a batch, and answers each of its requests once. Never rejects. An answer that comes after the deadline is still one: what
+   * requests hold by it that the deadline has failed is given back.
    */
   private async send(call: InFlightBatch): Promise<void> {
     const { availability, deadlines, undecided: others } = this.settings;

@@ -47,6 +47,7 @@ export class SlotClient {
         next: undefined,
         keepsLevels: true,
         isUrgent: request.wasAsked,
+        isPatient: true, // the cross-slot request has a deadline of its own, after which it refunds what is charged
         resolve: (verdict, found) => {
           request.wasAsked = true;
           resolve({ charges, verdict, found });
