@@ -55,6 +55,10 @@ export class NamedPolicies<Context = never> {
     this.checkRow(next, row, where);
   }
 
+  has(name: string): boolean {
+    return this.named.has(name);
+  }
+
   [Symbol.iterator](): Iterator<ParsedPolicy<Context>> {
     return this.named.values();
   }

@@ -59,6 +59,7 @@ export class CallCharges {
   constructor(
     private readonly engine: Pick<Engine, 'charge' | 'keptDecider'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
+    private readonly ipv6Prefix: number,
   ) {
     this.kept = new KeptClients((charges) => engine.keptDecider(charges));
   }
@@ -85,7 +86,7 @@ export class CallCharges {
     options: CallOptions | undefined,
     where: string,
   ): readonly PolicyCharge[] {
-    const tag = tagOfCall(identity, withElse(policies), where);
+    const tag = this.tagOf(identity, withElse(policies), where);
     const cost = options?.cost;
     const mode = method === 'reserve' ? 'reserve' : method === 'consume' && cost === 0 ? 'peek' : 'take';
     if (method === 'consume' && mode === 'take') checkConsumable(withElse(policies), where);
@@ -139,7 +140,7 @@ export class CallCharges {
         `${where}: a cost that is a function of the result has no effect, because ${names(policies)} has leases, which are released`,
       );
     }
-    const tag = tagOfCall(identity, policies, where);
+    const tag = this.tagOf(identity, policies, where);
     const cost = (policy: BoundPolicy): number | undefined =>
       isConcurrency(policy) && !alone ? undefined : options?.cost;
     const mode = (policy: BoundPolicy): ChargeMode =>
@@ -209,6 +210,23 @@ export class CallCharges {
     return policies.map((policy) => charge(policy, costOf(policy, given(policy), where)));
   }
 
+  /**
+   * The tag of the identity that a call gives; undefined where it gives none, and none is needed.
+   *
+   * @param where how errors begin: the method that was called
+   * @throws {TypeError} when a policy counts an identity, and the call gives none
+   * @throws {RateLimitConfigError} for a wrong kind or value
+   */
+  tagOf(identity: MaybeNone, policies: readonly BoundPolicy[], where: string): string | undefined {
+    if (identity !== undefined && identity !== null) return tagFor(identity, where, this.ipv6Prefix);
+    const counting = policies.find(({ by }) => by !== 'global');
+    if (counting === undefined) return undefined;
+    throw new TypeError(
+      `${where}: policy '${counting.name}' counts an identity, got ${shown(identity)}: give { kind: 'user', value: '...' }. ` +
+        `Policies by: 'global' alone need none`,
+    );
+  }
+
   private planned(policy: BoundPolicy, tag: string, plan: string | null | undefined, where: string): BoundPolicy {
     if (plan !== undefined) return underPlan(policy, plan ?? undefined);
     if (this.plans !== undefined) return underPlan(policy, this.plans.lastKnown(tag));
@@ -234,23 +252,6 @@ function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
     free,
     isBare: endsAtOnce && !canBlock && free === undefined && !all.some(canDelay),
   };
-}
-
-/**
- * The tag of the identity that a call gives; undefined where it gives none, and none is needed.
- *
- * @param where how errors begin: the method that was called
- * @throws {TypeError} when a policy counts an identity, and the call gives none
- * @throws {RateLimitConfigError} for a wrong kind or value
- */
-export function tagOfCall(identity: MaybeNone, policies: readonly BoundPolicy[], where: string): string | undefined {
-  if (identity !== undefined && identity !== null) return tagFor(identity, where);
-  const counting = policies.find(({ by }) => by !== 'global');
-  if (counting === undefined) return undefined;
-  throw new TypeError(
-    `${where}: policy '${counting.name}' counts an identity, got ${shown(identity)}: give { kind: 'user', value: '...' }. ` +
-      `Policies by: 'global' alone need none`,
-  );
 }
 
 /** @throws {TypeError} when the call gives no time zone */

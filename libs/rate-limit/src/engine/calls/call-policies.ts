@@ -4,9 +4,9 @@ import { checkElse } from '../../policy/else/else-policies.js';
 import type { StateClaims } from '../../policy/state-claims.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { Policy } from '../../policy/policy.js';
-import { RateLimitConfigError } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
-import { checkOrder, isIdentity } from '../explain/explain-arguments.js';
+import { checkOrder, isIdentity, unknownName } from '../explain/explain-arguments.js';
 import type { Logger } from '../../util/logger.js';
 
 const WHERE = 'RateLimiter';
@@ -19,12 +19,19 @@ const MAX_WARNINGS = 1000;
 const MAX_KNOWN = 1000;
 const MAX_SAME_NAME = 20;
 
-/** A policy with a name, or the name of one of the module's policies. */
+/** A policy with a name, or a name: of one of the module's policies, or of a policy with scope `'app'` on a route. */
 export type LimiterPolicy = Policy | string;
 
-/** Parses policies, each once. */
-export interface PolicyParser {
+/** The policies that stand on routes, by name. */
+export interface PoliciesOfRoutes {
+  boundTo(name: string): Iterable<BoundPolicy>;
+  policyNames(): Iterable<string>;
+}
+
+/** Parses policies, each once. It iterates over those that have a name of their own. */
+export interface PolicyParser extends Iterable<{ readonly name: string }> {
   readonly claims: StateClaims;
+  has(name: string): boolean;
   parse(policy: unknown, where: string): ParsedPolicy;
 }
 
@@ -79,11 +86,13 @@ export class CallPolicies {
 
   /**
    * @param keyPrefix how keys begin
+   * @param routes whose policies a call can name, too
    * @param mayPrefetch whether processes can prefetch tokens from the store
    */
   constructor(
     private readonly named: PolicyParser,
     private readonly keyPrefix: string,
+    private readonly routes: PoliciesOfRoutes,
     private readonly logger: Pick<Logger, 'warn'>,
     private readonly mayPrefetch = true,
   ) {}
@@ -99,11 +108,14 @@ export class CallPolicies {
     const last = this.last[use];
     if (last.bound !== NOTHING && isSame(last.names, policies)) return last.bound;
     const names = namesOf(policies);
-    if (names === undefined) return this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`), true);
+    const looks = method === 'peek';
+    if (names === undefined) return this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`, looks), true);
     const known = this.byName[use];
     let bound = known.get(names);
     if (bound === undefined) {
-      bound = this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`), false);
+      bound = this.usedFor(use, this.bindAll(policies, `${WHERE}.${method}`, looks), false);
+      // A policy of one route may stand on others later.
+      if (bound.some(({ boundTo }) => boundTo !== SCOPE)) return bound;
       known.set(names, bound);
     }
     last.names = typeof policies === 'string' ? policies : [...(policies as readonly string[])];
@@ -111,14 +123,18 @@ export class CallPolicies {
     return bound;
   }
 
-  /** Binds policies without charging them. Logs no options, since each may have an effect elsewhere. */
-  bindAll(policies: LimiterPolicy | readonly LimiterPolicy[], where = WHERE): BoundPolicy[] {
+  /**
+   * Binds policies without charging them. Logs no options, since each may have an effect elsewhere.
+   *
+   * @param looks whether the call looks at a state, and so may name a policy of one route
+   */
+  bindAll(policies: LimiterPolicy | readonly LimiterPolicy[], where = WHERE, looks = false): BoundPolicy[] {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
     for (const one of list) if (isIdentity(one)) checkOrder(where.slice(WHERE.length + 1), one, undefined);
     if (list.length === 0)
       throw new RateLimitConfigError(where, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
     const bound = list.flatMap((policy, i) =>
-      this.bindOne(policy, list.length === 1 ? where : `${where}, policy ${i + 1} of ${list.length}`),
+      this.bindOne(policy, list.length === 1 ? where : `${where}, policy ${i + 1} of ${list.length}`, looks),
     );
     checkTogether(bound, where);
     return bound;
@@ -151,11 +167,33 @@ export class CallPolicies {
   }
 
   /** The policy, and its candidate if it has one. */
-  private bindOne(policy: LimiterPolicy, where: string): BoundPolicy[] {
+  private bindOne(policy: LimiterPolicy, where: string, looks: boolean): readonly BoundPolicy[] {
+    if (typeof policy === 'string' && !this.named.has(policy)) return this.standing(policy, where, looks);
     const parsed = this.named.parse(policy, where);
     return parsed.candidate === undefined
       ? [this.bindParsed(parsed, where)]
       : [this.bindParsed(parsed, where), this.bindParsed(parsed.candidate, where)];
+  }
+
+  /** The policy that a route, or code before, has under a name that none of the module's policies has. */
+  private standing(name: string, where: string, looks: boolean): readonly BoundPolicy[] {
+    const places = [...this.routes.boundTo(name), ...this.boundTo(name)];
+    if (places.length === 0) {
+      const names = [...Array.from(this.named, (one) => one.name), ...this.routes.policyNames(), ...this.names()];
+      throw unknownName('policy', name, [...new Set(names)], where);
+    }
+    const shared = places.find(({ boundTo }) => boundTo === SCOPE);
+    if (shared !== undefined) return [shared];
+    if (looks && places.length === 1) return places;
+    const at = places.map(({ boundTo }) => shown(boundTo)).join(', ');
+    throw new RateLimitConfigError(
+      where,
+      looks
+        ? `policy ${shown(name)} counts at several places (${at}): name one of them, as in { route: ${shown(places[0]!.boundTo)} }`
+        : `policy ${shown(name)} counts at ${at} alone, and RateLimiter across the application: give it scope: 'app' and one place in the ` +
+            `module's policies`,
+      'FG_UNKNOWN_POLICY',
+    );
   }
 
   private bindElse({ elseName }: ParsedPolicy, where: string, row: readonly ParsedPolicy[]): BoundPolicy | undefined {

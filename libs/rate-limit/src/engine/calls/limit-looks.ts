@@ -5,7 +5,7 @@ import type { Decision } from '../../policy/decision.js';
 import { withElse } from '../../policy/else/else-policies.js';
 import type { Engine } from '../engine.js';
 import type { CountedIdentities } from '../explain/counted-identities.js';
-import { checkOrder, tagOf } from '../explain/explain-arguments.js';
+import { checkOrder } from '../explain/explain-arguments.js';
 import type { LimitExplanation } from '../explain/explanation.js';
 import type { LimitExplainer } from '../explain/limit-explainer.js';
 import { isReference, type LimitReference } from '../explain/limit-references.js';
@@ -13,7 +13,7 @@ import type { LimitTable } from '../explain/limit-table.js';
 import type { TimeZones } from '../functions/time-zones.js';
 import type { Gates } from '../scheduling/gates.js';
 import { checkOptions, hasZoneOfRequest } from './call-arguments.js';
-import { type CallCharges, type CallOptions, tagOfCall } from './call-charges.js';
+import type { CallCharges, CallOptions } from './call-charges.js';
 import type { CallPolicies, LimiterPolicy } from './call-policies.js';
 import { type ResetState, resetStates } from './reset-states.js';
 
@@ -40,7 +40,7 @@ export class LimitLooks {
     private readonly explainer: LimitExplainer,
     private readonly timeZones: Pick<TimeZones<never>, 'look'>,
     private readonly gates: Pick<Gates, 'freedSoon'>,
-    private readonly identities: Pick<CountedIdentities, 'expect'>,
+    private readonly identities: Pick<CountedIdentities, 'expect' | 'tagOf'>,
   ) {}
 
   async peek(target: LimitTarget, identity: Who, options: CallOptions | undefined): Promise<Decision> {
@@ -50,13 +50,13 @@ export class LimitLooks {
     if (typeof target === 'string' ? !this.isRouteName(target) : !isReference(target) || 'policy' in target) {
       const named = typeof target === 'object' && 'policy' in target ? target.policy : target;
       const policies = this.policies.bind(named as LimiterPolicy | readonly LimiterPolicy[], 'peek');
-      const tag = tagOfTarget(identity, policies, where);
+      const tag = this.tagOf(identity, policies, where);
       return this.engine.decision(this.charges.make(policies, tag, 0, 'peek', where, options));
     }
-    const given = isNone(identity) ? undefined : tagOf(identity, where);
+    const given = isNone(identity) ? undefined : this.identities.tagOf(identity, where);
     const policies = this.explainer.peekable(target as LimitReference, given, where);
     if (policies.length === 0) return unlimited();
-    const tag = tagOfTarget(given, policies, where);
+    const tag = this.tagOf(given, policies, where);
     const known = withElse(policies).some(hasZoneOfRequest) ? this.timeZones.look(tag ?? '').zone : undefined;
     const { plan, timeZone = known, priority } = options ?? {};
     return this.engine.decision(this.charges.make(policies, tag, 1, 'peek', where, { plan, timeZone, priority }));
@@ -66,7 +66,7 @@ export class LimitLooks {
     const where = 'RateLimiter.reset';
     this.checkOrder('reset', target, identity);
     const policies = this.resettable(target, !isNone(identity), where);
-    const tag = tagOfTarget(identity, policies, where);
+    const tag = this.tagOf(identity, policies, where);
     if (!isNone(identity)) this.identities.expect(policies, tag!, where);
     const states = await resetStates(this.engine, policies, tag);
     this.gates.freedSoon(this.charges.states(policies, tag).flatMap(({ keys }) => keys));
@@ -87,6 +87,11 @@ export class LimitLooks {
     return this.explainer.table();
   }
 
+  /** The identity tag of a call that takes an identity or its tag. */
+  private tagOf(identity: Who, policies: readonly BoundPolicy[], where: string): string | undefined {
+    return isNone(identity) ? this.charges.tagOf(identity, policies, where) : this.identities.tagOf(identity, where);
+  }
+
   private checkOrder(method: string, target: unknown, identity: unknown): void {
     const { references } = this.explainer;
     checkOrder(method, target, identity, (text) => references.isPolicy(text) || references.isRoute(text));
@@ -100,22 +105,18 @@ export class LimitLooks {
 
   private resettable(target: LimitTarget, isOneClient: boolean, where: string): readonly BoundPolicy[] {
     if (isReference(target)) return this.explainer.resettable(target, isOneClient, where);
-    const named = this.policies.bindAll(target, where);
-    const others = named.flatMap(({ name }) => [
-      ...this.routes.boundTo(name),
-      ...this.routes.boundTo(candidateName(name)),
-    ]);
-    return [...named, ...others];
+    // An array, or one policy with its options.
+    return [target].flat().flatMap((one: LimiterPolicy): readonly BoundPolicy[] => {
+      if (typeof one === 'string') return this.explainer.resettable({ policy: one }, isOneClient, where);
+      const named = this.policies.bindAll(one, where);
+      const names = named.flatMap(({ name }) => [name, candidateName(name)]);
+      return [...named, ...names.flatMap((name) => [...this.routes.boundTo(name)])];
+    });
   }
 }
 
 function isNone(identity: unknown): identity is null | undefined {
   return identity === undefined || identity === null;
-}
-
-/** The identity tag of a call that takes an identity or its tag. */
-function tagOfTarget(identity: Who, policies: readonly BoundPolicy[], where: string): string | undefined {
-  return isNone(identity) ? tagOfCall(identity, policies, where) : tagOf(identity, where);
 }
 
 /** The decision without any policy. No store was asked, so its instant is that of this process's clock. */

@@ -46,6 +46,7 @@ import type { RateLimitStore } from '../../stores/store.js';
 import type { StoreTraits } from '../../stores/traits.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
+import { ipv6PrefixOf } from '../../identity/resolvers.js';
 import { AddressLists } from '../guard/address-lists.js';
 import { GuardWork } from '../guard/guard-work.js';
 import type { RateLimitGuard } from '../guard/rate-limit.guard.js';
@@ -58,7 +59,7 @@ import { Operations } from '../contexts/operations.js';
 import { expectAlone } from './single-runtime.js';
 import { DecisionHeaders } from '../guard/decision-headers.js';
 import { requestOf } from '../guard/http-context.js';
-import { goneClients, identityChain } from '../guard/identity-chain.js';
+import { addressChain, goneClients, identityChain } from '../guard/identity-chain.js';
 import { type GuardCheck, KnownHandlers } from '../routes/known-handlers.js';
 import { LateIdentities } from '../guard/late-identities.js';
 import { openStore, overridingStore, reportBoardOf, reservationLogOf } from './open-store.js';
@@ -134,7 +135,8 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       partitionKeySecret: options.partitionKeySecret,
       offset: new ClockOffset(),
     };
-    this.addressLists = AddressLists.of(options, this.functions, monitor, this.hasGone);
+    const addresses = addressChain(options, this.functions, this.hasGone);
+    this.addressLists = AddressLists.of(options, this.functions, monitor, addresses);
     const policies = new NamedPolicies<ExecutionContext>(options.policies);
     const late = new LateIdentities(
       () => this.identities,
@@ -172,10 +174,11 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.engine = new Engine(keyPrefix, layered, fallback, monitor, active);
     this.unobserved = new Engine(keyPrefix, layered, fallback, new Monitor({}, logger), active);
     this.leases = new Leases(logger, opened.store.timer);
-    const named = new CallPolicies(policies, keyPrefix, logger, layered.traits.prefetch);
+    const named = new CallPolicies(policies, keyPrefix, this.routes, logger, layered.traits.prefetch);
     const known = new KnownPolicies(policies, named, this.routes);
     const kinds = (options.identity ?? []).map(({ kind }) => kind);
-    const counted = new CountedIdentities(this.routes, kinds, options, () => {
+    const ipv6Prefix = ipv6PrefixOf(options.identity ?? []);
+    const counted = new CountedIdentities(this.routes, kinds, ipv6Prefix, options, () => {
       const handlers = [...limitableHandlers(discovery, scanner, this.contexts)];
       return handlers.some(({ type, handler }) => findsIdentities(application, type, handler));
     });
@@ -223,14 +226,14 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       pauses.changed(changed);
       this.calls.gates.overridden(changed);
     };
-    const charges = new CallCharges(this.engine, this.plans);
+    const charges = new CallCharges(this.engine, this.plans, ipv6Prefix);
     const { timeZones } = this.policyFunctions;
     this.limiter = new RateLimiter(
       new LimiterCalls(this.engine, named, charges, this.leases, expiring),
       new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates, counted),
       new ScheduledCalls(
         named,
-        new Scheduler(turns, new CallCharges(turns, this.plans), this.calls, this.leases, this.functions, expiring),
+        new Scheduler(turns, new CallCharges(turns, this.plans, ipv6Prefix), this.calls, this.leases, this.functions, expiring),
         pauses,
       ),
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
