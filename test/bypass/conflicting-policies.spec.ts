@@ -5,12 +5,14 @@ import {
   type PolicySource,
   RateLimit,
   RateLimitConfigError,
+  RateLimiter,
   type RateLimitModuleOptions,
   type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { type HttpApp, left, limited } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
+const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
 const ROOMY = { name: 'address', algorithm: 'fixed-window', limit: 1_000, window: '1h', scope: 'app' } as const;
 const STRICT = { ...ROOMY, limit: 5 } as const;
 const ROOMY_TEXT = "'address' of RateLimitModule, middleware is a fixed-window (limit 1000, window 3600000 ms)";
@@ -88,6 +90,23 @@ describe('different policies of one name', () => {
     expect(error!.message).toContain(SHARED);
   });
 
+  it.each<[string, Policy, Policy]>([
+    ['buckets', BUCKET, { ...BUCKET, capacity: 6 }],
+    ['rates', BUCKET, { ...BUCKET, refill: '2/h' }],
+    ['lengths of a window', ROOMY, { ...ROOMY, window: '2h' }],
+    ['algorithms', { ...BUCKET, name: 'address' }, ROOMY],
+  ])('stop the boot, and are not two limits: different %s', async (_case, one, other) => {
+    const text = "both have one name (scope 'app'), so that each would admit its limit";
+    await expect(limited('Express', [login(one), onClass(other)], { store: new StillStore() })).rejects.toThrow(text);
+    const { scope: __, ...named } = one;
+    const policies = { [one.name!]: { ...named, name: one.name! } as Policy };
+    const boot = limited('Express', login(other), { store: new StillStore(), policies });
+    await expect(boot).rejects.toThrow(text);
+    await using app = await limited('Express', Plain, { store: new StillStore(), policies });
+    const { allowed } = await app.app.get(RateLimiter).consume(other, { kind: 'user', value: 'ada' });
+    expect([allowed, app.logs.of('warn')]).toEqual([true, [expect.stringContaining(text)]]);
+  });
+
   it('stop the boot: of a class and one of its methods in the same scope', async () => {
     @Controller()
     @RateLimit({ ...ROOMY, scope: 'controller' })
@@ -128,8 +147,6 @@ describe('different policies of one name', () => {
     expect(said[0]).toContain(ROOMY_TEXT);
   });
 });
-
-const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
 
 describe('different costs of one policy in the middleware and on a route', () => {
   const other = (): number => 1;

@@ -13,22 +13,27 @@ const MAX_STATES = 10_000;
 
 /**
  * The policy that each state belongs to. Two policies of one name and scope count under one key when only their limits differ,
- * because a window's key does not carry its limit: one policy would then spend what the other admits.
+ * because a window's key does not carry its limit: one policy would then spend what the other admits. A bucket's key carries its numbers:
+ * two buckets of one name would be two limits, and together admit more than either.
  */
 export class StateClaims {
   private readonly claims = new Map<string, Claim>();
   /** Claims of calendar windows, by the state without its zone: one with a `timeZone` function, and one with a fixed zone. */
   private readonly calendars = new Map<string, { ofRequest?: Claim; fixed?: Claim }>();
+  /** What boot claims, by scope and name. */
+  private readonly named = new Map<string, Claim>();
   private readonly warned = new Set<string>();
 
   /**
    * @param scope the scope as keys contain it
    * @param where how error messages begin
-   * @throws {RateLimitConfigError} when another policy counts under the same keys, naming both
+   * @throws {RateLimitConfigError} when another policy counts under the same keys or has the name there, naming both
    */
   claim(scope: string, policy: ParsedPolicy, where: string): void {
-    const conflict = this.conflict(stateOf(scope, policy), scope, policy, where);
+    const conflict = this.conflict(stateOf(scope, policy), scope, policy, where) ?? this.twoLimits(scope, policy);
     if (conflict !== undefined) throw new RateLimitConfigError(where, conflict, 'FG_SHARED_STATE');
+    const name = nameOf(scope, policy);
+    if (!this.named.has(name)) this.named.set(name, { policy, where });
   }
 
   /**
@@ -40,7 +45,9 @@ export class StateClaims {
   meet(scope: string, policy: ParsedPolicy, where: string): string | undefined {
     const state = stateOf(scope, policy);
     if (this.claims.size >= MAX_STATES && !this.claims.has(state)) return undefined;
-    const conflict = this.conflict(state, scope, policy, where);
+    // On a route, a function may choose other numbers for each client.
+    const twice = scope === 'app' ? this.twoLimits(scope, policy) : undefined;
+    const conflict = this.conflict(state, scope, policy, where) ?? twice;
     if (conflict === undefined || this.warned.has(state)) return undefined;
     this.warned.add(state);
     return withHelp(`${where}: ${conflict}`, 'FG_SHARED_STATE');
@@ -54,10 +61,14 @@ export class StateClaims {
       return undefined;
     }
     if (sameMeaning(known.policy, policy)) return undefined;
-    return (
-      `policy '${policy.name}' is ${described(policy)}, but '${policy.name}' of ${known.where} is ${described(known.policy)}, ` +
-      `and both count under one key (scope '${scope}'): give one of them another name, or both the same numbers`
-    );
+    return differ(policy, known, `both count under one key (scope '${scope}')`);
+  }
+
+  /** A policy of this name that is known since boot and counts under other keys. */
+  private twoLimits(scope: string, policy: ParsedPolicy): string | undefined {
+    const known = this.named.get(nameOf(scope, policy));
+    if (known === undefined || sameMeaning(known.policy, policy) || inOtherZone(known.policy, policy)) return undefined;
+    return differ(policy, known, `both have one name (scope '${scope}'), so that each would admit its limit`);
   }
 
   /** The claim in another zone that conflicts: a `timeZone` function may return the fixed zone of any other policy. */
@@ -79,6 +90,24 @@ export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
     if (one.priorities === undefined && other.priorities === undefined) return one.shards === other.shards;
   }
   return stateOf('', one) === stateOf('', other) && described(one) === described(other);
+}
+
+function differ(policy: ParsedPolicy, known: Claim, how: string): string {
+  return (
+    `policy '${policy.name}' is ${described(policy)}, but '${policy.name}' of ${known.where} is ${described(known.policy)}, ` +
+    `and ${how}: give one of them another name, or both the same numbers`
+  );
+}
+
+/** Whether two policies count calendar windows of different time zones: a name may have one for each. */
+function inOtherZone({ numbers: one }: ParsedPolicy, { numbers: other }: ParsedPolicy): boolean {
+  return (
+    typeof one.window === 'object' && typeof other.window === 'object' && one.window.calendar === other.window.calendar
+  );
+}
+
+function nameOf(scope: string, { name }: ParsedPolicy): string {
+  return `${scope}\n${name}`;
 }
 
 /** The part of a key that depends on the policy. Policies with an equal part share a state. */
