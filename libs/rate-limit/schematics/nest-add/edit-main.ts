@@ -6,7 +6,6 @@ import type { Compiler } from './typescript.js';
 
 /** What a project's files say of trust proxy; `by hand` names what a person has to write, and where. */
 export type TrustProxy =
-  | { readonly done: 'already'; readonly path: string }
   | { readonly done: 'edited'; readonly path: string; readonly text: string; readonly setting: string }
   | { readonly done: 'by hand'; readonly path: string; readonly why: string; readonly setting: string };
 
@@ -16,8 +15,6 @@ const FASTIFY = "trustProxy: 'loopback, linklocal, uniquelocal'";
 
 /** Sets trust proxy where the application is created. */
 export function trustProxy(sources: Sources, { path, call }: Creation): TrustProxy {
-  const already = sources.paths.find((one) => namesTrustProxy(sources, one));
-  if (already !== undefined) return { done: 'already', path: already };
   const { ts } = sources;
   const edits = new TextEdits(ts, sources.parse(path));
   const adapter = fastifyAdapterOf(ts, call);
@@ -36,6 +33,11 @@ export function trustProxy(sources: Sources, { path, call }: Creation): TrustPro
       adapter === undefined ? EXPRESS : `new FastifyAdapter({ ${FASTIFY} })`,
     );
   return { done: 'edited', path, text: edits.result(), setting };
+}
+
+/** The first file that sets trust proxy. */
+export function trustProxyIn(sources: Sources): string | undefined {
+  return sources.paths.find((one) => namesTrustProxy(sources, one));
 }
 
 /** Whether the code of a file, and not a comment, names the setting. */

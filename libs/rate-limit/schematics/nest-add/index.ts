@@ -1,14 +1,17 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { trustProxy } from './edit-main.js';
+import { atOnce } from './changes.js';
+import { trustProxy, trustProxyIn } from './edit-main.js';
 import { type Identity, type ModuleChoices, modulesFor, withRateLimitModule } from './edit-module.js';
+import { type Formatter, formatterOf } from './formatter.js';
 import { type Client, CLIENTS, type Metrics, METRICS, PackageFile } from './package-file.js';
 import { signOfContainer, signOfProxy } from './proxy-signs.js';
 import { ABOUT_IDENTITY, DOCS, nextSteps } from './report.js';
 import { type Creation, creationsIn, type RootModule, rootModuleOf, Unreadable } from './root-module.js';
-import { type Context, dryRunOf, type Rule, textOf, type Tree } from './schematic.js';
+import { type Context, Refusal, type Rule, textOf, type Tree } from './schematic.js';
 import { nodesIn, Sources } from './sources.js';
 import { compilerOf } from './typescript.js';
+import { type Project, projectsOf } from './workspace.js';
 
 /** The options of `nest add nestjs-floodgate`. */
 export interface NestAddOptions {
@@ -22,6 +25,10 @@ export interface NestAddOptions {
   readonly trustProxy?: boolean;
   /** The folder of the sources. Default `src`. */
   readonly sourceRoot?: string;
+  /** The project of a workspace. Nest's command line may have read its name, and pass on true. */
+  readonly project?: string | number | boolean;
+  /** The same as `project`. */
+  readonly p?: string | number | boolean;
   /** Whether the client is written into package.json without being installed. */
   readonly skipInstall?: boolean;
   /** The same as `skipInstall`: the command line of Nest passes `-s` on as it is. */
@@ -37,23 +44,24 @@ export interface NestAddOptions {
  * @param folder the application's; default the working folder
  */
 export default function nestAdd(options: NestAddOptions, folder: string = process.cwd()): Rule {
-  const rule = ruleFor(options, folder);
-  return options.d === true ? dryRunOf(rule) : rule;
+  const formatter = (tree: Tree): Formatter | undefined => formatterOf(PackageFile.of(tree, folder)!, folder);
+  return atOnce(ruleFor(options, folder), { folder, formatter, isDry: options.d === true });
 }
 
 function ruleFor(options: NestAddOptions, folder: string): Rule {
   return (tree, context) => {
-    const manifest = PackageFile.of(tree);
+    const manifest = PackageFile.of(tree, folder);
     if (manifest === undefined)
       throw new Error('There is no package.json here: run nest add in the folder of the application');
+    const { manager = 'npm', unfitNest } = manifest;
+    if (unfitNest !== undefined) throw new Refusal(`package.json has ${unfitNest}. Update Nest first.`);
     const choices = {
       client: options.client ?? clientOf(manifest),
       identity: options.identity ?? 'ip',
       metrics: options.metrics ?? manifest.metrics,
     };
-    const sourceRoot = `/${(options.sourceRoot ?? 'src').replaceAll(/^(?:\.?\/)+|\/+$/g, '')}`;
-    const application = read(tree, sourceRoot, folder, choices);
-    if ('unreadable' in application) throw new Error(refusal(application.unreadable, choices));
+    const application = read(tree, options, folder, choices);
+    if ('unreadable' in application) throw new Refusal(byHand(application.unreadable, choices, manager));
 
     const { sources, creation, present } = application;
     const say = (message: string): void => context.logger.info(message);
@@ -72,14 +80,17 @@ function ruleFor(options: NestAddOptions, folder: string): Rule {
     const others = (Object.keys(CLIENTS) as Client[]).filter((one) => one !== client && manifest.has(one));
     const needed: Needed[] = [];
     // A second client would take over the URL of a module that is there.
-    if (client !== 'none' && (isFirst || others.length === 0)) needed.push({ name: client, version: CLIENTS[client] });
+    if (client !== 'none' && !manifest.has(client) && (isFirst || others.length === 0)) {
+      const { version, against } = manifest.versionFor(client);
+      if (against !== undefined) context.logger.warn(`No version of ${client} fits: ${against}.`);
+      needed.push({ name: client, version });
+    }
     if (isFirst && metrics !== 'none') needed.push(METRICS[metrics]);
     for (const one of needed.filter(({ name }) => !manifest.has(name))) {
       manifest.add(one.name, one.version);
-      const { manager } = manifest;
       const isLeft = options.skipInstall === true || options.s === true;
-      if (!isLeft) context.addTask(installation(one, manager));
-      const install = isLeft ? `: run ${manager ?? 'npm'} install` : '';
+      if (!isLeft) context.addTask(installation(one, manifest.manager));
+      const install = isLeft ? `: run ${manager} install` : '';
       say(`package.json: ${one.name} ${one.version} is a dependency${install}.`);
     }
     if (manifest.unfit !== undefined)
@@ -130,13 +141,24 @@ type Read =
     })
   | { readonly unreadable: string };
 
-function read(tree: Tree, sourceRoot: string, folder: string, choices: ModuleChoices): Read {
+function read(tree: Tree, options: NestAddOptions, folder: string, choices: ModuleChoices): Read {
   const ts = compilerOf(folder);
   if (ts === undefined) {
     return { unreadable: 'no TypeScript compiler was found: neither in the application nor in its @nestjs/cli' };
   }
-  const sources = new Sources(ts, tree, sourceRoot);
+  const given = `/${(options.sourceRoot ?? 'src').replaceAll(/^(?:\.?\/)+|\/+$/g, '')}`;
+  const ofGiven = new Sources(ts, tree, given);
+  // Nest's command line knows the projects of nest-cli.json alone, not those of Nx.
+  const projects = ofGiven.paths.length === 0 ? applicationsOf(tree, options.project ?? options.p) : [];
+  const sourceRoot = projects.length === 1 ? projects[0]!.sourceRoot : given;
+  const sources = sourceRoot === given ? ofGiven : new Sources(ts, tree, sourceRoot);
   const searched = sourceRoot.slice(1);
+  if (projects.length > 1) {
+    const flags = projects.map(({ names: [name] }) => `--project=${name}`).join(', ');
+    return {
+      unreadable: `no TypeScript file was found in ${searched}, and the workspace has several projects: name one by ${flags}`,
+    };
+  }
   if (sources.paths.length === 0) {
     const isJavaScript = ['js', 'mjs', 'cjs'].some((end) => tree.exists(`${sourceRoot}/main.${end}`));
     return {
@@ -156,6 +178,14 @@ function read(tree: Tree, sourceRoot: string, folder: string, choices: ModuleCho
     if (error instanceof Unreadable) return { unreadable: error.message };
     throw error;
   }
+}
+
+/** The project of a workspace that the command line names, or its projects that are Nest applications. */
+function applicationsOf(tree: Tree, named: unknown): Project[] {
+  const projects = projectsOf(tree);
+  return typeof named === 'string'
+    ? projects.filter(({ names }) => names.includes(named))
+    : projects.filter(({ sourceRoot }) => textOf(tree, `${sourceRoot}/main.ts`)?.includes('NestFactory') === true);
 }
 
 /** `ThrottlerModule` of the package brings `RateLimitModule` with it. */
@@ -198,11 +228,11 @@ function isInstalled(name: string, folder: string): boolean {
 
 /** The file that `nest start` runs. */
 function entryOf(tree: Tree, sourceRoot: string): string | undefined {
-  interface Project {
+  interface OfNest {
     readonly sourceRoot?: string;
     readonly entryFile?: string;
   }
-  let configuration: Project & { readonly projects?: Readonly<Record<string, Project>> } = {};
+  let configuration: OfNest & { readonly projects?: Readonly<Record<string, OfNest>> } = {};
   try {
     configuration = JSON.parse(textOf(tree, '/nest-cli.json') ?? '{}') as typeof configuration;
   } catch {
@@ -241,7 +271,13 @@ function setTrustProxy(
   { sources, creation, wanted, isFirst }: TrustProxyQuestion,
 ): void {
   if (wanted === false) return;
+  const already = trustProxyIn(sources);
   const sign = signOfProxy(tree);
+  if (already !== undefined) {
+    const isAsked = wanted === true || sign !== undefined || signOfContainer(tree) !== undefined;
+    if (isFirst && isAsked) logger.info(`${already.slice(1)} sets trust proxy already, and stays as it is.`);
+    return;
+  }
   if (wanted !== true && sign === undefined) {
     const container = signOfContainer(tree);
     if (container !== undefined) {
@@ -253,10 +289,6 @@ function setTrustProxy(
   }
   const shown = sign === undefined ? 'a proxy stands in front' : `${sign.path} shows ${sign.means} in front`;
   const result = trustProxy(sources, creation);
-  if (result.done === 'already') {
-    if (isFirst) logger.info(`${result.path.slice(1)} sets trust proxy already, and stays as it is.`);
-    return;
-  }
   if (result.done === 'by hand') {
     logger.warn(
       `Trust proxy is not set, since ${result.why}. As ${shown}, write there: ${result.setting} (${DOCS}/identity#proxies)`,
@@ -269,10 +301,11 @@ function setTrustProxy(
   );
 }
 
-function refusal(why: string, choices: ModuleChoices): string {
+function byHand(why: string, choices: ModuleChoices, manager: string): string {
   const { names, modules } = modulesFor(choices);
-  const install = choices.client === 'none' ? '' : `\n\n  npm install ${choices.client}`;
-  return `Nothing was changed: ${why}. Write this by hand into your root module:
+  const add = `${manager} ${manager === 'npm' ? 'install' : 'add'}`;
+  const install = choices.client === 'none' ? '' : `\n\n  ${add} ${choices.client}`;
+  return `${why}. Write this by hand into your root module:
 
   import { ${names.join(', ')} } from 'nestjs-floodgate';
 

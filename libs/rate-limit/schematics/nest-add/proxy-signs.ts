@@ -1,3 +1,4 @@
+import { load } from 'js-yaml';
 import { filesBelow, textOf, type Tree } from './schematic.js';
 
 /** How many folders deep files of a deployment are looked for. */
@@ -24,32 +25,67 @@ const HOSTS: Readonly<Record<string, string>> = {
 
 interface Kind {
   readonly file: RegExp;
-  readonly text: RegExp;
+  readonly shows: (text: string) => boolean;
   readonly means: string;
 }
 
+const PROXY_IMAGE = /^(?:[\w.-]+\/)*(?:nginx|traefik|caddy|haproxy|envoy|nginx-proxy)(?:[:@]|$)/;
+
 /** Files whose text shows a proxy. */
 const KINDS: readonly Kind[] = [
-  { file: /nginx|^default\.conf/, text: /^\s*proxy_pass\s/m, means: 'nginx' },
-  { file: /^Caddyfile$/, text: /^\s*reverse_proxy\s/m, means: 'Caddy' },
-  { file: /^haproxy\.cfg$/, text: /^\s*backend\s/m, means: 'HAProxy' },
+  { file: /nginx|^default\.conf/, shows: hasLine(/^[ \t]*proxy_pass[ \t]/m), means: 'nginx' },
+  { file: /^Caddyfile$/, shows: hasLine(/^[ \t]*reverse_proxy[ \t]/m), means: 'Caddy' },
+  { file: /^haproxy\.cfg$/, shows: hasLine(/^[ \t]*backend[ \t]/m), means: 'HAProxy' },
   {
     file: COMPOSE,
-    text: /^\s*image:\s*['"]?(?:[\w.-]+\/)*(?:nginx|traefik|caddy|haproxy|envoy|nginx-proxy)[:@'"\s]/m,
+    shows: (text) =>
+      Object.values(at(valueOf(text), 'services') ?? {}).some((one) => PROXY_IMAGE.test(textAt(one, 'image'))),
     means: 'the proxy of the compose file',
   },
   {
     file: YAML,
-    text: /^kind:\s*['"]?(?:Ingress|IngressRoute|HTTPRoute|Gateway|VirtualService)['"]?\s*$/m,
+    // A template of Helm is no YAML.
+    shows: hasLine(/^kind:[ \t]*['"]?(?:Ingress|IngressRoute|HTTPRoute|Gateway|VirtualService)['"]?[ \t\r]*$/m),
     means: 'the ingress of Kubernetes',
   },
   {
     file: /^values[\w.-]*\.ya?ml$/,
-    text: /^ingress:\s*\n(?:[ \t]+.*\n)*?[ \t]+enabled:\s*true\b/m,
+    shows: (text) => at(at(valueOf(text), 'ingress'), 'enabled') === true,
     means: 'the ingress of Helm',
   },
-  { file: /^app\.ya?ml$/, text: /^runtime:\s*nodejs/m, means: 'the load balancer of Google App Engine' },
+  {
+    file: /^app\.ya?ml$/,
+    shows: (text) => textAt(valueOf(text), 'runtime').startsWith('nodejs'),
+    means: 'the load balancer of Google App Engine',
+  },
 ];
+
+function hasLine(line: RegExp): Kind['shows'] {
+  return (text) => line.test(text);
+}
+
+/** The most characters of a YAML text that is read: parsing more would take seconds. */
+const MOST_CHARACTERS = 500_000;
+
+/** The value of a YAML text; undefined for what is none. */
+function valueOf(text: string): unknown {
+  if (text.length > MOST_CHARACTERS) return undefined;
+  try {
+    return load(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A member of a value; undefined without one. */
+function at(value: unknown, key: string): unknown {
+  return (Object(value) as Readonly<Record<string, unknown>>)[key];
+}
+
+function textAt(value: unknown, key: string): string {
+  const text = at(value, key);
+  return typeof text === 'string' ? text : '';
+}
 
 /** A Helm chart writes its Ingress only where its values say so. */
 const CONDITIONAL = /\.Values\.ingress\.enabled/;
@@ -63,7 +99,7 @@ export function signOfProxy(tree: Tree): Sign | undefined {
     const kinds = KINDS.filter(({ file }) => file.test(name));
     const text = kinds.length > 0 ? textOf(tree, path) : undefined;
     if (text === undefined || CONDITIONAL.test(text)) continue;
-    const kind = kinds.find((one) => one.text.test(text));
+    const kind = kinds.find((one) => one.shows(text));
     if (kind !== undefined) return { path: path.slice(1), means: kind.means };
   }
   if (tree.getDir('/').subdirs.includes('.ebextensions')) {

@@ -19,23 +19,19 @@ export interface Context {
 
 export type Rule = (tree: Tree, context: Context) => void;
 
-/** The rule without its changes: it says what they would be. */
-export function dryRunOf(rule: Rule): Rule {
-  return (tree, { logger }) => {
-    const unchanged: Tree = {
-      exists: (path) => tree.exists(path),
-      read: (path) => tree.read(path),
-      getDir: (path) => tree.getDir(path),
-      overwrite: () => undefined,
-    };
-    rule(unchanged, { logger, addTask: () => undefined });
-    logger.info('Dry run: no file was written.');
-  };
+/** Says why nothing was changed, and what to do. */
+export class Refusal extends Error {
+  constructor(why: string) {
+    super(`Nothing was changed: ${why}`);
+  }
 }
 
-/** The text of a file; undefined when there is none. */
-export function textOf(tree: Tree, path: string): string | undefined {
-  return tree.read(path)?.toString('utf8');
+/** The text of a file, without a byte order mark; undefined when there is none. */
+export function textOf(tree: Pick<Tree, 'read'>, path: string): string | undefined {
+  return tree
+    .read(path)
+    ?.toString('utf8')
+    .replace(/^\uFEFF/, '');
 }
 
 const LEFT_OUT = new Set(['node_modules', 'dist', 'build', 'coverage']);

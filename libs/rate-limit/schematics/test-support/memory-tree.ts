@@ -4,27 +4,35 @@ import type { Folder, Tree } from '../nest-add/schematic.js';
 /** Files by their paths, such as `src/main.ts`. */
 export type Files = Readonly<Record<string, string>>;
 
+/** Files, some in bytes of their own. */
+type Given = Readonly<Record<string, string | Buffer>>;
+
 /** The files of a project, as a schematic sees them. */
 class MemoryTree implements Tree {
-  constructor(readonly files: Record<string, string>) {}
+  constructor(private readonly given: Record<string, string | Buffer>) {}
+
+  /** As texts. */
+  get files(): Files {
+    return Object.fromEntries(Object.entries(this.given).map(([path, content]) => [path, content.toString()]));
+  }
 
   exists(path: string): boolean {
-    return this.files[path.slice(1)] !== undefined;
+    return this.given[path.slice(1)] !== undefined;
   }
 
   read(path: string): Buffer | null {
-    const text = this.files[path.slice(1)];
-    return text === undefined ? null : Buffer.from(text);
+    const content = this.given[path.slice(1)];
+    return content === undefined ? null : Buffer.from(content);
   }
 
   overwrite(path: string, content: string): void {
     if (!this.exists(path)) throw new Error(`${path} does not exist`);
-    this.files[path.slice(1)] = content;
+    this.given[path.slice(1)] = content;
   }
 
   getDir(path: string): Folder {
     const below = path === '/' ? '' : `${path.slice(1)}/`;
-    const names = Object.keys(this.files).flatMap((one) => (one.startsWith(below) ? [one.slice(below.length)] : []));
+    const names = Object.keys(this.given).flatMap((one) => (one.startsWith(below) ? [one.slice(below.length)] : []));
     return {
       subdirs: [...new Set(names.flatMap((name) => (name.includes('/') ? [name.slice(0, name.indexOf('/'))] : [])))],
       subfiles: names.filter((name) => !name.includes('/')),
@@ -46,7 +54,7 @@ export interface Added {
 }
 
 /** Runs the schematic on files, with the compiler of the given folder. */
-export function added(before: Files, options: NestAddOptions = {}, folder: string = process.cwd()): Added {
+export function added(before: Given, options: NestAddOptions = {}, folder: string = process.cwd()): Added {
   const tree = new MemoryTree({ ...before });
   const [info, warnings, installed]: [string[], string[], object[]] = [[], [], []];
   let refused: string | undefined;
@@ -58,6 +66,7 @@ export function added(before: Files, options: NestAddOptions = {}, folder: strin
   } catch (error) {
     refused = (error as Error).message;
   }
-  const changed = Object.keys(before).filter((path) => tree.files[path] !== before[path]);
-  return { files: tree.files, changed, info: info.join('\n'), warnings: warnings.join('\n'), installed, refused };
+  const { files } = tree;
+  const changed = Object.keys(before).filter((path) => files[path] !== before[path]!.toString());
+  return { files, changed, info: info.join('\n'), warnings: warnings.join('\n'), installed, refused };
 }
