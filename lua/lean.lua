@@ -44,13 +44,13 @@ if single == nil then
 end
 
 -- First, the hand-written code for plain states. It has no functions, which a script would make anew in each call. A file of lean/
--- has the algorithm's first three numbers in a, b and c, and in `unit` what each request of a row leaves to the next one. It adds the level to `reply`, and sets:
+-- has the algorithm's first four numbers in a, b, c and d, and in `unit` what each request of a row leaves to the next one. It adds the level to `reply`, and sets:
 --
 -- plain    false if it leaves the batch to the algorithm's own functions, below. Nothing is written then.
 -- forget   when the stored state ends
 -- value, ends    what to write, and when that ends
 local plain, reply = not unread, { now, nil, nil, nil }
-local a, b, c = ARGV[4] + 0, ARGV[5] + 0, others > 6 and ARGV[6] + 0
+local a, b, c, d = ARGV[4] + 0, ARGV[5] + 0, others > 6 and ARGV[6] + 0, others > 7 and ARGV[7] + 0
 local values, times, lastSecond, lastTime
 if rows > 1 then values, times = {}, {} end
 for k = 1, plain and rows or 0 do

@@ -26,7 +26,7 @@ local function other(policy, key)
   return open(nil, key, policy, size)
 end
 
-local function used(level) return level.size - level.first + level.added end
+local function used(level) return level.size - level.first + level.added + level.granted end
 
 local function room(level, policy)
   local ask, take = policy[2], policy[3]
@@ -74,6 +74,7 @@ local function remove(level, policy, instant, cost)
   end
   if level.added == 0 then
     level.newest = level.size > (level.drop or level.first) and at(level, level.size - 1) or now - policy[5]
+    if level.granted > 0 then level.newest = max(level.newest, level.given) end
     level.stamp = max(now, level.newest)
   end
   return fresh + max(0, stored)
@@ -100,6 +101,8 @@ return {
   finish = finish,
   refund = refund,
   rest = rest,
-  upTo = upTo, -- for concurrency, as `remove`
+  used = used, -- for concurrency, as the following
+  at = at,
+  upTo = upTo,
   remove = remove,
 }

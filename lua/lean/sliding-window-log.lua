@@ -2,7 +2,7 @@
 -- ahead.
 local limit, window = a, b
 raw = raw or ''
-local size, first, newest = #raw / 8, 0, now
+local size, first, newest = #raw / 8, 0, 0
 plain = #raw % 8 == 0
 if not plain then break end
 if size > 0 then
@@ -29,6 +29,7 @@ if size > 0 then
   if not plain then break end
 end
 local used, stamp, n = size - first, newest > now and newest or now, 3 * k - 1
+if d then stamp = now - window + d end -- a lease that is granted for less: see algorithms/concurrency.lua
 local room, admitted = floor((limit - used - ask) / unit) + 1, count
 if room < count and (take > 0 or room <= 0) then admitted = room > 0 and room or 0 end
 local charged = admitted * take
@@ -42,9 +43,12 @@ if admitted < count and excess > 0 and excess <= used + charged then
   reply[n + 2] = t + window - now
 end
 if charged > 0 then
-  plain = used + charged <= 128 -- more become a list
+  plain = used + charged <= 128 and not (d and admitted < count) -- more become a list
   if not plain then break end
   if first > 0 then raw = sub(raw, first * 8 + 1) end
-  local entry = struct.pack('>d', stamp)
-  value, ends = raw .. (charged == 1 and entry or string.rep(entry, charged)), stamp + window
+  local entry, place = struct.pack('>d', stamp), #raw
+  if charged > 1 then entry = string.rep(entry, charged) end
+  while stamp < newest and place > 0 and struct.unpack('>d', raw, place - 7) > stamp do place = place - 8 end
+  value = place == #raw and raw .. entry or sub(raw, 1, place) .. entry .. sub(raw, place + 1)
+  ends = (newest > stamp and newest or stamp) + window
 end

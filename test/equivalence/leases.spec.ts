@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import type { ChargeReceipt } from '../../libs/rate-limit/src/stores/receipt.js';
+import { type ChargeReceipt, receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
@@ -11,14 +11,20 @@ import { useRedis } from '../support/redis-fixture.js';
 
 const ORIGIN = 1_719_360_000_000_000;
 const LEASE = 10_000_000;
+/** How long a lease lasts that is granted, until its first renewal. */
+const GRANTED = 5_000_000;
 
 /** A step of a history; `of` chooses among the leases that were not released, ended ones included. */
 const step = fc.record({
-  kind: fc.constantFrom('take', 'take', 'take', 'renew', 'renew', 'release'),
+  kind: fc.constantFrom('take', 'take', 'grant', 'grant', 'renew', 'renew', 'release'),
   of: fc.nat({ max: 30 }),
   cost: fc.constantFrom(1, 1, 1, 2, 3),
   limit: fc.constantFrom(0, 0, 0, 1),
-  wait: fc.oneof(fc.constantFrom(0, 0, 1), fc.nat({ max: LEASE / 2 }), fc.constantFrom(LEASE - 1, LEASE, LEASE + 1)),
+  wait: fc.oneof(
+    fc.constantFrom(0, 0, 1),
+    fc.nat({ max: LEASE / 2 }),
+    fc.constantFrom(LEASE - 1, LEASE, LEASE + 1, GRANTED, GRANTED - 1),
+  ),
 });
 
 const history = fc.record({
@@ -62,11 +68,12 @@ async function giveToBoth({ limits, large, stepsBack, steps }: History): Promise
   );
   /** The leases that were taken and not released, whether they have ended or not. */
   const taken: Held[] = [];
-  const consume = async (charge: Charge): Promise<Verdict> => {
-    const verdict = memory.consume([charge]);
-    expectSame(await inRedis.consume([charge]), verdict);
-    return verdict;
+  const consumeTogether = async (charges: readonly Charge[]): Promise<readonly Verdict[]> => {
+    const verdicts = charges.map((charge) => memory.consume([charge]));
+    expectSame(await Promise.all(charges.map(async (charge) => inRedis.consume([charge]))), verdicts);
+    return verdicts;
   };
+  const consume = async (charge: Charge): Promise<Verdict> => (await consumeTogether([charge]))[0]!;
   let everSteppedBack = false;
   for (const [i, { kind, of, limit, wait, ...given }] of steps.entries()) {
     const cost = given.cost * times;
@@ -76,10 +83,14 @@ async function giveToBoth({ limits, large, stepsBack, steps }: History): Promise
     const { now } = time;
     const algorithm = algorithms[limit]!;
     const held = taken[of % Math.max(1, taken.length)];
-    if (kind === 'take') {
-      const { allowed, charges } = await consume({ key, algorithm, cost });
-      if (allowed) {
-        taken.push({ cost, receipt: { key, algorithm, cost, at: now, resetAt: now + charges[0]!.resetAfter } });
+    if (kind === 'take' || kind === 'grant') {
+      const asked = { key, algorithm: kind === 'take' ? algorithm : algorithm.lease!.grant, cost };
+      // Of one call: identical ones, and another one.
+      const together = of % 3 === 0 ? [asked, asked, { ...asked, cost: 1 }, asked] : [asked];
+      const verdicts = await consumeTogether(together);
+      for (const [j, one] of together.entries()) {
+        const [receipt] = receiptsOf([one], verdicts[j]!);
+        if (receipt !== undefined) taken.push({ cost: one.cost, receipt });
       }
     } else if (held !== undefined && kind === 'renew') {
       const renewal = algorithm.lease!.renewal(held.receipt.resetAt);

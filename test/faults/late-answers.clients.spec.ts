@@ -102,3 +102,18 @@ it('a renewal that is answered after the deadline has moved its lease, and takes
   held.release();
   await until('it is free', LIMIT_MS, async () => (await left())['brief'] === 5);
 });
+
+it('a place whose answer is lost is free after some seconds, and one that is held stays taken', async () => {
+  const { limiter, left } = await pod({});
+  const held = await limiter.acquire('places', ADA);
+  expect(held.decision.decidedBy).toBe('store');
+  proxy.dropReplies();
+  await Promise.allSettled(Array.from({ length: 4 }, async () => limiter.acquire('places', ADA)));
+  await proxy.pass();
+  await until('they are free', LIMIT_MS, async () => (await left())['places'] === 4);
+  for (const end = performance.now() + 6_000; performance.now() < end; await delay(50)) {
+    expect(await left()).toMatchObject({ places: 4 });
+  }
+  held.release();
+  await until('it is free', LIMIT_MS, async () => (await left())['places'] === 5);
+});

@@ -9,6 +9,8 @@
 -- drop     how many entries at the old end go when it is written; false: all before `first`, as after a charge
 -- added    how many entries are to be appended
 -- stamp    the instant of those
+-- granted  how many entries of one instant are to be inserted into a list, and
+-- given    that instant: see concurrency.lua
 -- newest   the instant of the last entry
 
 local unpackEntry = struct.unpack
@@ -46,7 +48,19 @@ end
 -- The level of a log with `size` entries: a text, or the list of a key. All its fields are made at once: to add them one by one
 -- takes Lua twice as long.
 local function open(raw, key, policy, size)
-  local level = { raw = raw, key = key, size = size, first = 0, drop = 0, cut = 0, added = 0, newest = now, stamp = now }
+  local level = {
+    raw = raw,
+    key = key,
+    size = size,
+    first = 0,
+    drop = 0,
+    cut = 0,
+    added = 0,
+    newest = now,
+    stamp = now,
+    granted = 0,
+    given = 0,
+  }
   local window, rebased, forget = policy[5], false, nil
   if size > 0 then
     local newest = at(level, size - 1)

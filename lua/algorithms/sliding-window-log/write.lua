@@ -45,5 +45,13 @@ local function finish(level, policy, key)
   for _ = 1, level.added do push(level.stamp) end
   if size > 0 then redis.call('RPUSH', key, unpack(pending)) end
   if level.key and drop > 0 then redis.call('LTRIM', key, drop, -1) end
+  if level.granted > 0 then
+    local list = { key = key, size = redis.call('LLEN', key) }
+    local place, entry = upTo(list, level.given), digits(level.given)
+    local pivot = place < list.size and redis.call('LINDEX', key, place)
+    for _ = 1, level.granted do
+      if pivot then redis.call('LINSERT', key, 'BEFORE', pivot, entry) else redis.call('RPUSH', key, entry) end
+    end
+  end
   redis.call(unit == 'PX' and 'PEXPIRE' or 'EXPIREAT', key, time)
 end

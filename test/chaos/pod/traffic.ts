@@ -57,9 +57,9 @@ export class DirectTraffic {
     const priority: Class | undefined = policies.some(hasClasses) && random(2) === 0 ? 'second' : undefined;
     // A key that belongs to one request is written once: by no settlement.
     const reserves = !once && random(3) === 0;
-    // The ledger numbers charges for good.
     const refunded = reserves && random(2) === 0;
-    const all = refunded ? policies : [...policies, 'ledger' as const];
+    // The ledger numbers charges for good. A reservation that Redis makes after the deadline is given back.
+    const all = reserves ? policies : [...policies, 'ledger' as const];
     void ask(limiter, recorder, { id, policies: all, identity, cost, priority, reserves, refunded });
   }
 }

@@ -80,5 +80,7 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly overdraft?: Overdraft<Level>;
   readonly prefetch?: Prefetch;
   readonly lease?: Lease;
+  /** Microseconds until a charge ends by itself, where it may not be the last one to do so; undefined: `resetAfter` says it. */
+  readonly lasts?: number;
   readonly footprint?: Footprint<State>;
 }

@@ -10,6 +10,8 @@ import { SlidingWindowLogWire } from './wire/sliding-window-log.js';
 
 const SHORTEST_LEASE = 1_000_000;
 const LONGEST_LEASE = 86_400_000_000;
+/** How long a lease lasts whose holder is not known to have it. */
+const GRANTED = 5_000_000;
 
 /** `{ algorithm: 'concurrency', limit, lease }` */
 export const CONCURRENCY = {
@@ -49,7 +51,7 @@ export class Concurrency extends SlidingWindowLog {
   constructor(limit: number, length: number) {
     super(limit, length, Math.min(limit, MAX_COST));
     this.wire = new SlidingWindowLogWire('concurrency', [limit, length], length);
-    this.lease = new ConcurrencyLease(limit, length);
+    this.lease = new ConcurrencyLease(this, limit, length);
   }
 
   override describe(): string {
@@ -62,13 +64,57 @@ export class Concurrency extends SlidingWindowLog {
 }
 
 class ConcurrencyLease implements Lease {
+  readonly granted: number;
+  private granting: Algorithm | undefined;
+
   constructor(
+    private readonly whole: Concurrency,
     private readonly limit: number,
     readonly length: number,
-  ) {}
+  ) {
+    this.granted = Math.min(length, GRANTED);
+  }
+
+  get grant(): Algorithm {
+    if (this.granted === this.length) return this.whole;
+    return (this.granting ??= new LeaseGrant(this.limit, this.length, this.granted));
+  }
 
   renewal(resetAt: number): Concurrency {
     return new LeaseRenewal(this.limit, this.length, resetAt);
+  }
+}
+
+interface GrantLevel extends LogLevel {
+  /** The leases that are to be inserted. */
+  readonly granted?: number;
+}
+
+/** Takes leases that end before others which were renewed. Its states and keys are those of `Concurrency`. */
+class LeaseGrant extends Concurrency {
+  override readonly wire: SlidingWindowLogWire;
+
+  /** @param lasts microseconds */
+  constructor(
+    limit: number,
+    length: number,
+    readonly lasts: number,
+  ) {
+    super(limit, length);
+    this.wire = new SlidingWindowLogWire('concurrency', [limit, length, 0, lasts], length);
+  }
+
+  override charge(level: GrantLevel, cost: number): GrantLevel {
+    if (cost === 0) return level;
+    const { used, left, granted = 0 } = level;
+    return { ...level, used: used + cost, left: Math.max(this.lasts, left), granted: granted + cost };
+  }
+
+  override write({ granted = 0, ...level }: GrantLevel, now: number, given?: Log): Log {
+    const log = super.write(level, now, given);
+    const instant = now - this.window + this.lasts;
+    log.instants.splice(upTo(log.instants, instant, log.first), 0, ...Array.from({ length: granted }, () => instant));
+    return log;
   }
 }
 

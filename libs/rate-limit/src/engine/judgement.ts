@@ -1,5 +1,6 @@
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import { reserves, takes } from '../stores/charge.js';
+import { resetAtOf } from '../stores/receipt.js';
 import type { ChargeReceipt, ChargeVerdict } from '../stores/store.js';
 import type { ChargeKeeper } from './charge-keeper.js';
 import { JudgedPolicy } from './judged-policy.js';
@@ -63,7 +64,7 @@ export class Judgement {
         algorithm,
         cost,
         at,
-        resetAt: at + verdict.resetAfter,
+        resetAt: resetAtOf(algorithm, at, verdict.resetAfter),
         refundMarker: undefined,
       };
       receipts.push({ index, charge, proof, keeper });

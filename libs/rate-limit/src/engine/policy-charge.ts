@@ -59,7 +59,7 @@ export function chargeOf(
     policy,
     identity,
     key: policy.globalKey ?? keyOf(prefix, identity, policy.keyTail),
-    algorithm: policy.algorithm,
+    algorithm: policy.algorithm.lease?.grant ?? policy.algorithm,
     cost,
     headroom: policy.headroom,
     mode,

@@ -33,6 +33,11 @@ export interface SettledCharge {
   readonly charged: number;
 }
 
+/** When a charge resets, which identifies it. A lease that is granted for less than others ends before the last of them. */
+export function resetAtOf({ lasts }: Pick<Algorithm, 'lasts'>, at: number, resetAfter: number): number {
+  return at + (lasts ?? resetAfter);
+}
+
 /** The receipts of a request that a store allowed. A peek has none. */
 export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }: Verdict): ChargeReceipt[] {
   const receipts: ChargeReceipt[] = [];
@@ -41,7 +46,7 @@ export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }
     if (!takes(charge) || !verdicts[i]!.allowed) continue;
     const { key, algorithm, cost } = charge;
     const { receipt, resetAfter } = verdicts[i]!;
-    receipts.push(receipt ?? { key, algorithm, cost, at, resetAt: at + resetAfter });
+    receipts.push(receipt ?? { key, algorithm, cost, at, resetAt: resetAtOf(algorithm, at, resetAfter) });
   }
   return receipts;
 }

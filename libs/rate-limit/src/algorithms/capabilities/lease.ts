@@ -4,6 +4,13 @@ import type { Algorithm } from '../algorithm.js';
 export interface Lease {
   /** Microseconds after which a lease expires unless it is renewed. */
   readonly length: number;
+  /** Microseconds after which a lease that `grant` took expires unless it is renewed: at most `length`. */
+  readonly granted: number;
+  /**
+   * The algorithm whose charge takes a lease for `granted`. The answer may be lost, and nobody would release it then. The first renewal
+   * of its holder makes it a whole one.
+   */
+  readonly grant: Algorithm;
   /**
    * The algorithm whose charge renews the lease that ends at `resetAt`. If that lease has ended, the charge takes another one,
    * if it fits.

@@ -40,11 +40,11 @@ class RenewedLease implements HeldLease {
 
   /**
    * @param receipt the last receipt from its keeper, which says when it ends
-   * @param group the leases of its length
+   * @param group the leases that last as long
    */
   constructor(
     public receipt: Receipt,
-    readonly group: Group,
+    public group: Group,
     private readonly leases: Leases,
   ) {}
 
@@ -76,7 +76,8 @@ class RenewedLease implements HeldLease {
 
 /**
  * Keeps the leases of this process's requests: renews those of long requests, and releases each once. Each length of lease has
- * one timer, whatever the number of requests.
+ * one timer, whatever the number of requests. A lease is granted for a few seconds, since the answer may be lost; its first renewal makes it
+ * a whole one.
  *
  * A renewal that fails is tried again, as long as the request lasts. While a renewal is under way, however late its answer, no other
  * one is sent: it would not find the lease that the first one has moved. If the lease has ended meanwhile, the renewal takes another
@@ -125,7 +126,7 @@ export class Leases {
     for (let i = 0; i < receipts.length; i++) {
       const receipt = receipts[i]!;
       const { lease } = receipt.charge.algorithm;
-      if (lease !== undefined) leases.push(new RenewedLease(receipt, this.groupOf(lease.length), this));
+      if (lease !== undefined) leases.push(new RenewedLease(receipt, this.groupOf(lease.granted), this));
     }
     return leases;
   }
@@ -189,7 +190,12 @@ export class Leases {
     if (verdict?.allowed === true) {
       const { at, charges } = verdict;
       lease.receipt = { ...receipt, proof: { ...receipt.proof, at, resetAt: at + charges[0]!.resetAfter } };
-      lease.round = round;
+      const whole = this.groupOf(receipt.proof.algorithm.lease!.length);
+      if (lease.group === whole) lease.round = round;
+      else if (lease.group.held.delete(lease)) {
+        lease.group = whole;
+        this.keep(lease);
+      }
     } else if (verdict !== undefined) {
       this.ended.warn(
         withHelp(

@@ -31,6 +31,31 @@ export const LEASES: Laws = {
     expectFields('after both', await timeline.charge(0, two, 0), { remaining: 2 });
   },
 
+  'a lease that is granted ends early, in its turn among others, and its first renewal makes it a whole one': async (
+    open,
+  ) => {
+    const timeline = await open();
+    const { grant, granted } = two.lease!;
+    const [first] = await timeline.take(0, [two, 1]);
+    const [second] = await timeline.take(SECOND, [grant, 1]);
+    expectSame('the granted one', { ends: second!.resetAt }, { ends: ORIGIN + SECOND + granted });
+    const full = { allowed: false, retryAfter: granted, resetAfter: LEASE - SECOND };
+    expectFields('both taken', await timeline.charge(SECOND, grant, 1), full);
+    const at = SECOND + granted;
+    expectFields('before its end', await timeline.charge(at - 1, grant, 1), { allowed: false, retryAfter: 1 });
+    const renewed = await timeline.take(at - 1, [two.lease!.renewal(second!.resetAt), 1]);
+    expectSame('a whole one', { ends: renewed[0]!.resetAt }, { ends: ORIGIN + at - 1 + LEASE });
+    expectFields('the first one ends', await timeline.charge(LEASE, two, 0), { remaining: 1 });
+    const again = await timeline.take(LEASE, [grant, 1]);
+    expectFields('both taken again', await timeline.charge(LEASE, grant, 1), { allowed: false });
+    expectFields('the last one granted ends', await timeline.charge(LEASE + granted, two, 0), { remaining: 1 });
+    if (!timeline.refunds) return;
+    await timeline.refund(LEASE + granted, [first!, ...again, second!]);
+    expectFields('what has ended frees nothing', await timeline.charge(LEASE + granted, two, 0), { remaining: 1 });
+    await timeline.refund(LEASE + granted, renewed);
+    expectFields('the renewed one is released', await timeline.charge(LEASE + granted, two, 0), { remaining: 2 });
+  },
+
   'a release of a lease that has ended frees no other lease': async (open) => {
     const timeline = await open();
     const ended = await timeline.take(0, [two, 1]);
