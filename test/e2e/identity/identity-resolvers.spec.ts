@@ -4,7 +4,7 @@ import { ipIdentity, RateLimitConfigError, userIdentity } from 'nestjs-floodgate
 describe('the resolvers of identities', () => {
   it.each<[string, () => unknown]>([
     [
-      "ipIdentity: 'prefix' is not an option; the only option is ipv6Prefix",
+      "ipIdentity: 'prefix' is not an option; the options are header and ipv6Prefix",
       () => ipIdentity({ prefix: 64 } as object),
     ],
     [

@@ -4,6 +4,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 const MAX_ADDRESS = 100;
 /** The number of 16-bit groups of an IPv6 address. */
 const GROUPS = 8;
+const ALL_BITS = 128;
 /** The first groups of an IPv4 address that is mapped into IPv6. */
 const MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff];
 const MAPPED_TEXT = '::ffff:';
@@ -32,6 +33,25 @@ export function address(text: string | undefined, prefix: number): string | unde
   }
   const kept = groups.map((group, i) => group & (0xffff0000 >> Math.min(16, Math.max(0, prefix - i * 16))) & 0xffff);
   return `${canonical(kept.map((group) => group.toString(16)).join(':'))}/${prefix}`;
+}
+
+/** The bits of an IPv6 address that count by default: those that a provider gives to one subscriber. */
+export const DEFAULT_IPV6_PREFIX = 56;
+
+/**
+ * The address that identities of kind `ip` have, whoever names them: a header, a function of the application, an operator.
+ *
+ * @param text an address in any spelling, or a prefix of at least `prefix` bits, such as `2001:db8::/56`
+ * @returns undefined when the text is no address
+ */
+export function countedAddress(text: string, prefix: number): string | undefined {
+  const [, bare, bits = '128'] = /^([^/]*)\/(\d{1,3})$/.exec(text.slice(0, MAX_ADDRESS)) ?? ['', text];
+  return Number(bits) < prefix ? undefined : address(bare, prefix);
+}
+
+/** The canonical text of an address with all of its bits; undefined when the text is no address. */
+export function fullAddress(text: string | undefined): string | undefined {
+  return address(text, ALL_BITS)?.replace(`/${ALL_BITS}`, '');
 }
 
 /** An IPv6 address as RFC 5952 writes it, but an IPv4 address in it as two groups: Node's parser of URLs does so. */

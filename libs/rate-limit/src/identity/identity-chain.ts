@@ -1,6 +1,7 @@
 import { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { reasonOf } from '../util/thrown.js';
+import { DEFAULT_IPV6_PREFIX } from './address.js';
 import { ClientGoneError, IdentityMissingError } from './errors.js';
 import {
   type CountedBy,
@@ -65,6 +66,7 @@ export class IdentityChain<Context extends object> {
    * @param onMissing the choice of policies that make none
    * @param peer the last resort when the module's resolvers find no address or fail
    * @param missing is notified of requests without the identity that a policy asks for; default none
+   * @param ipv6Prefix bits of an IPv6 address that count, whoever finds it; default 56
    */
   constructor(
     resolvers: readonly IdentityResolver<Context>[],
@@ -73,6 +75,7 @@ export class IdentityChain<Context extends object> {
     private readonly calls: IdentityCalls,
     private readonly peer: Peer<Context>,
     private readonly missing?: MissingIdentities<Context>,
+    private readonly ipv6Prefix: number = DEFAULT_IPV6_PREFIX,
   ) {
     const of = (one: string): readonly IdentityResolver<Context>[] => resolvers.filter(({ kind }) => kind === one);
     const ip = of('ip').length > 0 ? of('ip') : [peer.address];
@@ -124,6 +127,11 @@ export class IdentityChain<Context extends object> {
     return found.then((later) => this.tagOf(later, context, policy, resolved));
   }
 
+  /** The tag of the address that `by: 'ip'` counts. Throws as `tag` does. */
+  addressTag(context: Context): Tag {
+    return this.find(this.byKind.ip, 0, context, undefined, undefined);
+  }
+
   /** The most functions that are asked for one tag, one after the other. */
   get functionCount(): number {
     return this.client.length + 1;
@@ -152,8 +160,8 @@ export class IdentityChain<Context extends object> {
       try {
         const found =
           typeof source === 'function'
-            ? returnedTag(source, await source(this.requestOf(context), context))
-            : resolvedTag(source, await source.resolve(this.requestOf(context), context));
+            ? returnedTag(source, await source(this.requestOf(context), context), this.ipv6Prefix)
+            : resolvedTag(source, await source.resolve(this.requestOf(context), context), this.ipv6Prefix);
         if (typeof found === 'string' && !isAddress(found)) return true;
       } catch {
         // Its failure for the request itself was counted.
@@ -219,10 +227,10 @@ export class IdentityChain<Context extends object> {
       const value = resolver.resolve(this.requestOf(context), context);
       found = isPromise(value)
         ? this.calls.within(value, resolver, context).then(
-            (later) => resolvedTag(resolver, later),
+            (later) => resolvedTag(resolver, later, this.ipv6Prefix),
             (error: unknown) => this.failure(resolver, error, policy),
           )
-        : resolvedTag(resolver, value);
+        : resolvedTag(resolver, value, this.ipv6Prefix);
     } catch (error) {
       found = this.failure(resolver, error, policy);
     }
@@ -242,10 +250,10 @@ export class IdentityChain<Context extends object> {
       const identity = by(this.requestOf(context), context);
       found = isPromise(identity)
         ? this.calls.within(identity, by, context).then(
-            (later) => returnedTag(by, later),
+            (later) => returnedTag(by, later, this.ipv6Prefix),
             (error: unknown) => this.failure(by, error, policy),
           )
-        : returnedTag(by, identity);
+        : returnedTag(by, identity, this.ipv6Prefix);
     } catch (error) {
       found = this.failure(by, error, policy);
     }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { countedAddress, DEFAULT_IPV6_PREFIX } from './address.js';
 import type { Identity } from './identity.js';
 
 const KIND = /^[a-z0-9-]{1,16}$/;
@@ -58,20 +59,27 @@ function digestOfUnits(text: string): string {
 /**
  * Writes an identity as keys contain it, between the braces of the hash tag. Distinct identities give distinct tags.
  *
+ * @param ipv6Prefix bits of an IPv6 address that count, for the kind `ip`: those of `ipIdentity`, default 56
  * @throws {RateLimitConfigError} for a wrong kind or value: a `by` function may return anything
  * @example identityTag({ kind: 'user', value: 'rider-1' }) // 'user:rider-1'
  */
-export function identityTag(identity: Identity): string {
-  return tagFor(identity, '');
+export function identityTag(identity: Identity, ipv6Prefix: number = DEFAULT_IPV6_PREFIX): string {
+  return tagFor(identity, '', ipv6Prefix);
+}
+
+/** The tag of an address that is written as it is counted. */
+export function addressTag(counted: string): string {
+  return `ip:${escape(counted)}`;
 }
 
 /**
  * The tag of an identity that a call gives.
  *
  * @param where how error messages begin, such as `RateLimiter.consume`; an empty text for none
+ * @param ipv6Prefix bits of an IPv6 address that count
  * @throws {RateLimitConfigError} as `identityTag` does
  */
-export function tagFor(identity: Identity, where: string): string {
+export function tagFor(identity: Identity, where: string, ipv6Prefix: number): string {
   const given: unknown = identity?.kind;
   if (!isKind(given)) {
     throw new RateLimitConfigError(
@@ -91,6 +99,16 @@ export function tagFor(identity: Identity, where: string): string {
     throw new RateLimitConfigError(
       `${calledBy(where)}${isApiKey ? 'an' : 'a'} '${identity.kind}' identity`,
       `its value must be a string, a safe integer or a bigint${got}`,
+      'FG_INVALID_IDENTITY',
+    );
+  }
+  if (kind === 'ip') {
+    const counted = countedAddress(value, ipv6Prefix);
+    if (counted !== undefined) return addressTag(counted);
+    throw new RateLimitConfigError(
+      `${calledBy(where)}an 'ip' identity`,
+      `its value must be an address such as '203.0.113.9', or a prefix such as '2001:db8::/${ipv6Prefix}', got ${shown(value)}: ` +
+        'give what is no address a kind of its own',
       'FG_INVALID_IDENTITY',
     );
   }

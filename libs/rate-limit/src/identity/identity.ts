@@ -11,7 +11,10 @@ export type IdentityValue = string | number | bigint;
 export interface Identity {
   /** `'user'`, `'api-key'` (always hashed), `'ip'`, or a kind of your own: 1 to 16 of a-z, 0-9 and -. */
   readonly kind: string;
-  /** Any text or whole number. Keys contain it escaped; an API key, or a text of more than 64 bytes, is hashed. */
+  /**
+   * Any text or whole number. Keys contain it escaped; an API key, or a text of more than 64 bytes, is hashed. Of kind `ip` an
+   * address: port and zone are left out, IPv4-mapped IPv6 counts as IPv4, and IPv6 is cut to the prefix that counts.
+   */
   readonly value: IdentityValue;
 }
 
@@ -31,7 +34,7 @@ export interface IdentityResolver<Context> {
   /** The header that the resolver trusts, if there is one. The log names it at boot. Default none. */
   readonly header?: string;
   /**
-   * Returns the identity's value; undefined, null or `''` when the request has none. May be asynchronous, to verify a token for
+   * Returns the identity's value; undefined, null or `''` when the request has none, or of kind `ip` what is no address. May be asynchronous, to verify a token for
    * example. A resolver that throws, rejects or takes longer than `deadline` is logged, and the request follows
    * `onMissingIdentity`. The policies of a route call it once per request; those of the module's `middleware` run before
    * authentication and call it once more.
@@ -41,6 +44,8 @@ export interface IdentityResolver<Context> {
 
 /** A resolver that answers at once, from the request alone. */
 export interface SyncIdentityResolver extends IdentityResolver<unknown> {
+  /** Of kind `ip`: the bits of an IPv6 address that count in the module. Default: as another resolver says, else 56. */
+  readonly ipv6Prefix?: number;
   readonly resolve: (request: RateLimitRequest) => string | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
-import { address } from './address.js';
+import { DEFAULT_IPV6_PREFIX, fullAddress } from './address.js';
 import type { SyncIdentityResolver } from './identity.js';
 
 /** What the resolvers read of a request. The requests of Node, Express and Fastify fit. */
@@ -25,8 +25,14 @@ export function headerResolver(
   options: { header?: string },
   defaultHeader: string,
 ): SyncIdentityResolver {
-  checkOptions(place, options, 'header');
+  checkOptions(place, options, ['header']);
   const { header = defaultHeader } = options;
+  const name = headerName(place, header);
+  return { kind, header, resolve: (request) => headerValue(request, name) };
+}
+
+/** The name of a header as requests have it. */
+function headerName(place: string, header: unknown): string {
   if (typeof header !== 'string' || !HEADER_NAME.test(header)) {
     throw new RateLimitConfigError(
       place,
@@ -34,35 +40,71 @@ export function headerResolver(
       'FG_INVALID_OPTION',
     );
   }
-  const name = header.toLowerCase();
-  return { kind, header, resolve: (request) => headerValue(request, name) };
+  return header.toLowerCase();
 }
 
+/** What `ipIdentity` takes. */
+export interface AddressOptions {
+  readonly header?: string;
+  readonly ipv6Prefix?: number;
+}
+
+/** Headers in which each proxy adds an address: the first one is what the client has written. */
+const FORWARDED: readonly string[] = ['x-forwarded-for', 'forwarded'];
+
 /**
- * Reads the client's address.
+ * Reads the client's address, with all of its bits: the identity chain cuts it to those that count.
  *
- * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
- * @throws {RateLimitConfigError} when the prefix is out of range, or for an unknown option
+ * @throws {RateLimitConfigError} when the prefix is out of range, for a header that has no single address, or for an unknown option
  */
-export function addressResolver(options: { ipv6Prefix?: number }): SyncIdentityResolver {
-  checkOptions('ipIdentity', options, 'ipv6Prefix');
-  const prefix = options.ipv6Prefix ?? 56;
-  if (!Number.isInteger(prefix) || prefix < 1 || prefix > 128) {
+export function addressResolver(options: AddressOptions): SyncIdentityResolver {
+  checkOptions('ipIdentity', options, ['header', 'ipv6Prefix']);
+  const { header, ipv6Prefix } = options;
+  if (ipv6Prefix !== undefined && !(Number.isInteger(ipv6Prefix) && ipv6Prefix >= 1 && ipv6Prefix <= 128)) {
     throw new RateLimitConfigError(
       'ipIdentity',
-      `ipv6Prefix must be a whole number from 1 to 128, got ${shown(prefix)}`,
+      `ipv6Prefix must be a whole number from 1 to 128, got ${shown(ipv6Prefix)}`,
       'FG_INVALID_OPTION',
     );
   }
-  return { kind: 'ip', resolve: (request) => addressOf(request, prefix) };
+  const prefix = ipv6Prefix === undefined ? {} : { ipv6Prefix };
+  if (header === undefined) return { kind: 'ip', ...prefix, resolve: addressOf };
+  const name = headerName('ipIdentity', header);
+  if (FORWARDED.includes(name)) {
+    throw new RateLimitConfigError(
+      'ipIdentity',
+      `header must be one that holds the address of the client alone, such as 'CF-Connecting-IP', got ${shown(header)}, which a client ` +
+        'begins itself: set trust proxy, and leave header out',
+      'FG_INVALID_OPTION',
+    );
+  }
+  const resolve = (request: IdentityRequest): string | undefined =>
+    fullAddress(headerValue(request, name)) ?? addressOf(request);
+  return { kind: 'ip', header, ...prefix, resolve };
 }
 
 /**
- * The client's address, cut to `prefix` bits; undefined where the request has none. Behind a proxy, `ip` can be any text that the
- * proxy passed on: the address of the connection counts then.
+ * The bits of an IPv6 address that count in a module.
+ *
+ * @throws {RateLimitConfigError} where two of its resolvers differ: one address would have two limits
  */
-export function addressOf({ ip, socket }: Pick<IdentityRequest, 'ip' | 'socket'>, prefix: number): string | undefined {
-  return address(ip, prefix) ?? address(socket?.remoteAddress, prefix);
+export function ipv6PrefixOf(resolvers: readonly { readonly kind: string; readonly ipv6Prefix?: number }[]): number {
+  const [first = DEFAULT_IPV6_PREFIX, ...others] = resolvers.flatMap(({ ipv6Prefix }) => ipv6Prefix ?? []);
+  const other = others.find((prefix) => prefix !== first);
+  if (other === undefined) return first;
+  throw new RateLimitConfigError(
+    'RateLimitModule, identity',
+    `ipv6Prefix must be one for all addresses of the module, got ${first} and ${other}: give it to one ipIdentity, or the same to all`,
+    'FG_INVALID_OPTION',
+  );
+}
+
+/**
+ * The client's address; undefined where the request has none. Behind a proxy, `ip` can be any text that the proxy passed on: the
+ * address of the connection counts then.
+ */
+function addressOf({ ip, socket }: Pick<IdentityRequest, 'ip' | 'socket'>): string | undefined {
+  return fullAddress(ip) ?? fullAddress(socket?.remoteAddress);
 }
 
 /**
@@ -83,19 +125,19 @@ function headerValue(request: IdentityRequest, name: string): string | undefined
 /** The characters that HTTP allows in a header's name (RFC 9110, section 5.1). */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
-function checkOptions(place: string, options: object, known: string): void {
+function checkOptions(place: string, options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new RateLimitConfigError(
       place,
-      `options must be an object such as { ${known} }, got ${shown(options)}`,
+      `options must be an object such as { ${known.at(-1)} }, got ${shown(options)}`,
       'FG_INVALID_OPTION',
     );
   }
-  const unknown = Object.keys(options).find((option) => option !== known);
+  const unknown = Object.keys(options).find((option) => !known.includes(option));
   if (unknown === undefined) return;
   throw new RateLimitConfigError(
     place,
-    `${shown(unknown)} is not an option; the only option is ${known}`,
+    `${shown(unknown)} is not an option; ${known.length === 1 ? 'the only option is' : 'the options are'} ${known.join(' and ')}`,
     'FG_UNKNOWN_OPTION',
   );
 }

@@ -2,6 +2,7 @@ import { rightAddress } from '../../identity/counted-address.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import { kindOfTag } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { tagOf } from './explain-arguments.js';
 import type { PolicyDefaults } from './limit-table.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { nearestName } from '../../util/nearest-name.js';
@@ -16,14 +17,25 @@ export class CountedIdentities {
   /**
    * @param routes the policies that stand on routes
    * @param kinds the kinds of identities that the module's chain finds
+   * @param ipv6Prefix bits of an IPv6 address that count
    * @param findOwn whether a guard of the application finds identities itself
    */
   constructor(
     private readonly routes: { boundTo(name: string): Iterable<BoundPolicy> },
     private readonly kinds: readonly string[],
+    readonly ipv6Prefix: number,
     private readonly defaults: Pick<PolicyDefaults, 'onMissingIdentity'>,
     private readonly findOwn: () => boolean,
   ) {}
+
+  /**
+   * The tag of an identity that is given as `{ kind, value }` or as its tag.
+   *
+   * @throws {RateLimitConfigError} for anything else
+   */
+  tagOf(given: unknown, where: string): string {
+    return tagOf(given, where, this.ipv6Prefix);
+  }
 
   /** Whether requests with an identity of this kind are counted under a policy. Null: a function of the application decides. */
   counts(policy: BoundPolicy, tag: string): boolean | null {

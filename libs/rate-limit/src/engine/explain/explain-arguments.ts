@@ -14,12 +14,13 @@ const MAX_LISTED = 20;
 /**
  * The tag of an identity that is given as `{ kind, value }` or as its tag.
  *
+ * @param ipv6Prefix bits of an IPv6 address that count
  * @throws {RateLimitConfigError} for anything else
  */
-export function tagOf(given: unknown, where: string): string {
+export function tagOf(given: unknown, where: string, ipv6Prefix: number): string {
   if (typeof given === 'string') checkTag(given, where);
   if (typeof given === 'string' && given.length <= MAX_TAG_BYTES && TAG.test(given)) return given;
-  if (typeof given === 'object' && given !== null) return tagFor(given as Identity, where);
+  if (typeof given === 'object' && given !== null) return tagFor(given as Identity, where, ipv6Prefix);
   throw new RateLimitConfigError(
     where,
     `identity must be { kind, value } or a tag such as 'user:rider-1', got ${shown(given)}`,

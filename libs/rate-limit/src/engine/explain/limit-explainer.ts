@@ -10,7 +10,7 @@ import { asRow, behind, eachOnce, type Explained, runsOver } from './else-row.js
 import type { CountedIdentities } from './counted-identities.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
 import { ExplainedOverrides } from './explained-overrides.js';
-import { checkExplainedPlan, checkExplainedPriority, explainedZone, tagOf } from './explain-arguments.js';
+import { checkExplainedPlan, checkExplainedPriority, explainedZone } from './explain-arguments.js';
 import { type HandlerDirectory, type LimitReference, LimitReferences } from './limit-references.js';
 import type { Engine } from '../engine.js';
 import type { OverridablePolicies } from '../overrides/override-calls.js';
@@ -111,12 +111,13 @@ export class LimitExplainer {
     where = WHERE,
   ): Promise<LimitExplanation> {
     const isOfAll = who === null || who === undefined;
-    if (!isOfAll || what === null) tagOf(who, where); // an identity that is wrong comes before a name that is unknown
+    if (!isOfAll || what === null) this.sources.identities.tagOf(who, where); // an identity that is wrong comes before a name that is unknown
     const { handler, policies } =
       what === null
         ? { handler: undefined, policies: this.references.allPolicies() }
         : this.references.referred(what, where);
-    const tag = isOfAll && countsAllTogether(policies) ? globalTag(policies[0]!.name) : tagOf(who, where);
+    const tag =
+      isOfAll && countsAllTogether(policies) ? globalTag(policies[0]!.name) : this.sources.identities.tagOf(who, where);
     if (!isOfAll) this.sources.identities.check(tag, where);
     const all = withElse(policies);
     checkExplainedPlan(plan, all, where);

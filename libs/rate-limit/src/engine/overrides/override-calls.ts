@@ -5,7 +5,6 @@ import { shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import type { CountedIdentities } from '../explain/counted-identities.js';
-import { tagOf } from '../explain/explain-arguments.js';
 import type { ActiveOverrides } from './active-overrides.js';
 import { OverrideConflictError, TooManyOverridesError } from './errors.js';
 import type {
@@ -40,17 +39,17 @@ export class OverrideCalls {
     private readonly active: ActiveOverrides,
     private readonly watch: OverrideWatch,
     private readonly policies: OverridablePolicies,
-    private readonly identities: Pick<CountedIdentities, 'expect'>,
+    private readonly identities: Pick<CountedIdentities, 'expect' | 'tagOf' | 'ipv6Prefix'>,
     private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
   async set(target: OverrideTarget, change: OverrideChange, options?: OverrideOptions): Promise<RateLimitOverride> {
     const where = 'RateLimitOverrides.set';
-    const key = readTarget(target, where);
+    const key = this.keyOf(target, where);
     const { ttlMs, ifVersion, reason, author } = readOptions(options, where);
     const names = this.policies.names();
     const places = placesOf(key, this.policies.places(key.policy), names, where);
-    if (key.identity !== undefined) this.identities.expect(places, tagOf(key.identity, where), where);
+    if (key.identity !== undefined) this.identities.expect(places, this.identities.tagOf(key.identity, where), where);
     const warnings = checkChange(key, change, places, where);
     for (const warning of new Set(warnings)) this.logger.warn(withHelp(`${where}: ${warning}`, 'FG_POLICY_NUMBERS'));
     const write = { id: overrideId(key), ifVersion, body: bodyText({ ...key, change, reason, author }) };
@@ -60,7 +59,7 @@ export class OverrideCalls {
 
   async get(target: OverrideTarget): Promise<RateLimitOverride | undefined> {
     const where = 'RateLimitOverrides.get';
-    const key = readTarget(target, where);
+    const key = this.keyOf(target, where);
     const record = await answered(where, () => this.log.get(overrideId(key)));
     return record && overrideOf(record);
   }
@@ -84,7 +83,7 @@ export class OverrideCalls {
 
   async remove(target: OverrideTarget, options?: OverrideRemoval): Promise<boolean> {
     const where = 'RateLimitOverrides.remove';
-    const key = readTarget(target, where);
+    const key = this.keyOf(target, where);
     const { ifVersion, reason, author } = readRemoval(options, where);
     const write = { id: overrideId(key), ifVersion, body: bodyText({ ...key, reason, author }) };
     return (await this.changed(key, ifVersion, where, () => this.log.remove(write))) !== undefined;
@@ -92,7 +91,7 @@ export class OverrideCalls {
 
   async history(target?: OverrideTarget, options?: OverridePageOptions): Promise<OverridePage<OverrideHistoryEntry>> {
     const where = 'RateLimitOverrides.history';
-    const id = target === undefined ? undefined : overrideId(readTarget(target, where));
+    const id = target === undefined ? undefined : overrideId(this.keyOf(target, where));
     const { cursor, limit } = readPage(options, where);
     const items: OverrideHistoryEntry[] = [];
     for (let before = cursor; ;) {
@@ -106,6 +105,10 @@ export class OverrideCalls {
       }
       if (records.length < count) return { items, cursor: undefined };
     }
+  }
+
+  private keyOf(target: OverrideTarget, where: string): OverrideKey {
+    return readTarget(target, where, this.identities.ipv6Prefix);
   }
 
   private async changed(

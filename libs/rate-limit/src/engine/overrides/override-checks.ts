@@ -43,14 +43,17 @@ const RULES = {
   },
 } as const satisfies Record<string, OptionRule>;
 
-/** @throws {RateLimitConfigError} for a target that no override can have */
-export function readTarget(given: OverrideTarget, where: string): OverrideKey {
+/**
+ * @param ipv6Prefix bits of an IPv6 address that count
+ * @throws {RateLimitConfigError} for a target that no override can have
+ */
+export function readTarget(given: OverrideTarget, where: string, ipv6Prefix: number): OverrideKey {
   const target = optionsOf(given, where, ['policy', 'identity', 'scope'], `{ policy: 'api', identity }`);
   const policy = readOption(target, 'policy', RULES.policy, where) as string | undefined;
   if (policy === undefined) throw wrong(where, `policy must be ${RULES.policy.wanted}, got nothing`);
   return {
     policy,
-    identity: target.identity === undefined ? undefined : tagOf(target.identity, where),
+    identity: target.identity === undefined ? undefined : tagOf(target.identity, where, ipv6Prefix),
     scope: readOption(target, 'scope', RULES.scope, where) as string | undefined,
   };
 }
@@ -172,13 +175,13 @@ function ttlOf(expiresIn: unknown, where: string): number | undefined {
   );
 }
 
-function tagOf(identity: unknown, where: string): string {
+function tagOf(identity: unknown, where: string, ipv6Prefix: number): string {
   if (typeof identity === 'string') {
     checkTag(identity, where);
     if (line(MAX_TAG).valid(identity)) return identity;
     throw wrong(where, `identity must be { kind, value } or the tag of one, got ${shown(identity)}`);
   }
-  return tagFor(identity as Parameters<typeof tagFor>[0], where);
+  return tagFor(identity as Parameters<typeof tagFor>[0], where, ipv6Prefix);
 }
 
 function optionsOf(

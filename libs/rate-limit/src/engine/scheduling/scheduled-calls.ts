@@ -1,7 +1,6 @@
 import type { Identity } from '../../identity/identity.js';
 import { shown } from '../../util/config-error.js';
 import { checkOptions } from '../calls/call-arguments.js';
-import { tagOfCall } from '../calls/call-charges.js';
 import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
 import type { Pauses } from './pauses.js';
 import { LONGEST_PAUSE_MS, NO_SCHEDULE_OPTIONS, readSchedule, type ScheduleOptions } from './schedule-options.js';
@@ -57,7 +56,7 @@ export class ScheduledCalls {
     }
     if (typeof reason !== 'string') throw new TypeError(`${PAUSE}: reason must be text, got ${shown(reason)}`);
     const bound = this.policies.bind(policies, 'pause');
-    const tag = tagOfCall(identity, bound, PAUSE);
+    const tag = this.scheduler.charges.tagOf(identity, bound, PAUSE);
     return this.pauses.pause(this.scheduler.charges.states(bound, tag), ms, reason);
   }
 }

@@ -1,6 +1,7 @@
 import { SCHEDULE_OPTIONS } from '../../engine/calls/option-names.js';
 import { readSchedule, type ScheduleOptions } from '../../engine/scheduling/schedule-options.js';
 import type { Identity } from '../../identity/identity.js';
+import { DEFAULT_IPV6_PREFIX } from '../../identity/address.js';
 import { tagFor } from '../../identity/identity-tag.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames, type OptionRule, readOption } from '../../util/option-rules.js';
@@ -62,7 +63,7 @@ export function readOutgoing<Request, Response>(
   }
   checkNames(given, [...OUTGOING, ...SCHEDULE_OPTIONS], where);
   const { identity = null, preemptive: _, maxPauseMs: _max, ...schedule } = given;
-  if (identity !== null && typeof identity !== 'function') tagFor(identity, where);
+  if (identity !== null && typeof identity !== 'function') tagFor(identity, where, DEFAULT_IPV6_PREFIX);
   readSchedule(schedule, (problem) => new RateLimitConfigError(where, problem, 'FG_INVALID_OPTION'));
   return {
     identityOf: typeof identity === 'function' ? identity : () => identity,

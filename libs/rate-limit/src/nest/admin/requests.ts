@@ -6,6 +6,7 @@ import type {
   OverridePageOptions,
   OverrideTarget,
 } from '../../engine/overrides/override.js';
+import type { Identity } from '../../identity/identity.js';
 import { TEXT_BOUNDS } from './text-bounds.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
@@ -19,7 +20,7 @@ const PAGE = ['cursor', 'limit'];
 const CHANGED_BY = ['reason', 'author', 'ifVersion'];
 
 export interface ExplainRequest {
-  readonly identity: string;
+  readonly identity: Identity | string;
   readonly route: string | undefined;
   readonly plan: string | null | undefined;
   readonly timeZone: string | undefined;
@@ -34,7 +35,7 @@ export function readExplain(body: unknown): ExplainRequest {
   return { identity: identityOf(given), route, plan: planOf(given), timeZone, priority };
 }
 
-export function readReset(body: unknown): { readonly identity: string; readonly what: LimitReference } {
+export function readReset(body: unknown): { readonly identity: Identity | string; readonly what: LimitReference } {
   const given = bodyOf(body, ['identity', 'route', 'policy']);
   const identity = identityOf(given);
   const [route, policy] = [optionalText(given, 'route'), optionalText(given, 'policy')];
@@ -103,6 +104,8 @@ export function readTopRejected(query: unknown): void {
 }
 
 const BODY = 'The body';
+/** The shortest IPv6 prefix that a module can count: whatever it counts passes the check. */
+const SHORTEST_PREFIX = 1;
 const QUERY = 'The query';
 
 function bodyOf(body: unknown, known: readonly string[]): Given {
@@ -127,7 +130,8 @@ function queryOf(query: unknown, known: readonly string[]): Readonly<Record<stri
   return given as Readonly<Record<string, string>>;
 }
 
-function identityOf({ identity }: Given): string {
+/** The identity of a request, checked. What it is called in keys depends on the module. */
+function identityOf({ identity }: Given): Identity | string {
   const value = (identity as { readonly value?: unknown } | null | undefined)?.value;
   if (typeof value === 'string' && value.length > TEXT_BOUNDS.identity) {
     // The value may be an API key: it is not shown.
@@ -136,7 +140,8 @@ function identityOf({ identity }: Given): string {
       `the value of identity must be text of up to ${TEXT_BOUNDS.identity} characters, got ${value.length}`,
     );
   }
-  return tagOf(identity, BODY);
+  tagOf(identity, BODY, SHORTEST_PREFIX);
+  return identity as Identity | string;
 }
 
 function targetOf(given: Given): OverrideTarget {

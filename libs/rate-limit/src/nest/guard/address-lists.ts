@@ -1,11 +1,11 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { AddressList } from '../../http/address-list.js';
-import { ClientGoneError } from '../../identity/errors.js';
-import { addressOf } from '../../identity/resolvers.js';
+import { kindOfTag } from '../../identity/identity-tag.js';
+import type { IdentityChain } from '../../identity/identity-chain.js';
 import type { UserFunctions } from '../../engine/functions/user-functions.js';
+import { andThen } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
 import { requestOf } from './http-context.js';
-import type { HasGone } from './identity-chain.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
 
 /** The list that an address is in: `'allow'` beats `'block'`. */
@@ -19,6 +19,7 @@ export interface ListObserver {
 type ListOption = 'allowList' | 'blockList';
 type Lookup = (ip: string, context: ExecutionContext) => boolean | Promise<boolean>;
 
+/** What the tag of an IPv6 address with all of its bits ends with. */
 const ALL_BITS = '/128';
 
 /** The module's `allowList` and `blockList`. */
@@ -27,7 +28,7 @@ export class AddressLists {
     private readonly allows: Lookup | undefined,
     private readonly blocks: Lookup | undefined,
     private readonly observer: ListObserver,
-    private readonly hasGone: HasGone,
+    private readonly addresses: Pick<IdentityChain<ExecutionContext>, 'addressTag'>,
   ) {}
 
   /**
@@ -39,11 +40,11 @@ export class AddressLists {
     { allowList, blockList }: Pick<RateLimitModuleOptions, ListOption>,
     functions: UserFunctions,
     observer: ListObserver,
-    hasGone: HasGone,
+    addresses: Pick<IdentityChain<ExecutionContext>, 'addressTag'>,
   ): AddressLists | undefined {
     if (allowList === undefined && blockList === undefined) return undefined;
     const allows = lookupOf('allowList', allowList, functions);
-    return new AddressLists(allows, lookupOf('blockList', blockList, functions), observer, hasGone);
+    return new AddressLists(allows, lookupOf('blockList', blockList, functions), observer, addresses);
   }
 
   /**
@@ -52,16 +53,17 @@ export class AddressLists {
    * @throws {ClientGoneError} when the client has closed the connection, so that there is no address: it may be a blocked one
    */
   of(context: ExecutionContext): Listed | Promise<Listed> {
-    const found = addressOf(requestOf(context), 128);
-    if (found === undefined) {
-      if (this.hasGone(context)) throw ClientGoneError.instance;
-      return 'neither';
-    }
-    const text = found.endsWith(ALL_BITS) ? found.slice(0, -ALL_BITS.length) : found;
-    const allowed = this.allows?.(text, context) ?? false;
-    return typeof allowed === 'boolean'
-      ? this.after(allowed, text, context)
-      : allowed.then((known) => this.after(known, text, context));
+    return andThen(this.addresses.addressTag(context), (tag) => this.listed(tag, context));
+  }
+
+  private listed(tag: string, context: ExecutionContext): Listed | Promise<Listed> {
+    const kind = kindOfTag(tag);
+    if (kind !== 'ip') return 'neither';
+    const text = tag
+      .slice(kind.length + 1)
+      .replaceAll('%3A', ':')
+      .replace(ALL_BITS, '');
+    return andThen(this.allows?.(text, context) ?? false, (allowed) => this.after(allowed, text, context));
   }
 
   private after(allowed: boolean, text: string, context: ExecutionContext): Listed | Promise<Listed> {

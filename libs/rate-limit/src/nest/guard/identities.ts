@@ -30,10 +30,13 @@ export function userIdentity(options: { header?: string } = {}): SyncIdentityRes
  * Port and zone are left out, and IPv4-mapped IPv6 counts as IPv4. IPv6 is cut to a prefix, since each subscriber has a whole
  * one. When a proxy passes on a text that is no address, the address of the connection counts.
  *
- * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
- * @throws {RateLimitConfigError} when the prefix is out of range, or for an unknown option
+ * @param options.header the header in which a CDN names the client's address alone, in any case; default none. Name it only where
+ *   each request comes through the CDN: other clients can invent an address for each request
+ * @param options.ipv6Prefix bits of an IPv6 address that count in the module: a whole number from 1 to 128, default 56
+ * @throws {RateLimitConfigError} when an option is unknown or wrong, such as the header `X-Forwarded-For`, which a client begins
  * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
+ * @example ipIdentity({ header: 'CF-Connecting-IP' })
  */
-export function ipIdentity(options: { ipv6Prefix?: number } = {}): SyncIdentityResolver {
+export function ipIdentity(options: { header?: string; ipv6Prefix?: number } = {}): SyncIdentityResolver {
   return addressResolver(options);
 }

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Connections } from '../../http/connections.js';
 import { type IdentityCalls, IdentityChain, type MissingIdentities } from '../../identity/identity-chain.js';
-import { addressResolver } from '../../identity/resolvers.js';
+import { addressResolver, ipv6PrefixOf } from '../../identity/resolvers.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { ContextView } from '../contexts/context-view.js';
 import type { CheckedOptions } from '../options/check-options.js';
@@ -20,7 +20,17 @@ export function identityChain(
     hasGone,
     unaddressed: (context: ExecutionContext) => (hasConnection(context) ? undefined : unaddressed(context)),
   };
-  return new IdentityChain(identity, requestOf, onMissingIdentity, calls, peer, missing);
+  return new IdentityChain(identity, requestOf, onMissingIdentity, calls, peer, missing, ipv6PrefixOf(identity));
+}
+
+/** The chain that finds the addresses of `allowList` and `blockList`: those that `by: 'ip'` counts, with all of their bits. */
+export function addressChain(
+  { identity = [], onMissingIdentity }: Pick<CheckedOptions, 'identity' | 'onMissingIdentity'>,
+  calls: IdentityCalls,
+  hasGone: HasGone,
+): IdentityChain<ExecutionContext> {
+  const peer = { address: addressResolver({}), hasGone };
+  return new IdentityChain(identity, requestOf, onMissingIdentity, calls, peer, undefined, 128);
 }
 
 /** Whether a request without an address lost it: its client closed the connection before it could be read. */
