@@ -241,7 +241,8 @@ describe('whatever number of processes the function returns', () => {
         const store = new MemoryStore({ clock: outage.clock.read });
         for (const { cost, wait } of history) {
           outage.clock.now += wait;
-          const charges = [chargeOf(policy, 'rl', 'k', cost, 'take')];
+          // A lease of the process is a whole one from the start: its answer cannot be lost.
+          const charges = [{ ...chargeOf(policy, 'rl', 'k', cost, 'take'), algorithm: policy.algorithm }];
           expectSame(outage.ask(policy, cost), decisionOf(charges, store.consume(charges)).policies[0]);
         }
       }),

@@ -26,7 +26,7 @@ export interface LoopTime {
 
 const LOOP: LoopTime = {
   now: () => performance.now(),
-  later: setTimeout,
+  later: (task, ms) => setTimeout(task, ms), // the global is read with each call: tests replace it
   turn: (task) => void setImmediate(task),
 };
 
