@@ -1,6 +1,7 @@
-import { UseGuards } from '@nestjs/common';
+import { HttpException, UseGuards } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
 import { describe, expect, it, jest } from '@jest/globals';
+import { GraphQLError } from 'graphql';
 import { RateLimit, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { APOLLO_STATUS, codes, DRIVERS, type Driver, type GraphqlSettings } from './support/graphql-app.js';
@@ -32,6 +33,34 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect(codes(await app.get('query Other { rider(id: 2) { id } }'))).toEqual(['RATE_LIMITED']);
     expect((await app.ask('{ __typename }')).data).toEqual({ __typename: 'Query' });
     expect(app.http.logs.of('error')).toEqual([]);
+  });
+
+  it('a formatter that shows HttpException alone, and masks the rest, shows a rejection', async () => {
+    const shownOf = (error: unknown): string => {
+      const { originalError } = error as { readonly originalError?: unknown };
+      if (!(originalError instanceof HttpException)) return 'Internal server error';
+      return `${originalError.getStatus()}: ${JSON.stringify(originalError.getResponse())}`;
+    };
+    await using app = await begin(
+      driver,
+      {},
+      {
+        apollo: { formatError: ({ extensions }, error) => ({ message: shownOf(error), extensions: extensions! }) },
+        mercurius: {
+          errorFormatter: ({ errors }) => ({
+            statusCode: 200,
+            response: { data: null, errors: errors!.map((error) => new GraphQLError(shownOf(error), error)) },
+          }),
+        },
+      },
+    );
+    const { errors } = await app.ask(`mutation { ${aliases(21, 'login(password: "a")')} }`);
+    expect(errors).toEqual([
+      expect.objectContaining({
+        message: '429: "Too many requests, retry in 3600 seconds"',
+        extensions: expect.objectContaining({ code: 'RATE_LIMITED', retryAfter: 3600 }) as unknown,
+      }),
+    ]);
   });
 
   it('defaults reach resolvers, @SkipRateLimit leaves them out, and guards that are bound twice count once', async () => {

@@ -1,4 +1,4 @@
-import { IntrinsicException } from '@nestjs/common';
+import { HttpException } from '@nestjs/common';
 import { exceededBody } from '../../http/bodies.js';
 import {
   RateLimitAddressBlockedException,
@@ -10,10 +10,11 @@ import {
 import { alwaysReadable } from '../../util/thrown.js';
 
 /**
- * An error of the guard as GraphQL clients get it: graphql-js copies the extensions of any error. It is not an `HttpException`,
- * whose code Nest's Apollo driver would overwrite. It is an `IntrinsicException`, so that Nest does not log each rejection.
+ * An error of the guard as GraphQL clients get it: graphql-js copies the extensions of any error. It is an `HttpException`: Nest does
+ * not log it, and formatters that mask other errors show it. Its response is a text, because Nest's Apollo driver would overwrite
+ * the code of an error whose response has a `statusCode`.
  */
-class GraphqlRateLimitError extends IntrinsicException {
+class GraphqlRateLimitError extends HttpException {
   static {
     alwaysReadable(this);
   }
@@ -25,9 +26,9 @@ class GraphqlRateLimitError extends IntrinsicException {
   constructor(
     message: string,
     readonly extensions: Readonly<Record<string, unknown>> & { readonly http: { readonly status: number } },
-    options: ErrorOptions,
+    options: { readonly cause: Error },
   ) {
-    super(message, options);
+    super(message, extensions.http.status, options);
     this.statusCode = extensions.http.status;
   }
 }
