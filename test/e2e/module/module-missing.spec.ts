@@ -1,4 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitModule, SkipRateLimit } from 'nestjs-floodgate';
@@ -51,4 +52,15 @@ it('a testing module with a controller alone needs no RateLimitModule', async ()
   expect(testing.get(Routes)).toBeInstanceOf(Routes);
   expect(logger.of('warn')).toHaveLength(1);
   await testing.close();
+});
+
+describe('Nest 10', () => {
+  it('is named at boot, where npm was told to install the package beside it', async () => {
+    const module = Test.createTestingModule({ imports: [RateLimitModule.forRoot()] })
+      .overrideProvider(HttpAdapterHost)
+      .useValue({ listen$: undefined }); // as of Nest 10, without init$
+    await expect(module.compile()).rejects.toThrow(
+      'RateLimitModule: needs Nest 11.1.4 or newer, got Nest 10 or older: update @nestjs/common, @nestjs/core and the platform',
+    );
+  });
 });

@@ -79,6 +79,8 @@ function provided<Name extends Exclude<keyof AtBoot, 'AssembledRuntime'>>(
         application: ApplicationConfig,
       ) => {
         if (configured === undefined) throw importedPlain();
+        // Nest 10 has no such subject. npm installs the package beside it with --legacy-peer-deps.
+        if ((adapterHost as Partial<HttpAdapterHost>).init$ === undefined) throw nestIsTooOld();
         return AssembledRuntime.create(options, discovery, scanner, adapterHost, override, application);
       },
     },
@@ -144,6 +146,14 @@ function importedPlain(): RateLimitConfigError {
   return new RateLimitConfigError(
     'RateLimitModule',
     'is imported without options: import RateLimitModule.forRoot() or RateLimitModule.forRootAsync({ ... }) in the root module',
+    'FG_MODULE_IMPORT',
+  );
+}
+
+function nestIsTooOld(): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RateLimitModule',
+    'needs Nest 11.1.4 or newer, got Nest 10 or older: update @nestjs/common, @nestjs/core and the platform',
     'FG_MODULE_IMPORT',
   );
 }
