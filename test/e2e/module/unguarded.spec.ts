@@ -58,9 +58,9 @@ describe("with the module's own guard", () => {
     await using app = await limited('Express', [Guarded, Forgotten, Internals]);
     expect(app.logs.of('warn')).toEqual([
       expect.stringContaining(
-        'Guarded.get, Internals.get: RateLimitGuard and InternalsPass have no effect there, because RateLimitModule binds its ' +
-          'guard for all routes, which decides before. Leave them out; or write guard: false in RateLimitModule and bind a guard ' +
-          'wherever a policy stands',
+        'Guarded.get, Internals.get: RateLimitGuard and InternalsPass have no effect there, because a RateLimitGuard is bound ' +
+          'for all routes and decides before. Leave them out; or bind none for all routes (guard: false in RateLimitModule), and ' +
+          'one wherever a policy stands',
       ),
     ]);
     expect([(await app.send('/internals')).status, (await app.send('/internals')).status]).toEqual([200, 429]);

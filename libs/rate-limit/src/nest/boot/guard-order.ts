@@ -163,10 +163,11 @@ function guardsInVain(application: ApplicationConfig, all: readonly LimitableHan
   });
   if (bound.length === 0) return undefined;
   const guards = [...new Set(bound.flatMap((one) => one.guards))];
+  const isOne = guards.length === 1;
   return (
-    `${listed(bound.map(({ name }) => name))}: ${guards.join(' and ')} ${guards.length > 1 ? 'have' : 'has'} no effect there, ` +
-    `because RateLimitModule binds its guard for all routes, which decides before. Leave ${guards.length > 1 ? 'them' : 'it'} out; ` +
-    `or write guard: false in RateLimitModule and bind a guard wherever a policy stands`
+    `${listed(bound.map(({ name }) => name))}: ${guards.join(' and ')} ${isOne ? 'has' : 'have'} no effect there, because a ` +
+    `RateLimitGuard is bound for all routes and decides before. Leave ${isOne ? 'it' : 'them'} out; or bind none for all routes ` +
+    `(guard: false in RateLimitModule), and one wherever a policy stands`
   );
 }
 
