@@ -103,5 +103,5 @@ function parse(text: string): Line | undefined {
 }
 
 function policiesOf(what: string): readonly PolicyName[] {
-  return what in ROUTES ? ROUTES[what as RouteName] : (what.split(',') as PolicyName[]);
+  return what.startsWith('/') ? ROUTES[what.slice(1) as RouteName] : (what.split(',') as PolicyName[]);
 }

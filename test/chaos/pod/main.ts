@@ -74,7 +74,7 @@ server.keepAliveTimeout = 600_000;
 server.prependListener('request', ({ headers, url = '' }) => {
   const asked: Asked = {
     id: String(headers['x-request-id']),
-    what: url.slice(1),
+    what: url,
     user: String(headers['x-user-id'] ?? ''),
     address: String(headers['x-source']),
     cost: 1,

@@ -8,7 +8,7 @@ import type { Decided } from '../history.js';
 /** A request, as its sender described it. */
 export interface Asked {
   readonly id: string;
-  /** The route, or the policies of a direct call. */
+  /** The path of a route, or the policies of a direct call. */
   readonly what: string;
   readonly user: string;
   readonly address: string;
