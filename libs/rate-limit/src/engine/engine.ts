@@ -20,6 +20,7 @@ import { ActiveOverrides } from './overrides/active-overrides.js';
 import type { ActiveOverride } from './overrides/override-table.js';
 import { PlainPath } from './plain.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
+import { ReturnedSlots } from './requests/returned-slots.js';
 import { Reservation } from './settling/reservation.js';
 import { ReservedCharges } from './settling/reserved-charges.js';
 import { type LayerVerdict, UNASKED } from './layer-verdict.js';
@@ -36,6 +37,7 @@ const NO_LOGGER = { warn: (): void => undefined };
 export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
   private readonly refunds: ChargeReceipt[] = [];
+  private readonly slots: ReturnedSlots;
   private readonly chain: Decider;
   private readonly orElse: ElseLayer;
   private readonly inLayers: KeptDecider = { isPlain: false, decide: ({ charges }) => this.decision(charges) };
@@ -51,6 +53,7 @@ export class Engine {
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
   ) {
     const { traits, open, chain } = store;
+    this.slots = new ReturnedSlots((receipt) => store.refundSlot(receipt), store.timer);
     this.chain = new OverridesLayer(overrides, chain);
     this.orElse = new ElseLayer({
       inner: this.chain,
@@ -268,20 +271,21 @@ export class Engine {
     );
   }
 
-  /** Refunds charges where they were made: at most once, best effort, never beyond the limit. The store hears of them at the end of this turn. */
+  /**
+   * Refunds charges where they were made: at most once, best effort, never beyond the limit. The store hears of them at the end of this
+   * turn. The slots of a queue come back from the last one on.
+   */
   refund(receipts: readonly Receipt[]): void {
     const made: ChargeReceipt[] = [];
     for (const { proof, keeper } of receipts) {
       if (proof.cost === 0) continue;
-      if (keeper.by === 'store') made.push(proof);
-      else keeper.refund([proof]);
+      if (keeper.by !== 'store') keeper.refund([proof]);
+      else if (proof.algorithm.delays && this.store.traits.settles) this.slots.add(proof);
+      else made.push(proof);
     }
     if (made.length === 0) return;
     if (this.refunds.length === 0) {
-      setImmediate(() => {
-        // Refund the last slot of a queue first: only the last slot can be refunded, and then the one before it is the last.
-        this.store.refund(this.refunds.splice(0).toSorted((one, other) => other.resetAt - one.resetAt));
-      });
+      setImmediate(() => this.store.refund(this.refunds.splice(0)));
     }
     this.refunds.push(...made);
   }

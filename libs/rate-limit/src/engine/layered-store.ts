@@ -9,9 +9,10 @@ import {
   type SettledCharge,
   type Verdict,
 } from '../stores/store.js';
+import { processTimer, type Timer } from '../stores/timer.js';
 import { type StoreTraits, traitsOf } from '../stores/traits.js';
 import { StoreUnavailableError } from '../stores/unavailable.js';
-import { type Answer, answerOf, attempt } from '../util/answer.js';
+import { andThen, type Answer, answerOf, attempt } from '../util/answer.js';
 import { adopted, isPromise } from '../util/is-promise.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
@@ -43,6 +44,8 @@ export interface LayeredStoreSettings {
 export class LayeredStore implements ChargeKeeper {
   readonly by = 'store';
   readonly traits: StoreTraits;
+  /** The store's own timer, or that of the process. */
+  readonly timer: Timer;
   /** Decides: prefetched tokens first, then denials, then the store. It contains only layers that the configuration needs. */
   readonly chain: Decider;
   /** The prefetched tokens of this process; undefined if the store does not support prefetching. */
@@ -66,6 +69,7 @@ export class LayeredStore implements ChargeKeeper {
     this.thresholds = thresholds;
     const traits = (this.traits = traitsOf(store));
     this.store = store;
+    this.timer = store.timer ?? processTimer;
     this.deadlines = deadlines;
     this.denials = denials;
     this.atOnce = traits.answersAtOnce;
@@ -138,6 +142,12 @@ export class LayeredStore implements ChargeKeeper {
     const failed = (error: unknown): void =>
       this.failures.warn(withHelp(`The store refunded nothing: ${reasonOf(error)}`, 'FG_STORE_UNAVAILABLE'));
     void attempt(() => answerOf(this.store.refund?.(receipts)), nothing, failed);
+  }
+
+  /** Takes back a slot of a queue, if it is the last one. */
+  refundSlot(receipt: ChargeReceipt): Answer<boolean> {
+    const settlements = [{ receipt, finalCost: 0, overdraft: 0 }];
+    return andThen(this.settle(settlements), ([settled]) => (settled?.refunded ?? 0) > 0);
   }
 
   /** @throws {TypeError} when the store would have to charge more than was reserved, and has no `settle` */
