@@ -77,7 +77,8 @@ describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure
     const wanted = { ...whole, tokens: 96 }; // plain charges stay: their requests may have passed
     proxy.delay(50); // in each direction
     const asked = await Promise.allSettled([
-      ...Array.from({ length: 5 }, async () => limiter.acquire('places', ADA)),
+      ...Array.from({ length: 3 }, async () => limiter.acquire('places', ADA)),
+      ...Array.from({ length: 2 }, async () => limiter.schedule('places', ADA, () => 1)),
       ...Array.from({ length: 4 }, async () => limiter.reserve('budget', ADA, { cost: 2_000 })),
       ...Array.from({ length: 4 }, async () => limiter.consume('tokens', ADA)),
       ...Array.from({ length: 4 }, async () => limiter.consume('queue', ADA)),
