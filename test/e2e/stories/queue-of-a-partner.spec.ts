@@ -15,9 +15,9 @@ import { Recipe } from '../../support/recipe.js';
 
 jest.setTimeout(60_000);
 
-const LIMIT = 3;
-const WINDOW_MS = 1_000;
-const JOBS = 10;
+const LIMIT = 10;
+const WINDOW_MS = 500;
+const JOBS = 60;
 
 let redis: RedisServer;
 let recipe: Recipe;
@@ -67,10 +67,13 @@ describe('a queue of BullMQ that calls a partner', () => {
       await until('all jobs are done', 40_000, async () => (await queue.getCompletedCount()) === JOBS);
       // The call that the partner rejected is the only one that was sent again.
       expect(calls).toHaveLength(JOBS + 1);
-      const done = await queue.getCompleted();
+      const done = await queue.getCompleted(0, JOBS);
       const attempts = done.map(({ attemptsMade }) => attemptsMade).toSorted((one, other) => one - other);
       expect(attempts).toEqual([...Array<number>(JOBS - 1).fill(1), 2]);
-      expect(done.some(({ attemptsStarted }) => attemptsStarted > 1)).toBe(true);
+      // The queue rests as a whole: each time, only the jobs that its workers have taken begin in vain.
+      const begun = done.reduce((sum, { attemptsStarted }) => sum + attemptsStarted, 0);
+      expect(begun).toBeGreaterThan(JOBS + 1);
+      expect(begun).toBeLessThan(4 * JOBS);
       // Calls that are on their way when the 429 comes may arrive after it. Then the partner has peace for its 2 seconds.
       expect(calls.filter((at) => at < calls[0]! + 1_900).length).toBeLessThanOrEqual(LIMIT);
     } finally {
