@@ -1,6 +1,6 @@
 import { OverrideConflictError } from '../overrides/errors.js';
 import type { OverrideTarget } from '../overrides/override.js';
-import type { OverrideBody, OverrideKey } from '../overrides/override-text.js';
+import { type OverrideBody, overrideId } from '../overrides/override-text.js';
 import type { RateLimitOverrides } from '../overrides/rate-limit-overrides.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
@@ -17,6 +17,8 @@ const SAME_MS = 1000;
 /** Characters of an override's reason. */
 const LONGEST_REASON = 500;
 const MAX_TRIES = 3;
+/** The most pauses that this process remembers by itself. Those beyond it end at their time all the same. */
+const MAX_OWN = 10_000;
 const AUTHOR = 'RateLimiter.pause';
 
 /** The overrides in force in this process. */
@@ -43,7 +45,10 @@ interface OwnPause extends PausedState {
  * policy's scope `'app'` alone, so that one of an operator without a scope is in force again behind it.
  */
 export class Pauses {
-  /** The pauses that this process keeps by itself, as no override has taken them over yet, by the key of the state. */
+  /**
+   * The pauses that this process keeps by itself, as no override has taken them over yet, by the id of that override. A change of
+   * an override looks at one of them: partners may reject thousands of identities while Redis is away.
+   */
   private readonly own = new Map<string, OwnPause>();
   /** The ends of the overrides that are being written, by the key of the state. */
   private readonly writing = new Map<string, number>();
@@ -66,14 +71,17 @@ export class Pauses {
    */
   async pause(states: readonly PausedState[], ms: number, reason: string): Promise<boolean> {
     const paused = states.filter(({ charge }) => !charge.shadow); // a shadow stops nothing
-    const until = this.active.nowMs() + ms;
+    const nowMs = this.active.nowMs();
     for (const { charge, keys } of paused) {
       for (const key of keys) this.gates.pause(key, ms);
-      const known = this.own.get(charge.key);
-      this.own.set(charge.key, { charge, keys, until: Math.max(until, known?.until ?? 0) });
+      const id = idOf(charge);
+      const until = Math.max(nowMs + ms, this.own.get(id)?.until ?? 0);
+      this.own.delete(id); // the last one comes last
+      this.own.set(id, { charge, keys, until });
     }
+    this.forgetOld(nowMs);
     const shared = await Promise.all(paused.map(({ charge }) => this.share(charge, ms, reason)));
-    this.changed(undefined);
+    for (const { charge } of paused) this.endOf(idOf(charge), undefined);
     return shared.every(Boolean);
   }
 
@@ -84,11 +92,26 @@ export class Pauses {
    * @param change one that was made; undefined: any may have been
    */
   changed(change: OverrideBody | undefined): void {
-    for (const [key, { charge, keys, until }] of this.own) {
-      const isRemoved = change !== undefined && change.change === undefined && isSameTarget(change, charge);
-      if (!isRemoved && !this.isTakenOver(charge, until) && until > this.active.nowMs()) continue;
-      this.own.delete(key);
-      for (const one of keys) this.gates.endPause(one);
+    if (change === undefined) for (const id of this.own.keys()) this.endOf(id, undefined);
+    else this.endOf(overrideId(change), change);
+  }
+
+  /** Ends a pause of this process if an override has taken it over, or was removed in its place. */
+  private endOf(id: string, change: OverrideBody | undefined): void {
+    const known = this.own.get(id);
+    if (known === undefined) return;
+    const { charge, keys, until } = known;
+    const isRemoved = change !== undefined && change.change === undefined;
+    if (!isRemoved && !this.isTakenOver(charge, until) && until > this.active.nowMs()) return;
+    this.own.delete(id);
+    for (const key of keys) this.gates.endPause(key);
+  }
+
+  /** Forgets the oldest pauses: those that have ended, and those beyond the bound. */
+  private forgetOld(nowMs: number): void {
+    for (const [id, { until }] of this.own) {
+      if (until > nowMs && this.own.size <= MAX_OWN) return;
+      this.own.delete(id);
     }
   }
 
@@ -140,10 +163,13 @@ export class Pauses {
   }
 }
 
-/** Whether an override stands where that of a pause does. */
-function isSameTarget(target: OverrideKey, { policy, identity }: PolicyCharge): boolean {
-  const its = policy.globalKey === undefined ? identity : undefined;
-  return target.policy === policy.name && target.scope === policy.boundTo && target.identity === its;
+/** The id of the override by which a pause reaches the other processes. */
+function idOf({ policy, identity }: PolicyCharge): string {
+  return overrideId({
+    policy: policy.name,
+    identity: policy.globalKey === undefined ? identity : undefined,
+    scope: policy.boundTo,
+  });
 }
 
 /** @param endsAtMs 0: it does not end */
