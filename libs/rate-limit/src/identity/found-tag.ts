@@ -18,7 +18,7 @@ export function resolvedTag<Context>(
   try {
     return identityTag({ kind: resolver.kind, value });
   } catch (error) {
-    return new IdentityFailure(resolver, error, true);
+    return new IdentityFailure(resolver, error, true, { kind: resolver.kind, value });
   }
 }
 
@@ -40,8 +40,13 @@ export function returnedTag<Context>(
     if (kind === 'ip' && typeof value === 'string' && value !== '') return foundAddress(value, ipv6Prefix);
     return isKind(kind) && isNone(value) ? undefined : identityTag({ kind, value: value as IdentityValue });
   } catch (error) {
-    return new IdentityFailure(by, error, true);
+    return new IdentityFailure(by, error, true, identity);
   }
+}
+
+/** Whether a `by` function returned a kind without a value, as a misspelt header makes it. */
+export function lacksValue(identity: MaybeIdentity): identity is NonNullable<MaybeIdentity> {
+  return typeof identity === 'object' && identity !== null && isKind(identity.kind) && isNone(identity.value);
 }
 
 /** Whether a tag is that of an address, or stands for requests that have none. */

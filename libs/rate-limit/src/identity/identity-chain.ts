@@ -5,14 +5,16 @@ import { DEFAULT_IPV6_PREFIX } from './address.js';
 import { ClientGoneError, IdentityMissingError } from './errors.js';
 import {
   type CountedBy,
+  type Identity,
   type IdentityFunction,
   type IdentityResolver,
+  type MaybeIdentity,
   type OnMissingIdentity,
   type SyncIdentityResolver,
   UNKNOWN,
 } from './identity.js';
-import { isAddress, resolvedTag, returnedTag } from './found-tag.js';
-import { globalTag, identityTag } from './identity-tag.js';
+import { isAddress, lacksValue, resolvedTag, returnedTag } from './found-tag.js';
+import { globalTag, identityTag, tagFor } from './identity-tag.js';
 import type { RequestOf } from './request-function.js';
 import { type FoundIdentity, IdentityFailure, type IdentitySource, ResolvedIdentities } from './resolved-identities.js';
 
@@ -32,6 +34,8 @@ export interface Peer<Context> {
   readonly address: SyncIdentityResolver;
   /** Whether a request without an address lost it: its client closed the connection. */
   hasGone(context: Context): boolean;
+  /** The handler of a request, as messages begin. */
+  place?(context: Context): string;
   /** The error for a request that came over something without addresses; undefined where such requests share one state. */
   unaddressed?(context: Context): Error | undefined;
 }
@@ -39,6 +43,8 @@ export interface Peer<Context> {
 /** Is told of requests that count by their address, because they lack the identity that a policy asks for. */
 export interface MissingIdentities<Context> {
   addressed(policy: CountedBy<Context>, context: Context): void;
+  /** Its `by` function returned a kind without a value. */
+  valueless(policy: CountedBy<Context>, context: Context, kind: string): void;
 }
 
 const LACKING = {
@@ -211,8 +217,24 @@ export class IdentityChain<Context extends object> {
     resolved: ResolvedIdentities | undefined,
   ): Tag {
     if (typeof found === 'string') return found;
-    if (found?.invalid === true) throw found.error;
+    if (found?.invalid === true) throw this.invalid(found, context, policy);
     return this.lacking(context, policy, resolved, found);
+  }
+
+  /** The error for what is no identity, with the place, the policy and what was given. */
+  private invalid(found: IdentityFailure, context: Context, policy: CountedBy<Context> | undefined): unknown {
+    const place = this.peer.place?.(context);
+    const source = typeof found.source === 'function' ? 'by' : `the resolver of ${found.source.kind}`;
+    try {
+      tagFor(
+        found.given as Identity,
+        `${place === undefined ? '' : `${place}, `}${nameOf(policy)}, ${source}`,
+        this.ipv6Prefix,
+      );
+    } catch (error) {
+      return error;
+    }
+    return found.error;
   }
 
   private askResolver(
@@ -250,15 +272,26 @@ export class IdentityChain<Context extends object> {
       const identity = by(this.requestOf(context), context);
       found = isPromise(identity)
         ? this.calls.within(identity, by, context).then(
-            (later) => returnedTag(by, later, this.ipv6Prefix),
+            (later) => this.returned(by, later, context, policy),
             (error: unknown) => this.failure(by, error, policy),
           )
-        : returnedTag(by, identity, this.ipv6Prefix);
+        : this.returned(by, identity, context, policy);
     } catch (error) {
       found = this.failure(by, error, policy);
     }
     resolved?.set(by, found);
     return found;
+  }
+
+  private returned(
+    by: IdentityFunction<Context>,
+    identity: MaybeIdentity,
+    context: Context,
+    policy: CountedBy<Context>,
+  ): FoundIdentity {
+    const tag = returnedTag(by, identity, this.ipv6Prefix);
+    if (tag === undefined && lacksValue(identity)) this.missing?.valueless(policy, context, identity.kind);
+    return tag;
   }
 
   /** Counts and logs one failed call, whichever of the request's policies asked first. */

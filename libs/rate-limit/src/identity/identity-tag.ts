@@ -86,7 +86,7 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
       `${calledBy(where)}an identity`,
       given === KEY_IN_TAGS
         ? NO_KIND
-        : `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }`,
+        : `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got ${gotKind(identity)}`,
       'FG_INVALID_IDENTITY',
     );
   }
@@ -116,6 +116,14 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
   // SHA-256 reads UTF-8, in which distinct lone surrogates are equal. Their escapes differ.
   const safe = escape(value);
   return `${kind}:${isApiKey || safe.length > MAX_BYTES ? digest(safe) : safe}`;
+}
+
+/** What stands in the place of a kind. A longer text may be an API key, and is not shown. */
+function gotKind(identity: unknown): string {
+  if (typeof identity === 'object' && identity !== null) return shown((identity as Partial<Identity>).kind);
+  return typeof identity === 'string' && identity.length > 16
+    ? `text of ${identity.length} characters`
+    : shown(identity);
 }
 
 /** What is said of the kind that stands in tags alone. */

@@ -66,7 +66,7 @@ export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse'
  * - `'global'`: all clients together
  * - a function: what it returns, of any kind; undefined, null or an empty value where the request has none
  *
- * @example by: ({ tenant }: RateLimitRequest<{ tenant?: Tenant }>) => ({ kind: 'tenant', value: tenant?.id })
+ * @example by: ({ tenant }: RateLimitRequest<{ tenant?: Tenant }>) => tenant && { kind: 'tenant', value: tenant.id }
  */
 export type IdentityBy<Context> = 'client' | 'ip' | 'user' | 'api-key' | 'global' | IdentityFunction<Context>;
 

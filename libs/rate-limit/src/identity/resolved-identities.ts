@@ -7,11 +7,13 @@ export type IdentitySource = IdentityResolver<never> | IdentityFunction<never>;
 export class IdentityFailure {
   /**
    * @param invalid whether the source returned a value that is no identity: a mistake in its code, and no missing identity
+   * @param given that value
    */
   constructor(
     readonly source: IdentitySource,
     readonly error: unknown,
     readonly invalid: boolean,
+    readonly given?: unknown,
   ) {}
 }
 

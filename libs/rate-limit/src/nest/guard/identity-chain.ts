@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { Connections } from '../../http/connections.js';
 import { type IdentityCalls, IdentityChain, type MissingIdentities } from '../../identity/identity-chain.js';
 import { addressResolver, ipv6PrefixOf } from '../../identity/resolvers.js';
+import { routeName } from '../../metrics/decision-event.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { ContextView } from '../contexts/context-view.js';
 import type { CheckedOptions } from '../options/check-options.js';
@@ -18,6 +19,7 @@ export function identityChain(
   const peer = {
     address: addressResolver({}),
     hasGone,
+    place: (context: ExecutionContext) => routeName(context),
     unaddressed: (context: ExecutionContext) => (hasConnection(context) ? undefined : unaddressed(context)),
   };
   return new IdentityChain(identity, requestOf, onMissingIdentity, calls, peer, missing, ipv6PrefixOf(identity));

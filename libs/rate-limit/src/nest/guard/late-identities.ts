@@ -40,6 +40,7 @@ export class LateIdentities implements MissingIdentities<ExecutionContext> {
   private isAsking = false;
   private takenMs = -Infinity;
   private readonly warned = new Set<string>();
+  private readonly valuelessPolicies = new Set<string>();
 
   /**
    * @param count counts a request of a policy that asks for a kind of identity
@@ -71,6 +72,20 @@ export class LateIdentities implements MissingIdentities<ExecutionContext> {
     if (this.warned.has(`${place} ${policy.name}`) || this.warned.size >= MAX_WARNED) return;
     this.suspect = { policy, context, place, takenMs: now, asked: false };
     this.takenMs = now;
+  }
+
+  /** A value that is not there may be a misspelt header: said once for each policy. */
+  valueless({ name, onMissingIdentity }: Counted, context: ExecutionContext, kind: string): void {
+    if (onMissingIdentity === 'refuse' || onMissingIdentity === 'throw') return;
+    if (this.valuelessPolicies.has(name) || this.valuelessPolicies.size >= MAX_WARNED) return;
+    this.valuelessPolicies.add(name);
+    this.logger.warn(
+      withHelp(
+        `${routeName(context)}: the by function of policy '${name}' returned { kind: '${kind}' } without a value, so the request counts by ` +
+          `its address, if at all. A misspelt header is undefined, too. If requests may lack it, return undefined`,
+        'FG_NO_RESOLVER',
+      ),
+    );
   }
 
   private async ask(suspect: Suspect, isLast: boolean): Promise<void> {
