@@ -22,6 +22,7 @@ import type { LimitTable } from '../../engine/explain/limit-table.js';
 import type { FleetTopRejected } from '../../metrics/rejected/shared-rejections.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import type { AdminDesk } from './admin-desk.js';
+import { BROWSER_GUARD } from './browser-requests.js';
 
 /** The token of an `AdminDesk`. */
 export const ADMIN_DESK = Symbol('RateLimitAdminModule');
@@ -34,7 +35,7 @@ export const ADMIN_DESK = Symbol('RateLimitAdminModule');
  */
 export function adminController(path: string, guards: readonly (Type<CanActivate> | CanActivate)[]): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
-  @UseGuards(...guards)
+  @UseGuards(...guards, BROWSER_GUARD)
   @SkipRateLimit()
   class RateLimitAdminController {
     constructor(@Inject(ADMIN_DESK) private readonly desk: AdminDesk) {}
