@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
+import { type ExecutionContext, InternalServerErrorException } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import type { TrustsHop } from '../../http/client-address.js';
 import { httpClient } from '../../http/http-client.js';
@@ -11,6 +11,7 @@ import { RequestRecord } from '../../engine/requests/request-record.js';
 import type { BoundPolicy } from '../types.js';
 import type { Decision } from '../../policy/decision.js';
 import { type Answer, attempt } from '../../util/answer.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
 import { isPromise } from '../../util/is-promise.js';
 import { readable } from '../../util/thrown.js';
 import {
@@ -28,6 +29,7 @@ import { rememberView } from '../decisions/viewed-calls.js';
 import { isHttp, requestOf, responseOf } from './http-context.js';
 import { Call } from '../exchanges/call.js';
 import { ResponseExchange } from '../exchanges/exchanges.js';
+import { RateLimitLogger } from '../module/logger.js';
 import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Listed } from './address-lists.js';
 import { GuardSteps } from './guard-steps.js';
@@ -306,5 +308,10 @@ function exchangeOf(context: ExecutionContext): Exchange {
 
 /** Converts a rejection to the error that the context's clients get. Errors of the application stay as they are. */
 function inWordsOf(context: ExecutionContext, error: unknown): unknown {
+  if (error instanceof RateLimitConfigError && context.getType<string>() === 'graphql') {
+    // GraphQL servers show the message of any error to clients. Other contexts answer with a text of Nest's, and log it.
+    new RateLimitLogger().error(error);
+    return new InternalServerErrorException('Internal server error', { cause: error });
+  }
   return context instanceof ContextView && isRateLimitException(error) ? context.toError(error) : error;
 }
