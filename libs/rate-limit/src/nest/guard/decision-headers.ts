@@ -21,7 +21,9 @@ export class DecisionHeaders implements HeaderSetter {
     const { httpAdapter } = this.adapterHost;
     const response = isHost(target) ? this.responseOf(target) : target;
     if (isHost(target) && response === undefined) return false;
-    if (!isResponse(response) || httpAdapter === undefined) throw noResponse(target);
+    if (!isResponse(response)) throw noResponse(target);
+    // An application context has no HTTP.
+    if (typeof httpAdapter?.isHeadersSent !== 'function') return false;
     // Node's own response, which the adapter of Fastify does not know.
     if (httpAdapter.isHeadersSent(response) === true || response.headersSent === true) return false;
     setDecisionHeaders(httpAdapter, response, decision, this.settings, besideEarlier);
