@@ -4,6 +4,7 @@ import { ALGORITHM_NAMES, algorithmEntry, type AlgorithmName, type OptionReader 
 import { OptionProblem } from '../algorithms/options.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { meantInSeconds } from '../util/duration.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { checkNames, optionElsewhere, readOption } from '../util/option-rules.js';
 import { blockOf } from './block-for.js';
@@ -20,7 +21,7 @@ import type {
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 import { whyNoElse } from './else/why-no-else.js';
 import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
-import { headroomUnder, type PolicyPriority, readPriority } from './priorities/priorities.js';
+import { headroomUnder, type PolicyPriority, readPriority, whyNeverInClass } from './priorities/priorities.js';
 import { whyNoThresholds } from './thresholds.js';
 import { timeZoneFunction } from './time-zone-function.js';
 
@@ -82,6 +83,8 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
 /** The name of a policy that gives none. */
 export const DEFAULT_NAME = 'default';
 
+/** A plain number below this many milliseconds is probably meant in seconds. */
+const SHORT_MS = 1_000;
 /** The error code for all options of a policy. */
 const CODE = 'FG_INVALID_POLICY';
 const WINDOW: AlgorithmName = 'fixed-window';
@@ -132,6 +135,11 @@ export function parsePolicy<Context>(
 
   const warnings: string[] = [];
   const created = entry.create(readerOf(given, fail, warnings));
+  const blocks = Array.isArray(given.blockFor) ? (given.blockFor as readonly unknown[]) : [given.blockFor];
+  for (const [option, value] of [['expires', given.expires], ...blocks.map((block) => ['blockFor', block])] as const) {
+    const short = meantInSeconds(option as string, value, SHORT_MS);
+    if (short !== undefined) warnings.push(short);
+  }
   const algorithm = prefetch === undefined ? created : entry.withPrefetch!(created, prefetch.length);
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
     readOption(given, option, POLICY_OPTIONS[option], where, CODE);
@@ -212,12 +220,14 @@ export function parsePolicy<Context>(
  * Parses a policy's variant with other numbers of its algorithm.
  *
  * @param change the numbers that differ
+ * @param mayNarrow whether a class may be left with less than a unit: it gets one then
  * @throws {RateLimitConfigError} as `parsePolicy` does
  */
 export function parseVariant<Context>(
   policy: ParsedPolicy<Context>,
   change: PlanNumbers<Context>,
   where: string,
+  mayNarrow = false,
 ): ParsedPolicy<Context> {
   const { name, by, cost, shards, prefetch, priorities, priority, priorityOf } = policy;
   const { name: algorithmName } = policy.algorithm;
@@ -247,11 +257,13 @@ export function parseVariant<Context>(
       by,
       cost,
       shards,
-      ...(priorities && { priorities: Object.fromEntries(priorities), priority: priorityOf ?? priority }),
+      ...(priorities && !mayNarrow && { priorities: Object.fromEntries(priorities), priority: priorityOf ?? priority }),
     },
     where,
   );
   const headroom = headroomUnder(policy, algorithm);
+  const never = mayNarrow && priorities && whyNeverInClass(cost, algorithm, { priority, headroom });
+  if (never) throw new RateLimitConfigError(where, never, CODE);
   return { ...policy, algorithm, numbers, headroom, timeZone, warnings, plans: undefined };
 }
 

@@ -37,7 +37,7 @@ export function variantOf<Context>(
     const problem = `the timeZone of a window must be a name here, got a function: no request is known`;
     throw new RateLimitConfigError(where, problem, 'FG_INVALID_POLICY');
   }
-  const made = bindPolicy(parseVariant(bound, change, where), bound.keyPrefix, bound.boundTo, where, bound.else);
+  const made = bindPolicy(parseVariant(bound, change, where, true), bound.keyPrefix, bound.boundTo, where, bound.else);
   if (known === undefined) VARIANTS.set(bound, (known = new LruMap(MAX_VARIANTS)));
   if (text !== undefined) known.set(text, made);
   return made;

@@ -43,3 +43,16 @@ function parse(text: string): number | undefined {
     return undefined; // ms throws for empty text
   }
 }
+
+/**
+ * What a plain number of milliseconds probably means, where it is that small: `window: 60` mostly means 60 seconds. Undefined where it is
+ * no plain number, or not below `least`.
+ *
+ * @param option as messages name it
+ */
+export function meantInSeconds(option: string, given: unknown, least: number): string | undefined {
+  if (typeof given !== 'number' || given <= 0 || given >= least) return undefined;
+  const milliseconds = (given * 1000).toLocaleString('en-US').replaceAll(',', '_');
+  const seconds = given === 1 ? '1 second' : `${given} seconds`;
+  return `${option} is ${given} ms; for ${seconds} write '${given}s' or ${milliseconds}, for ${given} ms write '${given}ms'`;
+}

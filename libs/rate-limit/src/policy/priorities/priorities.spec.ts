@@ -25,7 +25,7 @@ describe('priorities', () => {
     fc.assert(
       fc.property(cents, limits, (hundredths, limit) => {
         const whole = (BigInt(limit) * BigInt(hundredths)) / 100n;
-        expect(limit - headroomIn({ limit }, hundredths / 100)).toBe(Number(whole));
+        expect(limit - headroomIn({ limit }, hundredths / 100)).toBe(Math.max(1, Number(whole)));
       }),
     );
   });
@@ -75,6 +75,16 @@ describe('priorities', () => {
     expect(parseVariant(parsed, { limit: 30 }, 'here')).toMatchObject({ headroom: 15 });
     const bound = bindPolicy(parsed, 'rl', 'app', 'here');
     expect(variantOf(underPriority(bound, 'normal'), { limit: 50 })).toMatchObject({ priority: 'normal', headroom: 5 });
+  });
+
+  it('leave each class a unit under an override that is smaller, and refuse a cost that never passes', () => {
+    const bound = bindPolicy(parse({ priority: 'background' }), 'rl', 'app', 'here');
+    expect(variantOf(bound, { limit: 1 })).toMatchObject({ algorithm: { limit: 1 }, headroom: 0 });
+    expect(variantOf(underPriority(bound, 'normal'), { limit: 3 })).toMatchObject({ headroom: 1 });
+    const dear = bindPolicy(parse({ priority: 'background', cost: 2 }), 'rl', 'app', 'here');
+    expect(() => variantOf(dear, { limit: 2 })).toThrow(
+      "cost 2 never fits the part of the class 'background', which is 1 of 2",
+    );
   });
 
   it('let routes of one policy differ in their class, and not in the parts', () => {

@@ -74,10 +74,25 @@ export function shownPriorities(value: unknown): string | undefined {
 
 /**
  * What a class leaves free of an algorithm's limit, in units of cost. The part of the class is rounded down, so that classes
- * never get more than their part.
+ * never get more than their part. One unit is the least: an override, or the share of a process, can be below a unit of a class.
  */
 export function headroomIn({ limit }: Pick<Algorithm, 'limit'>, part: number): number {
-  return limit - Math.floor(Number((part * limit).toPrecision(DIGITS)));
+  return limit - Math.max(1, unitsIn(limit, part));
+}
+
+function unitsIn(limit: number, part: number): number {
+  return Math.floor(Number((part * limit).toPrecision(DIGITS)));
+}
+
+/** Why a constant cost never passes in a class; undefined where it fits. */
+export function whyNeverInClass(
+  cost: unknown,
+  algorithm: Algorithm,
+  { priority, headroom }: Pick<PolicyPriority, 'priority' | 'headroom'>,
+): string | undefined {
+  if (typeof cost !== 'number' || !neverFits({ algorithm, cost, headroom })) return undefined;
+  const part = algorithm.limit - headroom;
+  return `cost ${cost} never fits the part of the class ${shown(priority)}, which is ${part} of ${algorithm.limit}`;
 }
 
 /** The headroom of a policy's class under other numbers. */
@@ -138,7 +153,7 @@ export function readPriority<Context>(
   }
   const priorities: Priorities = new Map(Object.entries(given.priorities as Readonly<Record<string, number>>));
   for (const [one, part] of priorities) {
-    if (headroomIn(algorithm, part) < algorithm.limit) continue;
+    if (unitsIn(algorithm.limit, part) >= 1) continue;
     fail(
       `priorities.${one}: ${part} of the limit ${algorithm.limit} is less than 1, so no request of the class ever passes`,
     );
@@ -150,9 +165,7 @@ export function readPriority<Context>(
   }
   if (!priorities.has(priority as string)) fail(`priority: ${unknownClass(priority, name, priorities)}`);
   const headroom = headroomIn(algorithm, priorities.get(priority as string)!);
-  if (typeof cost === 'number' && neverFits({ algorithm, cost, headroom })) {
-    const part = algorithm.limit - headroom;
-    fail(`cost ${cost} never fits the part of the class ${shown(priority)}, which is ${part} of ${algorithm.limit}`);
-  }
+  const never = whyNeverInClass(cost, algorithm, { priority: priority as string, headroom });
+  if (never !== undefined) fail(never);
   return { priorities, priority: priority as string, priorityOf: undefined, headroom };
 }
