@@ -189,3 +189,29 @@ describe("the module's defaults", () => {
     });
   });
 });
+
+describe('a default of the whole application', () => {
+  const CAP: Policy = { ...window('cap', 9), scope: 'app' };
+
+  @Controller('routes')
+  class Routes {
+    @Get('own')
+    @RateLimit(window('own', 9))
+    own(): void {}
+
+    @Get('meant')
+    @RateLimit(window('own', 9), { defaults: 'replace' })
+    meant(): void {}
+  }
+
+  it.each<[string, RateLimitModuleOptions]>([
+    ['inline', { defaults: [window('burst', 5), CAP] }],
+    ['by name', { defaults: [window('burst', 5), 'cap'], policies: { cap: { ...CAP } } }],
+  ])('that a decorator drops without a word is a warning, %s', async (_, options) => {
+    await using app = await limited('Express', Routes, options);
+    expect(app.logs.of('warn')).toEqual([
+      expect.stringContaining("The module's defaults ('cap') do not limit Routes.own:"),
+    ]);
+    expect(app.logs.of('log').filter((text) => text.includes("('burst') do not limit Routes.own:"))).toHaveLength(1);
+  });
+});

@@ -38,3 +38,37 @@ it('warns of a rate that had to be rounded down', () => {
     expect.stringMatching(/^refill is rounded down to \d+ per \d+ microseconds, to be counted exactly$/),
   ]);
 });
+
+it.each<[Policy, string[]]>([
+  [
+    { algorithm: 'token-bucket', capacity: 20, refill: 100 },
+    ["refill is 100 per second; for 100 a minute write '100/m', for 100 a second '100/s'"],
+  ],
+  [
+    { algorithm: 'token-bucket', capacity: 5, refill: 5, plans: { pro: { refill: 50 } } },
+    [
+      expect.stringContaining('refill is 5 per second') as unknown as string,
+      expect.stringContaining('plans.pro: refill is 50') as unknown as string,
+    ],
+  ],
+  [
+    { algorithm: 'leaky-bucket', capacity: 5, drain: 100 },
+    ["drain is 100 per second; for 100 a minute write '100/m', for 100 a second '100/s'"],
+  ],
+  [{ algorithm: 'token-bucket', capacity: 20, refill: '100/s' }, []],
+  [{ algorithm: 'token-bucket', capacity: 100, refill: 99 }, []],
+  [
+    { algorithm: 'fixed-window', limit: 5, window: '1m', blockFor: 600 },
+    ["blockFor is 600 ms; for 600 seconds write '600s' or 600_000, for 600 ms write '600ms'"],
+  ],
+  [
+    { algorithm: 'fixed-window', limit: 5, window: '1m', blockFor: [60, '1h'] },
+    [expect.stringContaining('60s') as unknown as string],
+  ],
+  [
+    { algorithm: 'fixed-window', limit: 5, window: '1m', settle: () => 1, expires: 60, atExpiry: 'cancel' },
+    ["expires is 60 ms; for 60 seconds write '60s' or 60_000, for 60 ms write '60ms'"],
+  ],
+])('%j warns of numbers that were perhaps meant otherwise', (policy, warnings) => {
+  expect(parsePolicy(policy, 'test').warnings).toEqual(warnings);
+});

@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import { durationToMicroseconds, MINUTE_OR_MONTH } from '../util/duration.js';
+import { durationToMicroseconds, meantInSeconds, MINUTE_OR_MONTH } from '../util/duration.js';
 import { exactRate, type ExactRate } from './rate.js';
 import { shown } from '../util/config-error.js';
 
@@ -49,12 +49,17 @@ export const FIFTY_YEARS = HUNDRED_YEARS / 2;
 const SHORT_WINDOW_MS = 1_000;
 
 /**
- * Reads a rate that a bucket of `places` tokens can count exactly. Warns if the rate had to be rounded down.
+ * Reads a rate that a bucket of `places` tokens can count exactly. Warns if the rate had to be rounded down, and of a plain number that
+ * fills the bucket within a second: `capacity: 20, refill: 100` mostly means 100 a minute.
  *
  * @throws what `options.value` throws
  */
 export function readRate(options: OptionReader, option: string, places: number): ExactRate {
-  const rate = options.value(option, (given) => exactRate(given, places), '');
+  const read = (given: unknown): ExactRate => {
+    if (typeof given === 'number' && given >= places) options.warn(perSecond(option, given));
+    return exactRate(given, places);
+  };
+  const rate = options.value(option, read, '');
   if (rate.rounded) {
     options.warn(
       `${option} is rounded down to ${rate.tokens} per ${rate.microseconds} microseconds, to be counted exactly`,
@@ -78,7 +83,8 @@ export function readWindow(options: OptionReader, weight: number, most = HUNDRED
     const window = durationToMicroseconds(given);
     if (window === undefined) throwIfOfCalendar(given, options.takesCalendars === true, wanted);
     if (window === undefined || window < 1000 || window > longest) return undefined;
-    if (typeof given === 'number' && given < SHORT_WINDOW_MS) options.warn(shortWindow(given));
+    const short = meantInSeconds('window', given, SHORT_WINDOW_MS);
+    if (short !== undefined) options.warn(short);
     return window;
   };
   return options.value('window', read, wanted);
@@ -114,8 +120,6 @@ function throwIfOfCalendar(given: unknown, takesCalendars: boolean, wanted: stri
   throw new OptionProblem(`must be ${wanted}, got ${shown(given)}: ${right}`);
 }
 
-function shortWindow(given: number): string {
-  const milliseconds = (given * 1000).toLocaleString('en-US').replaceAll(',', '_');
-  const seconds = given === 1 ? '1 second' : `${given} seconds`;
-  return `window is ${given} ms; for ${seconds} write '${given}s' or ${milliseconds}, for ${given} ms write '${given}ms'`;
+function perSecond(option: string, given: number): string {
+  return `${option} is ${given} per second; for ${given} a minute write '${given}/m', for ${given} a second '${given}/s'`;
 }

@@ -51,7 +51,7 @@ import { AddressLists } from '../guard/address-lists.js';
 import { GuardWork } from '../guard/guard-work.js';
 import type { RateLimitGuard } from '../guard/rate-limit.guard.js';
 import { findsIdentities, isGuarded } from '../boot/application-guard.js';
-import { limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
+import { type LimitableHandler, limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
 import { untoldDecisions } from '../decisions/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
@@ -66,7 +66,7 @@ import { openStore, overridingStore, reportBoardOf, reservationLogOf } from './o
 import type { OpenedStore } from './opened-store.js';
 import { documentAnswers } from '../openapi/document-answers.js';
 import type { OpenApiDocument } from '../openapi/document-rate-limits.js';
-import { type CheckedOptions, checkOptions } from '../options/check-options.js';
+import { type CheckedOptions, checkOptions, shortDurations } from '../options/check-options.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { shedSettings } from '../options/shed-settings.js';
@@ -76,8 +76,8 @@ import { PolicyChecks } from '../boot/policy-checks.js';
 import { serverOf, trustProxyOf } from '../boot/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
-import { replacedDefaults, unguardedHandlers, sourcesOf } from '../routes/route-sources.js';
-import type { IdentityChain } from '../types.js';
+import { replacedDefaults, scopeOf, sourcesOf, unguardedHandlers } from '../routes/route-sources.js';
+import type { IdentityChain, PolicySource } from '../types.js';
 import { RateLimitLogger } from './logger.js';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { RuntimePart } from './runtime-part.js';
@@ -233,7 +233,14 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates, counted),
       new ScheduledCalls(
         named,
-        new Scheduler(turns, new CallCharges(turns, this.plans, ipv6Prefix), this.calls, this.leases, this.functions, expiring),
+        new Scheduler(
+          turns,
+          new CallCharges(turns, this.plans, ipv6Prefix),
+          this.calls,
+          this.leases,
+          this.functions,
+          expiring,
+        ),
         pauses,
       ),
       new DecisionHeaders(adapterHost, this.headers, this.contexts),
@@ -283,6 +290,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
     this.policyChecks.check(handlers);
     for (const { adapter } of handlers) await this.contexts.prepare(adapter);
+    for (const warning of shortDurations(this.options.given)) this.logger.warn(withHelp(warning, 'FG_POLICY_NUMBERS'));
     const untold = untoldDecisions(handlers, this.routes, this.middleware !== undefined);
     for (const warning of [...warningsOfHandlers(handlers, this.discovery, this.scanner), ...untold]) {
       this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
@@ -291,8 +299,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     if (unguarded !== undefined) this.logger.warn(withHelp(unguarded, 'FG_NOT_LIMITED'));
     const counted = skippedButCounted(handlers, this.middleware, this.options.middleware.except);
     if (counted !== undefined) this.logger.warn(withHelp(counted, 'FG_OPTION_WITHOUT_EFFECT'));
-    const replaced = replacedDefaults(handlers, this.options.defaults);
-    if (replaced !== undefined) this.logger.log(replaced);
+    this.tellReplaced(handlers);
     this.connections.watch(serverOf(this.adapterHost));
     if (handlers.some(({ adapter }) => adapter.type === 'graphql')) linkReplies(this.adapterHost);
     this.logTrustedHeaders();
@@ -354,6 +361,19 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const engine = { memoryOverflows, prefetch, overrides, leases: this.leases.held() };
     const own = { ...this.monitor.stats(), ...engine, waiting: 0, scheduled: [], reservations, shedding: undefined };
     return this.parts.reduce<RateLimitStats>((all, part) => ({ ...all, ...part.stats?.() }), own);
+  }
+
+  /** A cap of the whole application is meant for every route: a decorator that drops it is a mistake more often than not. */
+  private tellReplaced(handlers: readonly LimitableHandler[]): void {
+    const { defaults, policies } = this.options;
+    const isCap = (source: PolicySource): boolean => scopeOf(source, policies) === 'app';
+    const caps = replacedDefaults(handlers, defaults.filter(isCap));
+    if (caps !== undefined) this.logger.warn(withHelp(caps, 'FG_NOT_LIMITED'));
+    const others = replacedDefaults(
+      handlers,
+      defaults.filter((source) => !isCap(source)),
+    );
+    if (others !== undefined) this.logger.log(others);
   }
 
   private logTrustedHeaders(): void {

@@ -1,6 +1,6 @@
 import { saysUnits } from '../../http/headers.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
-import { shownDuration } from '../../util/duration.js';
+import { meantInSeconds, shownDuration } from '../../util/duration.js';
 import { checkNames, type DurationRule, readOption } from '../../util/option-rules.js';
 import { checkShape } from './check-shape.js';
 import type { CheckedMiddleware } from './middleware-settings.js';
@@ -99,4 +99,17 @@ function checkTogether(options: RateLimitModuleOptions, { lingerMs, deadlineMs }
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
+}
+
+/** Plain numbers of durations below these milliseconds are probably meant in seconds. */
+const SHORT_MS = { deadline: 10, denialCache: 10, maxSkew: 10 } as const;
+const SHORT_CACHE_MS = 1_000;
+
+/** Warnings of durations that work, but were perhaps meant in seconds. */
+export function shortDurations(given: Readonly<RateLimitModuleOptions>): string[] {
+  const options = Object.entries(SHORT_MS).map(([option, least]) =>
+    meantInSeconds(option, given[option as keyof typeof SHORT_MS], least),
+  );
+  const all = [...options, meantInSeconds('plan.cacheFor', given.plan?.cacheFor, SHORT_CACHE_MS)];
+  return all.flatMap((short) => (short === undefined ? [] : `${WHERE}: ${short}`));
 }

@@ -52,7 +52,7 @@ export interface CheckedShed extends ShedSettings {
  * @param middleware the module's option
  * @throws {RateLimitConfigError} naming the option, what was given and what would be right
  */
-export function shedSettings(shed: ShedOptions, middleware: readonly PolicySource[]): CheckedShed {
+export function shedSettings(shed: ShedOptions, middleware: readonly PolicySource[] = []): CheckedShed {
   checkNames(shed, Object.keys(SHED_OPTIONS), WHERE);
   const read = (option: keyof ShedOptions): unknown => readOption(shed, option, SHED_OPTIONS[option], WHERE);
   if (shed.classes === undefined) throw wrong(`classes must be ${SHED_OPTIONS.classes.wanted}, got nothing`);

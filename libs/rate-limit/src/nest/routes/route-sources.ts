@@ -6,7 +6,8 @@ import { classDecoration, type Decoration, decorationOf } from '../decorators/me
 import { isChooser } from './policy-choices.js';
 import type { Handler } from './route.js';
 import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
-import type { PolicySource } from '../types.js';
+import type { PolicyScope } from '../../policy/policy.js';
+import type { Policy, PolicySource } from '../types.js';
 
 /** The place where a policy of a handler was written. */
 export type SourcePlace = 'method' | 'class' | 'defaults';
@@ -100,6 +101,13 @@ export function nameOf(source: PolicySource): string | undefined {
   return isPolicyUse(source) ? source.policy : source?.name;
 }
 
+/** The scope that a policy says; undefined where it says none, or a function chooses it. */
+export function scopeOf(source: PolicySource, named: Readonly<Record<string, Policy>>): PolicyScope | undefined {
+  if (isChooser(source)) return undefined;
+  const name = isPolicyUse(source) ? source.policy : source;
+  return (typeof name === 'string' ? named[name] : name)?.scope;
+}
+
 function namesOf(decoration: Decoration | undefined): readonly string[] {
   return decoration?.skips === undefined || decoration.skips === 'all' ? [] : decoration.skips;
 }
@@ -163,6 +171,8 @@ const MAX_NAMED = 3;
 /**
  * Names the handlers whose own policies silently replace the module's `defaults`, without the option `defaults: 'replace'`;
  * undefined if there are none.
+ *
+ * @param defaults those to name
  */
 export function replacedDefaults(
   handlers: readonly { readonly type: Type; readonly handler: Handler; readonly name: string }[],
