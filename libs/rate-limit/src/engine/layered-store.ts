@@ -18,6 +18,7 @@ import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { RationedWarning } from '../util/rationed-warning.js';
 import { readable, reasonOf } from '../util/thrown.js';
+import { unawaited } from '../util/unawaited.js';
 import type { ChargeKeeper } from './charge-keeper.js';
 import type { DenialCache } from './layers/denial-cache.js';
 import type { Decider } from './decider.js';
@@ -141,7 +142,7 @@ export class LayeredStore implements ChargeKeeper {
   refund(receipts: readonly ChargeReceipt[]): void {
     const failed = (error: unknown): void =>
       this.failures.warn(withHelp(`The store refunded nothing: ${reasonOf(error)}`, 'FG_STORE_UNAVAILABLE'));
-    void attempt(() => answerOf(this.store.refund?.(receipts)), nothing, failed);
+    unawaited(attempt(() => answerOf(this.store.refund?.(receipts)), nothing, failed));
   }
 
   /** Takes back a slot of a queue, if it is the last one. */

@@ -5,6 +5,7 @@ import type { Logger } from '../../util/logger.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { ActiveOverrides } from './active-overrides.js';
 import { overrideId, readBody } from './override-text.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** Milliseconds between two polls. With their round trips, every process obeys within a second. */
 const INTERVAL_MS = 400;
@@ -79,7 +80,7 @@ export class OverrideWatch {
     }
     this.asking = false;
     this.ahead.clear();
-    if (!this.stopped) this.timer = setTimeout(() => void this.run(), soon ? 0 : INTERVAL_MS).unref();
+    if (!this.stopped) this.timer = setTimeout(() => unawaited(this.run()), soon ? 0 : INTERVAL_MS).unref();
   }
 
   /** @returns whether there is more to read */

@@ -12,6 +12,7 @@ import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
 import { QueueRoom } from './queue-room.js';
 import { ScheduledCall, type Waits } from './scheduled-call.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** `retryAfterMs` of the error of a call that is blocked without an end. */
 const BLOCKED_RETRY_MS = 60_000;
@@ -209,18 +210,20 @@ export class CallQueue {
 
   /** @param gate the gate at which the call is the next one; undefined: it is new */
   private askAt(gate: Gate | undefined, call: ScheduledCall): void {
-    void attempt<Judgement, void>(
-      () => this.engine.decide(call.charges),
-      (judgement) => {
-        this.answered(call, gate, judgement);
-        this.endRound(gate);
-      },
-      (error) => {
-        if (call.isOver) return this.endRound(gate);
-        if (error instanceof LimiterUnavailableError) this.failed(call, gate, error);
-        else call.leave(error);
-        return this.endRound(gate);
-      },
+    unawaited(
+      attempt<Judgement, void>(
+        () => this.engine.decide(call.charges),
+        (judgement) => {
+          this.answered(call, gate, judgement);
+          this.endRound(gate);
+        },
+        (error) => {
+          if (call.isOver) return this.endRound(gate);
+          if (error instanceof LimiterUnavailableError) this.failed(call, gate, error);
+          else call.leave(error);
+          return this.endRound(gate);
+        },
+      ),
     );
   }
 
@@ -313,7 +316,7 @@ export class CallQueue {
   /** Refunds a call that does not run: at most once, best effort, never beyond the limit. */
   refund({ receipts }: Judgement): void {
     const reserved = new ReservedCharges(receipts);
-    if (reserved.receipts.length > 0) void reserved.settleEach(reserved.receipts.map(() => 0));
+    if (reserved.receipts.length > 0) unawaited(reserved.settleEach(reserved.receipts.map(() => 0)));
     const taken = receipts.filter((receipt) => !reserved.receipts.includes(receipt));
     this.engine.refund(taken);
     this.gates.freedSoon(receipts.map(({ charge }) => charge.key));

@@ -20,6 +20,7 @@ import { ReservedCharges } from '../settling/reserved-charges.js';
 import type { CallQueue } from './call-queue.js';
 import type { CheckedSchedule } from './schedule-options.js';
 import type { ScheduledCall, Turn } from './scheduled-call.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** What a scheduled call runs. */
 export type Work<T> = () => T | PromiseLike<T>;
@@ -238,16 +239,18 @@ export class Scheduler {
     const costs = reserved.map(({ receipt, policy }) =>
       andThen(finalCost(policy), (final) => final ?? receipt.charge.cost),
     );
-    void andThen(allOf(costs), (finals) => {
-      const settled = [this.settleTogether(reserved, finals)];
-      for (const [i, { receipt, expiring }] of reserved.entries()) {
-        if (expiring !== undefined)
-          settled.push(expiring.settleOrKeep(finals[i]!, (error) => this.kept([receipt], error)));
-      }
-      return andThen(allOf(settled), () =>
-        this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key)),
-      );
-    });
+    unawaited(
+      andThen(allOf(costs), (finals) => {
+        const settled = [this.settleTogether(reserved, finals)];
+        for (const [i, { receipt, expiring }] of reserved.entries()) {
+          if (expiring !== undefined)
+            settled.push(expiring.settleOrKeep(finals[i]!, (error) => this.kept([receipt], error)));
+        }
+        return andThen(allOf(settled), () =>
+          this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key)),
+        );
+      }),
+    );
   }
 
   /** Settles the charges that do not expire, in one call. */

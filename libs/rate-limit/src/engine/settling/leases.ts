@@ -7,6 +7,7 @@ import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
 import type { Receipt } from '../judgement.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** A lease is renewed this often before it ends: two renewals may be lost. */
 const RENEWALS = 4;
@@ -173,13 +174,15 @@ export class Leases {
     const { proof, keeper } = lease.receipt;
     // Made of the lease alone: a renewal is not the request that took it.
     const renewal = { key: proof.key, algorithm: proof.algorithm.lease!.renewal(proof.resetAt), cost: proof.cost };
-    void attempt<Verdict, void>(
-      () => keeper.decidePatiently([renewal]),
-      (verdict) => this.renewed(lease, verdict, group.round),
-      (error) => {
-        if (!this.stopped) keeper.failure(error); // logs it, unless the store has said that it is unavailable
-        this.renewed(lease);
-      },
+    unawaited(
+      attempt<Verdict, void>(
+        () => keeper.decidePatiently([renewal]),
+        (verdict) => this.renewed(lease, verdict, group.round),
+        (error) => {
+          if (!this.stopped) keeper.failure(error); // logs it, unless the store has said that it is unavailable
+          this.renewed(lease);
+        },
+      ),
     );
   }
 

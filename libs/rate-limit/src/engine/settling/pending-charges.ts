@@ -11,6 +11,7 @@ import type { PolicyCharge } from '../policy-charge.js';
 import type { RequestRecord } from '../requests/request-record.js';
 import { ReservedCharges } from './reserved-charges.js';
 import type { UserFunctions } from '../functions/user-functions.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** The pending charges that one call of a handler keeps pending. */
 export class CallCharges {
@@ -129,7 +130,7 @@ export class PendingCharges {
 
   private settle(idle: readonly PendingCharge[]): void {
     for (const pending of idle) pending.release();
-    void andThen(allOf(idle.map((pending) => pending.decided())), (costs) => this.settleTogether(costs));
+    unawaited(andThen(allOf(idle.map((pending) => pending.decided())), (costs) => this.settleTogether(costs)));
   }
 
   /** Settles the charges of each judgement in one call. */
@@ -140,8 +141,10 @@ export class PendingCharges {
         const [{ receipts, receipt, expiring }, cost] = one;
         if (expiring !== undefined) {
           const { name } = receipt.charge.policy;
-          void expiring.settleOrKeep(cost, (error) =>
-            this.functions.failed('settle', `policy '${name}' was not settled, and its charge stays`, error),
+          unawaited(
+            expiring.settleOrKeep(cost, (error) =>
+              this.functions.failed('settle', `policy '${name}' was not settled, and its charge stays`, error),
+            ),
           );
           continue;
         }
@@ -169,7 +172,7 @@ export class PendingCharges {
       this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
       return;
     }
-    void reserved.settleEach(costs);
+    unawaited(reserved.settleEach(costs));
   }
 
   private readonly finalCostOf: FinalCostOf = (policy, outcome) => finalCostByPolicy(this.functions, policy, outcome);

@@ -14,6 +14,7 @@ import { wasCounted } from '../layer-verdict.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { markOf } from './marks.js';
 import type { ThresholdEvent } from './threshold-event.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** Marks to remember, so that a level that was told is not asked for again. */
 const MAX_KNOWN = 10_000;
@@ -116,7 +117,7 @@ export class Thresholds {
 
   private wait(work: Promise<void>): void {
     this.pending.add(work);
-    void work.then(() => this.pending.delete(work));
+    unawaited(work.then(() => this.pending.delete(work)));
   }
 
   /** Tells of a level, unless its mark stands already. Never rejects. */

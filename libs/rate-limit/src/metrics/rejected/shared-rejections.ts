@@ -6,6 +6,7 @@ import { reasonOf } from '../../util/thrown.js';
 import type { RejectedIdentity, TopRejected } from '../stats.js';
 import { type RejectedIdentities, TOP } from './rejected-identities.js';
 import { merged } from './space-saving.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** Milliseconds between two reports of a process. */
 const INTERVAL_MS = 10_000;
@@ -44,7 +45,7 @@ export class SharedRejections {
   ) {}
 
   start(): void {
-    if (this.board !== undefined) this.timer ??= setInterval(() => void this.share(), INTERVAL_MS).unref();
+    if (this.board !== undefined) this.timer ??= setInterval(() => unawaited(this.share()), INTERVAL_MS).unref();
   }
 
   stop(): void {

@@ -5,6 +5,7 @@ import { withHelp } from '../../../util/error-codes.js';
 import type { Logger } from '../../../util/logger.js';
 import { RationedWarning } from '../../../util/rationed-warning.js';
 import { reasonOf } from '../../../util/thrown.js';
+import { unawaited } from '../../../util/unawaited.js';
 
 /** Milliseconds between two sweeps, of which up to a quarter is left out at random: processes do not sweep together. */
 const INTERVAL_MS = 4000;
@@ -35,7 +36,7 @@ export class ReservationSweep {
   start(): void {
     if (this.isStarted || this.isStopped) return;
     this.isStarted = true;
-    void this.run();
+    unawaited(this.run());
   }
 
   stop(): void {
@@ -53,7 +54,7 @@ export class ReservationSweep {
     }
     if (this.isStopped) return;
     const wait = more ? 0 : this.intervalMs * (1 - JITTER * Math.random());
-    this.timer = setTimeout(() => void this.run(), wait).unref();
+    this.timer = setTimeout(() => unawaited(this.run()), wait).unref();
   }
 
   /** Settles what is due. Returns whether there may be more. */

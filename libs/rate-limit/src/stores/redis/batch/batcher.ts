@@ -10,6 +10,7 @@ import { NotRunError } from './not-run-error.js';
 import { type Pending, type PendingSettlement, refundOf, StoreRequest } from './pending-request.js';
 import type { BatchCall, Lane, Routing } from './lane.js';
 import { placesOf } from './wire.js';
+import { unawaited } from '../../../util/unawaited.js';
 
 /** The event loop's phases, which tests replace. */
 export interface Phases {
@@ -153,7 +154,7 @@ export class Batcher {
     open.set(lane, call);
     // Two batches that leave together are answered together, and from then on Node and Redis take turns idling. So a full batch
     // is sent at once: Redis decides it while Node writes the next.
-    if (full !== undefined) void this.send(full);
+    if (full !== undefined) unawaited(this.send(full));
   }
 
   /** Sends what this turn has brought so far. */
@@ -171,7 +172,7 @@ export class Batcher {
     linger?.left(waiting);
     if (early !== undefined) linger?.waited(waiting - early, routing.laneCount);
     const uncork = open.size > 1 ? this.settings.cork?.() : undefined;
-    for (const call of open.values()) void this.send(call);
+    for (const call of open.values()) unawaited(this.send(call));
     uncork?.();
   };
 

@@ -12,6 +12,7 @@ import { askOnce } from './node-redis-ask.js';
 import { OwnedNodeRedis } from './node-redis-client.js';
 import { inOurWords } from './node-redis-failure.js';
 import { NodeRedisLink } from './node-redis-link.js';
+import { unawaited } from '../../../util/unawaited.js';
 
 /** Milliseconds that one Sentinel may take before the next one is asked. */
 const SENTINEL_MS = 2000;
@@ -106,7 +107,7 @@ class Sentinels {
   /** Listens to all Sentinels that are known: any of them may be the first one to tell of another master. */
   listen(switched: () => void): void {
     this.switched = switched;
-    for (const sentinel of this.known.slice(0, MAX_LISTENED)) void this.listenTo(sentinel);
+    for (const sentinel of this.known.slice(0, MAX_LISTENED)) unawaited(this.listenTo(sentinel));
   }
 
   close(): void {
@@ -139,7 +140,7 @@ class Sentinels {
         if (this.isClosed) return;
         const cancel = afterLoopTime(AGAIN_MS, () => {
           this.timers.delete(cancel);
-          if (this.known.some((one) => nameOf(one) === name)) void this.listenTo(sentinel);
+          if (this.known.some((one) => nameOf(one) === name)) unawaited(this.listenTo(sentinel));
         });
         this.timers.add(cancel);
       },

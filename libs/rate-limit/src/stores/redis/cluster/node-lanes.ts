@@ -9,6 +9,7 @@ import { PROBE } from '../connection/probe.js';
 import { isErrorReply } from '../clients/client-failure.js';
 import type { ClusterMap, ConnectionSocket, RedisConnection } from '../clients/client.js';
 import { SLOTS, slotOf } from '../../slots.js';
+import { unawaited } from '../../../util/unawaited.js';
 
 /** Names tried to find keys in two slots of a node. A node with too few slots for that gains little from batches. */
 const MAX_PROBE_KEYS = 4096;
@@ -143,7 +144,7 @@ export class NodeLanes {
     lane.probeAt = performance.now() + RETRY_MS;
     if (keys === undefined) return;
     lane.probing = true;
-    void this.probe(lane, keys).finally(() => (lane.probing = false));
+    unawaited(this.probe(lane, keys).finally(() => (lane.probing = false)));
   }
 
   private async probe(lane: NodeLane, keys: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { withHelp } from '../../../util/error-codes.js';
 import type { Logger } from '../../../util/logger.js';
 import type { OwnedClient } from '../clients/client.js';
+import { unawaited } from '../../../util/unawaited.js';
 
 /** Time between two comparisons. */
 const INTERVAL_MS = 10_000;
@@ -103,8 +104,8 @@ export function watchClock(client: Pick<OwnedClient, 'time' | 'onState'>, maxSke
     if (state !== 'ready' && state !== 'closed') return;
     clearInterval(timer);
     if (state === 'closed') return;
-    void skew.check();
-    timer = setInterval(() => void skew.check(), INTERVAL_MS).unref();
+    unawaited(skew.check());
+    timer = setInterval(() => unawaited(skew.check()), INTERVAL_MS).unref();
   });
 }
 
