@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import request from 'supertest';
-import { decorationOf } from '../../libs/rate-limit/src/nest/decorators/metadata.js';
+import { classDecoration, decorationOf } from '../../libs/rate-limit/src/nest/decorators/metadata.js';
+import type { Handler } from '../../libs/rate-limit/src/nest/routes/route.js';
 import { ALL_ADDRESSES } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';
 import { type Service as App, start } from '../app/support/start-app.js';
@@ -201,9 +203,10 @@ describe('a pod that shuts down', () => {
     const scanner = new MetadataScanner();
     const controllers = app.app.get(DiscoveryService, { strict: false }).getControllers();
     const policies = controllers.flatMap(({ metatype, instance }) => {
-      const prototype = Object.getPrototypeOf(instance) as Record<string, object>;
-      const holders = [metatype as object, ...scanner.getAllMethodNames(prototype).map((name) => prototype[name]!)];
-      return holders.flatMap((holder) => (decorationOf(holder)?.policies ?? []) as readonly unknown[]);
+      const prototype = Object.getPrototypeOf(instance) as Record<string, Handler>;
+      const type = metatype as Type;
+      const methods = scanner.getAllMethodNames(prototype).map((name) => decorationOf(type, prototype[name]!));
+      return [classDecoration(type), ...methods].flatMap((one) => (one?.policies ?? []) as readonly unknown[]);
     });
     const waits = policies
       .filter((policy): policy is { capacity: number; drain: number } => {
