@@ -52,7 +52,7 @@ class Plain {
 const costOf = ({ headers }: RateLimitRequest): number => Number(headers['x-cost'] ?? 1);
 
 describe('different policies of one name', () => {
-  const { scope: _, name: __, ...roomy } = ROOMY;
+  const { scope: _scope, name: _name, ...roomy } = ROOMY;
 
   it.each<[string, Type | Type[], RateLimitModuleOptions, string, string]>([
     [

@@ -49,7 +49,7 @@ describe.each(DRIVERS)('with %s', (driver) => {
         mercurius: {
           errorFormatter: ({ errors }) => ({
             statusCode: 200,
-            response: { data: null, errors: errors!.map((error) => new GraphQLError(shownOf(error), error)) },
+            response: { data: null, errors: errors.map((error) => new GraphQLError(shownOf(error), error)) },
           }),
         },
       },

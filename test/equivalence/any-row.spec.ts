@@ -56,10 +56,7 @@ it(
         const store = new RedisStore(redis.client, { clock, maxSkew: 0 });
         const memory = new MemoryStore({ clock });
         const other: Charge = { key: `any:${turn}:healthy`, algorithm: healthy, cost: 1 };
-        const asked = given.flatMap((shapes) => [
-          [other],
-          shapes.map((one, place) => chargeOf(one, place, turn)),
-        ]) as Charge[][];
+        const asked = given.flatMap((shapes) => [[other], shapes.map((one, place) => chargeOf(one, place, turn))]);
         const answers = await Promise.all(asked.map(async (charges) => store.consume(charges)));
         const allowed = (verdicts: readonly Verdict[]): boolean[] =>
           verdicts.filter((_, i) => i % 2 === 0).map((verdict) => verdict.allowed);

@@ -97,7 +97,7 @@ it('a renewal that is answered after the deadline has moved its lease, and takes
   const held = await limiter.acquire('brief', ADA);
   expect(held.decision).toMatchObject({ allowed: true, decidedBy: 'store' });
   proxy.delay(50);
-  for (const until = performance.now() + 2 * LEASE_MS; performance.now() < until; await delay(20)) {
+  for (const end = performance.now() + 2 * LEASE_MS; performance.now() < end; await delay(20)) {
     expect(await left()).toMatchObject({ brief: 4 });
   }
   await proxy.pass();

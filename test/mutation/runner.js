@@ -10,7 +10,7 @@ const { default: JestRunner } = createRequire(import.meta.url)('jest-runner');
  */
 export default class MutationRunner extends JestRunner {
   async runTests(tests, watcher, options) {
-    const asked = this._globalConfig.testNamePattern;
+    const asked = this._globalConfig.testNamePattern; // oxlint-disable-line no-underscore-dangle -- Jest's name
     if (!asked) return super.runTests(tests, watcher, options);
     // The pattern is a list of escaped names in parentheses.
     const names = new Set(asked.slice(1, -1).split(')|('));

@@ -81,6 +81,7 @@ describe('rateLimitAxios', () => {
     const { time, server, instance } = world;
     await time.run(instance.get(server.url));
     const abort = new AbortController();
+    // oxlint-disable-next-line import/no-named-as-default-member -- the named export is a type alone
     const { token, cancel } = axios.CancelToken.source();
     const given = by === 'signal' ? { signal: abort.signal } : { cancelToken: token };
     const ended = instance.get(server.url, given).catch((error: unknown) => error);

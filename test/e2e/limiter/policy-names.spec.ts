@@ -58,7 +58,7 @@ describe('the name of a policy that a route has', () => {
 
   it.each(['consume', 'reserve', 'pause'] as const)('of one route is no name for %s, which says so', async (method) => {
     await using app = await open();
-    const limiter = app.app.get(RateLimiter) as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    const limiter: Record<string, (...args: unknown[]) => Promise<unknown>> = app.app.get(RateLimiter);
     await expect(limiter[method]!('mine', ADA, method === 'pause' ? { ms: 1 } : undefined)).rejects.toThrow(
       `RateLimiter.${method}: policy 'mine' counts at 'GET /mine' alone, and RateLimiter across the application`,
     );

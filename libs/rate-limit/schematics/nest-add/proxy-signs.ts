@@ -71,7 +71,7 @@ const MOST_CHARACTERS = 500_000;
 function valueOf(text: string): unknown {
   if (text.length > MOST_CHARACTERS) return undefined;
   try {
-    return load(text) as unknown;
+    return load(text);
   } catch {
     return undefined;
   }

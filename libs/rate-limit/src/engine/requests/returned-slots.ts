@@ -55,7 +55,7 @@ export class ReturnedSlots {
   private async takeBack(key: string): Promise<void> {
     if (this.active.has(key)) return;
     this.active.add(key);
-    await undefined; // those that leave in one callback are tried together, the last one first
+    await Promise.resolve(); // those that leave in one callback are tried together, the last one first
     const slots = this.left.get(key)!;
     for (let [count, isLast] = [1, true]; isLast && slots.length > 0; count = Math.min(MOST, 2 * count)) {
       const tried = slots.splice(-count).toReversed();

@@ -17,7 +17,8 @@ export function trustProxyOf({ httpAdapter }: HttpAdapterHost): TrustProxySettin
   }
   if (platform !== 'fastify') return undefined;
   const instance = httpAdapter.getInstance<object>();
-  const given = underSymbol<{ readonly trustProxy?: unknown }>(instance, 'fastify.options')?.trustProxy;
+  const options = underSymbol(instance, 'fastify.options') as { readonly trustProxy?: unknown } | undefined;
+  const given = options?.trustProxy;
   return { platform, given, isIgnored: typeof given === 'number' && given > 0 && !believesForwarded(instance) };
 }
 
@@ -60,12 +61,12 @@ export function findCors({ httpAdapter }: HttpAdapterHost, found: () => void): v
 function believesForwarded(instance: object): boolean {
   const [proxy, client] = ['203.0.113.1', '203.0.113.2'];
   const raw = { headers: { 'x-forwarded-for': client }, socket: { remoteAddress: proxy } };
-  const request = underSymbol<{ readonly prototype: object }>(instance, 'fastify.Request');
+  const request = underSymbol(instance, 'fastify.Request') as { readonly prototype: object } | undefined;
   return request !== undefined && Object.create(request.prototype, { raw: { value: raw } }).ip === client;
 }
 
 /** Fastify keeps under symbols what it was made with; its public `initialConfig` leaves `trustProxy` out. */
-function underSymbol<T>(instance: object, name: string): T | undefined {
+function underSymbol(instance: object, name: string): unknown {
   const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === name);
-  return key === undefined ? undefined : (instance as Record<symbol, T>)[key];
+  return key === undefined ? undefined : (instance as Record<symbol, unknown>)[key];
 }
