@@ -153,10 +153,7 @@ describe('with the middleware', () => {
   });
 
   it.each<[string, RateLimitModuleOptions]>([
-    [
-      'with whole paths, got a policy without a name at [0]',
-      { middleware: [{ ...BUCKET, name: undefined }] },
-    ],
+    ['with whole paths, got a policy without a name at [0]', { middleware: [{ ...BUCKET, name: undefined }] }],
     ["RateLimitModule, middleware[0]: there is no policy named 'typo'", { middleware: ['typo'] }],
     ['RateLimitModule, middleware[0]: capacity must be', { middleware: [policy({ capacity: 0 })] }],
     ["RateLimitModule, middleware: two policies are named 'all'", { middleware: [policy(), policy()] }],

@@ -123,7 +123,9 @@ describe('the endpoints', () => {
   });
 
   it('never show an API key', async () => {
-    await using http = await serve('Express', { policies: { keys: { algorithm: 'fixed-window', limit: 1, window: '1d', by: 'api-key' } } });
+    await using http = await serve('Express', {
+      policies: { keys: { algorithm: 'fixed-window', limit: 1, window: '1d', by: 'api-key' } },
+    });
     const identity = { kind: 'api-key', value: 'secret-of-a-customer' };
     const explained = await ask(http, 'POST', `${LIMITS}/explain`, { identity });
     await ask(http, 'PUT', `${LIMITS}/overrides`, { policy: 'keys', identity, change: { exempt: true } });
