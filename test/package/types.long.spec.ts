@@ -72,6 +72,18 @@ describe('the types of the package, without skipLibCheck', () => {
     expect(problemsOf([file], options)).toEqual([]);
   });
 
+  it('compile with exactOptionalPropertyTypes, and their options take undefined', () => {
+    const file = application.write(
+      'exact.mts',
+      `${USE}
+      import type { Policy, RateLimiter, RateLimitModuleOptions } from 'nestjs-floodgate';
+      export const options: RateLimitModuleOptions = { redis: undefined, deadline: undefined, onDecision: undefined };
+      export const window: Policy = { algorithm: 'fixed-window', limit: 1, window: '1d', name: undefined, by: undefined };
+      export const consume = (limiter: RateLimiter) => limiter.consume('x', null, { cost: undefined, plan: undefined });`,
+    );
+    expect(problemsOf([file], { ...NODENEXT, exactOptionalPropertyTypes: true })).toEqual([]);
+  });
+
   it('are of one copy for both formats', () => {
     for (const entry of LIBRARY.entries) {
       expect(LIBRARY.textOf(`dist/${entry}.d.ts`)).toBe(`export * from './${entry}.cjs';\n`);

@@ -51,7 +51,7 @@ export type TimeZoneFunction<Context = never> = RequestFunction<Context, string 
 /** A calendar window, whose time zone may be that of the request. */
 export interface PolicyCalendar<Context = never> extends Omit<CalendarWindow, 'timeZone'> {
   /** A time zone of the IANA database, or a function of the request that returns one; default `'UTC'`. */
-  readonly timeZone?: string | TimeZoneFunction<Context>;
+  readonly timeZone?: string | TimeZoneFunction<Context> | undefined;
 }
 
 /** The options of every policy. */
@@ -60,16 +60,16 @@ export interface CommonPolicyOptions<Context = never> {
    * Names the policy in keys and in the body of a 429: 1 to 64 printable ASCII characters. Needed where a route has several
    * policies, with scope `'app'`, and outside a route. Default `'default'`.
    */
-  name?: string;
+  name?: string | undefined;
   /** The identity that the policy counts; default `'client'`. */
-  by?: IdentityBy<Context>;
+  by?: IdentityBy<Context> | undefined;
   /** The requests that share the policy's state; default `'route'`, on a class `'controller'`. */
-  scope?: PolicyScope;
+  scope?: PolicyScope | undefined;
   /**
    * What requests get while the store cannot decide; default the module's `onStoreFailure`. Where several policies stand
    * together, `'closed'` prevails, the `'local'` ones are decided in one step, and the `'open'` ones do not count.
    */
-  onStoreFailure?: OnStoreFailure;
+  onStoreFailure?: OnStoreFailure | undefined;
   /**
    * Tokens or places that a request takes: a whole number from 0 to the largest cost that ever fits (of a sliding window log or a
    * concurrency at most 1,000), default 1; or a function of the request. Cost 0 is a peek. A larger number stops the boot; from a
@@ -80,20 +80,20 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example cost: ({ body }: RateLimitRequest<{ body?: Order }>) => Math.max(1, body?.positions?.length ?? 1)
    */
-  cost?: number | RequestFunction<Context, number | Promise<number>>;
+  cost?: number | RequestFunction<Context, number | Promise<number>> | undefined;
   /**
    * The cost by which a settlement may exceed the limit, if a reservation's final cost is more than it reserved
    * (`RateLimiter.reserve`): a whole number from 0 to 1e12 (less where that cannot be counted; sliding window log: to 1,000,000),
    * default one capacity or limit. Later requests wait until it is paid off.
    */
-  overdraft?: number;
+  overdraft?: number | undefined;
   /**
    * What happens to a request without the identity that the policy counts: `'ip'` counts its address, `'refuse'` answers 401,
    * `'throw'` is a logged 500. Default: the module's `onMissingIdentity`.
    *
    * @example { algorithm: 'token-bucket', capacity: 20, refill: 10, by: 'user', onMissingIdentity: 'refuse' }
    */
-  onMissingIdentity?: OnMissingIdentity;
+  onMissingIdentity?: OnMissingIdentity | undefined;
   /**
    * On a Redis Cluster: the number of keys among which a policy `by: 'global'` splits its state, to spread it over the nodes. 1
    * (default) to 64. The limit must be a multiple of it; leaky buckets cannot be split. Elsewhere it changes nothing.
@@ -104,14 +104,14 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'all-rides', algorithm: 'token-bucket', capacity: 30_000, refill: 15_000, by: 'global', shards: 6 }
    */
-  shards?: number;
+  shards?: number | undefined;
   /**
    * What the policy's numbers count, for clients: the parameter `qu` of `RateLimit-Policy`. Default `'requests'`, which is not
    * sent. It changes no decision, and needs the module's `headers: 'draft'` or `'both'`.
    *
    * @example { name: 'upload', algorithm: 'token-bucket', capacity: 50_000_000, refill: '1000000/s', cost: bytesOf, quotaUnit: 'content-bytes' }
    */
-  quotaUnit?: QuotaUnit;
+  quotaUnit?: QuotaUnit | undefined;
   /**
    * Says after the response whether the request counts. It is charged before the handler runs, so that parallel guesses cannot
    * pass, and refunded when the function returns false. Default: each request counts. Excludes `settle`; not for a concurrency.
@@ -120,7 +120,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'login', algorithm: 'sliding-window-log', limit: 5, window: '15m', countIf: (o) => o.status === 401 || o.aborted }
    */
-  countIf?: (outcome: Outcome) => boolean | Promise<boolean>;
+  countIf?: ((outcome: Outcome) => boolean | Promise<boolean>) | undefined;
   /**
    * Says after the response what the request has cost in the end: a whole number from 0. Less than `cost` is refunded, more is
    * charged, up to `overdraft`. Default: `cost` is final. Excludes `countIf`; not for a concurrency. A function that fails leaves
@@ -128,7 +128,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: 100, cost: 2_000, settle: ({ value }) => (value as Answer).tokens }
    */
-  settle?: (outcome: Outcome) => number | Promise<number>;
+  settle?: ((outcome: Outcome) => number | Promise<number>) | undefined;
   /**
    * With `settle` or `countIf`, and `atExpiry`: how long a request's charge may wait for the end of the request, from the
    * decision on. Milliseconds or text, `'1ms'` to `'7d'`; default for ever: a process that dies in the middle of a request leaves
@@ -139,14 +139,14 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'tokens', algorithm: 'fixed-window', limit: 1_000_000, window: { calendar: 'month' }, cost: 2_000, settle: ({ value }) => (value as Answer).tokens, expires: '60s', atExpiry: 'cancel' }
    */
-  expires?: Duration;
+  expires?: Duration | undefined;
   /** With `expires`, which needs it: the final cost then. `'cancel'` refunds all; else a whole number from 0 below `cost`. No default. */
-  atExpiry?: 'cancel' | number;
+  atExpiry?: 'cancel' | number | undefined;
   /**
    * Requests for which it returns true are not counted by this policy. Default: all are counted. If it throws, rejects or takes
    * longer than `deadline`, the request is counted, and at most one warning a second is logged.
    */
-  skipIf?: RequestFunction<Context, boolean | Promise<boolean>>;
+  skipIf?: RequestFunction<Context, boolean | Promise<boolean>> | undefined;
   /**
    * Other numbers for clients of a plan, by the plan's name: 1 to 64 printable ASCII characters. What a plan leaves out stays
    * as it is in the policy; clients without a plan, or with a plan that is not listed, get the policy's own numbers. The
@@ -154,7 +154,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
    */
-  plans?: Readonly<Record<string, PlanNumbers<Context>>>;
+  plans?: Readonly<Record<string, PlanNumbers<Context>>> | undefined;
   /**
    * Classes of requests, the most important one first, and the part of the limit that each may fill: above 0, at most 1, not
    * rising, the first one 1. 1 to 16 classes; default none. A request of a class passes only while it leaves the rest of the limit free
@@ -164,7 +164,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'matching', algorithm: 'token-bucket', capacity: 300, refill: 150, by: 'global', scope: 'app', priorities: { rides: 1, estimates: 0.5 } }
    */
-  priorities?: Readonly<Record<string, number>>;
+  priorities?: Readonly<Record<string, number>> | undefined;
   /**
    * With `priorities`: the class of the requests, or a function of the request that returns it. Default: the first class. A
    * function that returns undefined or null leaves a request in that class.
@@ -174,7 +174,7 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example priority: ({ user }: RateLimitRequest<{ user?: User }>) => (user?.isPaying ? 'critical' : 'background')
    */
-  priority?: string | PriorityFunction<Context>;
+  priority?: string | PriorityFunction<Context> | undefined;
   /**
    * The name of the policy, one of the module's `policies`, that is charged in place of this one for a request that does not fit
    * it. Default none: the request is rejected. That policy may have an `else`, too: up to 4 policies in a row. The request is
@@ -186,14 +186,14 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'monthly', algorithm: 'fixed-window', limit: 10_000, window: { calendar: 'month' }, by: 'user', else: 'credits' }
    */
-  else?: string;
+  else?: string | undefined;
   /**
    * Default `'enforce'`. A policy in `'shadow'` is charged for requests that the other policies allow and that fit it. What it
    * would have rejected is in `Decision.shadow`, and in metrics of its own.
    *
    * @example { name: 'tight', algorithm: 'token-bucket', capacity: 10, refill: 5, mode: 'shadow' }
    */
-  mode?: PolicyMode;
+  mode?: PolicyMode | undefined;
   /**
    * How long a rejection by this policy blocks the identity: milliseconds, or text such as `'10m'`. 1 ms to 100 years, default
    * no block. Meanwhile the policy rejects each request, nothing is charged, and no request makes the block longer. Peeks,
@@ -204,12 +204,12 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'login', algorithm: 'fixed-window', limit: 5, window: '15m', by: 'ip', blockFor: '1h', blockAfter: 3 }
    */
-  blockFor?: Duration | readonly Duration[];
+  blockFor?: Duration | readonly Duration[] | undefined;
   /**
    * With `blockFor`: the number of rejections that begin a block, counted for `blockFor` (of a list: its first duration) from the
    * first one on. A whole number from 1 (default) to 1,000,000.
    */
-  blockAfter?: number;
+  blockAfter?: number | undefined;
   /**
    * The parts of the limit at which the module's `onThreshold` is called: 1 to 8 numbers above 0, to 1, in ascending order. Default
    * none. Each is told once for each window and identity, over all processes. Not for a concurrency, and not with `shards` or
@@ -217,13 +217,13 @@ export interface CommonPolicyOptions<Context = never> {
    *
    * @example { name: 'monthly', algorithm: 'fixed-window', limit: 10_000, window: { calendar: 'month' }, by: 'user', thresholds: [0.8, 1] }
    */
-  thresholds?: readonly number[];
+  thresholds?: readonly number[] | undefined;
 }
 
 /** What a candidate may try for the clients of a plan. */
 export interface CandidatePlans {
   /** Other numbers of some plans; the others keep theirs. Default none. */
-  readonly plans?: Readonly<Record<string, PolicyNumbers>>;
+  readonly plans?: Readonly<Record<string, PolicyNumbers>> | undefined;
 }
 
 /**
@@ -243,9 +243,9 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
    *
    * @example prefetch: { for: '100ms', max: 200 }
    */
-  prefetch?: PrefetchOptions;
+  prefetch?: PrefetchOptions | undefined;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: Pick<PolicyNumbers, 'capacity' | 'refill'> & CandidatePlans;
+  candidate?: (Pick<PolicyNumbers, 'capacity' | 'refill'> & CandidatePlans) | undefined;
 }
 
 /**
@@ -260,13 +260,13 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
   /** Departures per second, or text such as `'600/m'`: above 0, to 1e9 a second. A full queue empties within 100 years. */
   drain: Rate;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: Pick<PolicyNumbers, 'capacity' | 'drain'> & CandidatePlans;
+  candidate?: (Pick<PolicyNumbers, 'capacity' | 'drain'> & CandidatePlans) | undefined;
 }
 
 /** What a candidate of a sliding window may try beside its limit. */
 interface CandidateWindow {
   /** Another length: milliseconds, or text, from 1 ms to 100 years (sliding window counter: to 50). Default: the policy's own. */
-  readonly window?: Duration;
+  readonly window?: Duration | undefined;
 }
 
 /** The options of the sliding windows. */
@@ -279,7 +279,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
    */
   window: Duration;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: Pick<PolicyNumbers, 'limit'> & CandidateWindow & CandidatePlans;
+  candidate?: (Pick<PolicyNumbers, 'limit'> & CandidateWindow & CandidatePlans) | undefined;
 }
 
 /**
@@ -304,9 +304,9 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    *
    * @example prefetch: { for: '100ms', max: 200 }
    */
-  prefetch?: PrefetchOptions;
+  prefetch?: PrefetchOptions | undefined;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: Pick<PlanNumbers<Context>, 'limit' | 'window'> & CandidatePlans;
+  candidate?: (Pick<PlanNumbers<Context>, 'limit' | 'window'> & CandidatePlans) | undefined;
 }
 
 /**
@@ -332,7 +332,7 @@ export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolic
    *
    * @example prefetch: { for: '100ms', max: 200 }
    */
-  prefetch?: PrefetchOptions;
+  prefetch?: PrefetchOptions | undefined;
 }
 
 /**
@@ -348,7 +348,7 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
   /** How long a lease lasts unless it is renewed: milliseconds, or text such as `'30s'`, from 1 s to 24 h. */
   lease: Duration;
   /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: Pick<PolicyNumbers, 'limit' | 'lease'> & CandidatePlans;
+  candidate?: (Pick<PolicyNumbers, 'limit' | 'lease'> & CandidatePlans) | undefined;
 }
 
 /**
@@ -362,32 +362,32 @@ export interface PolicyNumbers {
    * The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 1 to 1e12. Default: the policy's
    * own.
    */
-  readonly capacity?: number;
+  readonly capacity?: number | undefined;
   /**
    * The refill of a token bucket: tokens per second, or text such as `'600/m'`, above 0, to 1e9 a second. Default: the policy's
    * own.
    */
-  readonly refill?: Rate;
+  readonly refill?: Rate | undefined;
   /**
    * The drain of a leaky bucket: departures per second, or text such as `'600/m'`, above 0, to 1e9 a second. Default: the
    * policy's own.
    */
-  readonly drain?: Rate;
+  readonly drain?: Rate | undefined;
   /**
    * The limit of a window or a concurrency: a whole number from 1 to 1e12 (sliding window log and concurrency: to 1,000,000).
    * Default: the policy's own.
    */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /**
    * The length of a window: milliseconds, or text such as `'1m'`, from 1 ms to 100 years (sliding window counter: to 50), or a
    * calendar for a fixed window. Default: the policy's own. Another length begins with a fresh count.
    */
-  readonly window?: Duration | CalendarWindow;
+  readonly window?: Duration | CalendarWindow | undefined;
   /**
    * The lease of a concurrency: milliseconds, or text such as `'30s'`, from 1 s to 24 h. Default: the policy's own. Another
    * length begins with no leases.
    */
-  readonly lease?: Duration;
+  readonly lease?: Duration | undefined;
 }
 
 /** The numbers of a plan. Its time zone may depend on the request. */
@@ -396,7 +396,7 @@ export type PlanNumbers<Context = never> = Omit<PolicyNumbers, 'window'> & {
    * The length of a window: milliseconds, or text such as `'1m'`, from 1 ms to 100 years (sliding window counter: to 50), or a
    * calendar for a fixed window. Default: the policy's own. Another length begins with a fresh count.
    */
-  readonly window?: Duration | PolicyCalendar<Context>;
+  readonly window?: Duration | PolicyCalendar<Context> | undefined;
 };
 
 /** One limit: an algorithm, its parameters, a name, and the identity that it counts. */
@@ -429,7 +429,7 @@ export interface PolicyChoice<Context = never> {
    * A policy, or the name of one, for requests whose function fails. Default: the module's `defaults`. Without either, such
    * requests pass uncounted.
    */
-  readonly fallback?: Policy<Context> | string;
+  readonly fallback?: Policy<Context> | string | undefined;
 }
 
 /** The names of all options of policies and of choices. */

@@ -101,16 +101,16 @@ export interface RateLimitStore {
    * A store with it has one clock for all processes. Without `'alternatives'`, a policy's `else` asks the store about one policy
    * after the other.
    */
-  readonly supports?: readonly ('shadow' | 'block' | 'headroom' | 'prefetch' | 'alternatives')[];
+  readonly supports?: readonly ('shadow' | 'block' | 'headroom' | 'prefetch' | 'alternatives')[] | undefined;
   /** @internal Called before `traits` are read. */
   [LOAD]?(): Promise<unknown>;
   /** @internal What the library knows of its own stores beside `supports` and the methods. */
-  readonly traits?: Partial<StoreTraits>;
+  readonly traits?: Partial<StoreTraits> | undefined;
   /**
    * Lets delayed requests wait by this store's clock, for a store whose clock is not that of the process, such as one of a test.
    * Default the process's own timer.
    */
-  readonly timer?: Timer;
+  readonly timer?: Timer | undefined;
 }
 
 /** The method of a store that loads what decides. Another copy of the package may have made the store. */

@@ -35,7 +35,12 @@ export class LimiterCalls {
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Promise<Decision> {
     // This is not an async function, which would add a promise to every decision.
     try {
@@ -49,7 +54,12 @@ export class LimiterCalls {
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Decision {
     const decision = this.decide('consumeSync', policies, identity, options);
     if (!isPromise(decision)) return decision;
@@ -59,7 +69,12 @@ export class LimiterCalls {
   async reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string } & ExpiryOptions,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    } & ExpiryOptions,
   ): Promise<Reservation> {
     if (options !== undefined) checkOptions(options, 'reserve', RESERVE_OPTIONS);
     const expiry = options && readExpiry(options, RESERVE);
@@ -75,7 +90,12 @@ export class LimiterCalls {
   async acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Promise<Lease> {
     if (options !== undefined) checkOptions(options, 'acquire', CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, 'acquire');

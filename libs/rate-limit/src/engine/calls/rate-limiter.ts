@@ -64,12 +64,22 @@ export class RateLimiter {
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Promise<Decision>;
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Promise<Decision> {
     return this.calls.consume(policies, identity, options);
   }
@@ -87,12 +97,22 @@ export class RateLimiter {
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Decision;
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Decision {
     return this.calls.consumeSync(policies, identity, options);
   }
@@ -121,12 +141,22 @@ export class RateLimiter {
   reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string } & ExpiryOptions,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    } & ExpiryOptions,
   ): Promise<Reservation>;
   reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string } & ExpiryOptions,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    } & ExpiryOptions,
   ): Promise<Reservation> {
     return this.calls.reserve(policies, identity, options);
   }
@@ -145,12 +175,22 @@ export class RateLimiter {
   acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Promise<Lease>;
   acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: { cost?: number; plan?: string | null; timeZone?: string; priority?: string },
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
   ): Promise<Lease> {
     return this.calls.acquire(policies, identity, options);
   }
@@ -216,7 +256,7 @@ export class RateLimiter {
   pause(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options: { ms: number; reason?: string },
+    options: { ms: number; reason?: string | undefined },
   ): Promise<boolean> {
     return this.scheduled.pause(policies, identity, options);
   }
@@ -240,12 +280,12 @@ export class RateLimiter {
   peek(
     target: LimitTarget,
     identity: Identity | string | null,
-    options?: { plan?: string | null; timeZone?: string; priority?: string },
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
   ): Promise<Decision>;
   peek(
     target: LimitTarget,
     identity?: Identity | string | null,
-    options?: { plan?: string | null; timeZone?: string; priority?: string },
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
   ): Promise<Decision> {
     return this.looks.peek(target, identity, options);
   }
@@ -303,12 +343,12 @@ export class RateLimiter {
   explain(
     target: LimitReference | null,
     identity: Identity | string | null,
-    options?: { plan?: string | null; timeZone?: string; priority?: string },
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
   ): Promise<LimitExplanation>;
   explain(
     target: LimitReference | null,
     identity?: Identity | string | null,
-    options?: { plan?: string | null; timeZone?: string; priority?: string },
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
   ): Promise<LimitExplanation> {
     return this.looks.explain(target, identity, options);
   }

@@ -39,21 +39,21 @@ export type OverrideChange =
 /** How `remove` is recorded, and when it is refused. */
 export interface OverrideRemoval {
   /** Why: up to 500 characters, for `history`. Default none. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Who changes it: up to 100 characters, for `history`. Default none. */
-  readonly author?: string;
+  readonly author?: string | undefined;
   /**
    * The version that the override must have: a whole number from 0; 0: there must be none. If another change came first, nothing
    * is changed and an `OverrideConflictError` names both versions. Default: whatever is there is replaced.
    */
-  readonly ifVersion?: number;
+  readonly ifVersion?: number | undefined;
 }
 
 export interface OverrideOptions extends OverrideRemoval {
   /**
    * When the override ends by itself: milliseconds, or text such as `'24h'`, from 1 s to 100 years. Default: when it is removed.
    */
-  readonly expiresIn?: Duration;
+  readonly expiresIn?: Duration | undefined;
 }
 
 /** An override that is in force. */

@@ -20,12 +20,12 @@ export interface ScheduleOptions<T = unknown> {
    *
    * @example cost: ({ usage }) => usage.total_tokens
    */
-  readonly cost?: number | ((result: T) => number | Promise<number>);
+  readonly cost?: (number | ((result: T) => number | Promise<number>)) | undefined;
   /**
    * With a function `cost`: what is reserved before `fn` runs, a whole number from 1 to the largest cost that ever fits. Default
    * the policy's own `cost`, else 1.
    */
-  readonly estimate?: number;
+  readonly estimate?: number | undefined;
   /**
    * What the call still uses when it has ended, such as a body that is read later: its leases are held until the promise settles.
    * Gets the result, or undefined and what `fn` threw. Default none: leases are released when `fn` has ended.
@@ -34,21 +34,21 @@ export interface ScheduleOptions<T = unknown> {
    */
   readonly until?: (result: T | undefined, error: unknown) => PromiseLike<unknown> | undefined;
   /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. Default none. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Milliseconds from 0 that the call waits for its turn at most; default 60,000. 0 does not wait: the call runs at once or
    * fails. Infinity waits for as long as it takes.
    */
-  readonly maxWaitMs?: number;
+  readonly maxWaitMs?: number | undefined;
   /**
    * The client's plan, for policies with `plans`; null for none. Default the last known plan of the identity, else the fallback
    * of the module's `plan`.
    */
-  readonly plan?: string | null;
+  readonly plan?: string | null | undefined;
   /** The client's time zone, for policies whose time zone is a function: they need it. No default. */
-  readonly timeZone?: string;
+  readonly timeZone?: string | undefined;
   /** The call's class, for policies with `priorities`. Default their own `priority`; needed where that is a function. */
-  readonly priority?: string;
+  readonly priority?: string | undefined;
 }
 
 /** The options of a call that is scheduled, checked. */

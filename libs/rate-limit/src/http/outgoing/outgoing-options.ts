@@ -13,14 +13,14 @@ export interface OutgoingOptions<Request, Response> extends Omit<ScheduleOptions
    *
    * @example identity: { kind: 'account', value: 'eu-1' }
    */
-  readonly identity?: Identity | null | ((request: Request) => Identity | null);
+  readonly identity?: (Identity | null | ((request: Request) => Identity | null)) | undefined;
   /** Whether an answer that says that nothing remains pauses as well, before any rejection; default true. */
-  readonly preemptive?: boolean;
+  readonly preemptive?: boolean | undefined;
   /**
    * The longest pause: milliseconds from 1, default 3,600,000. An answer that says more pauses for as long, and the next call
    * asks again.
    */
-  readonly maxPauseMs?: number;
+  readonly maxPauseMs?: number | undefined;
 }
 
 /** The options, checked; what is left is for `RateLimiter.schedule`. */

@@ -21,14 +21,14 @@ import type { AdminDesk } from './admin-desk.js';
 /** The options of `RateLimitAdminModule.register`. */
 export interface RateLimitAdminOptions {
   /** Where the endpoints are, behind the application's global prefix. Default `'admin/limits'`. */
-  path?: string;
+  path?: string | undefined;
   /**
    * Who may use the endpoints: guards as in `@UseGuards`, at least one. They run after the application's global guards.
    * `RateLimitGuard` does not count.
    */
   guards: readonly (Type<CanActivate> | CanActivate)[];
   /** The modules that export what the guards inject. Default none. */
-  imports?: ModuleMetadata['imports'];
+  imports?: ModuleMetadata['imports'] | undefined;
   /**
    * Returns the author of a request, for the history of overrides: text of up to 100 characters. Bodies may not name an
    * `author` then. A promise is awaited for `deadline`. A function that fails is a logged 500, and nothing is changed. Default:
@@ -36,7 +36,7 @@ export interface RateLimitAdminOptions {
    *
    * @example author: ({ user }: RateLimitRequest<{ user: Operator }>) => user.email
    */
-  author?: RequestFunction<ExecutionContext, string | Promise<string>>;
+  author?: RequestFunction<ExecutionContext, string | Promise<string>> | undefined;
 }
 
 const PLACE = 'RateLimitAdminModule.register';

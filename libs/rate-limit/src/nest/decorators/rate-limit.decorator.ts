@@ -12,7 +12,7 @@ export interface RoutePolicyOptions {
    * - `'replace'` (default): the decorator's policies take their place
    * - `'keep'`: they count as well, in one step with the decorator's. A policy of the same name takes the place of that default
    */
-  readonly defaults?: KeptDefaults;
+  readonly defaults?: KeptDefaults | undefined;
 }
 
 /**

@@ -9,7 +9,7 @@ import { addressResolver, headerResolver } from '../../identity/resolvers.js';
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
  */
-export function apiKeyIdentity(options: { header?: string } = {}): SyncIdentityResolver {
+export function apiKeyIdentity(options: { header?: string | undefined } = {}): SyncIdentityResolver {
   return headerResolver('apiKeyIdentity', 'api-key', options, 'X-API-Key');
 }
 
@@ -21,7 +21,7 @@ export function apiKeyIdentity(options: { header?: string } = {}): SyncIdentityR
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
  * @example RateLimitModule.forRoot({ identity: [userIdentity(), ipIdentity()] })
  */
-export function userIdentity(options: { header?: string } = {}): SyncIdentityResolver {
+export function userIdentity(options: { header?: string | undefined } = {}): SyncIdentityResolver {
   return headerResolver('userIdentity', 'user', options, 'X-User-Id');
 }
 
@@ -37,6 +37,8 @@ export function userIdentity(options: { header?: string } = {}): SyncIdentityRes
  * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
  * @example ipIdentity({ header: 'CF-Connecting-IP' })
  */
-export function ipIdentity(options: { header?: string; ipv6Prefix?: number } = {}): SyncIdentityResolver {
+export function ipIdentity(
+  options: { header?: string | undefined; ipv6Prefix?: number | undefined } = {},
+): SyncIdentityResolver {
   return addressResolver(options);
 }

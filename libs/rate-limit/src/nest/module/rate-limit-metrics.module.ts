@@ -15,16 +15,16 @@ export interface RateLimitMetricsOptions {
    * What publishes the metrics: `'prom-client'`, or `'opentelemetry'` for `@opentelemetry/api` and the application's own SDK. Only the
    * chosen package is loaded. Default: `'opentelemetry'` with a `meterProvider`, otherwise `'prom-client'`.
    */
-  through?: 'prom-client' | 'opentelemetry';
+  through?: 'prom-client' | 'opentelemetry' | undefined;
   /** The registry of `prom-client`. Default: its global `register`. */
-  registry?: MetricsRegistry;
+  registry?: MetricsRegistry | undefined;
   /** OpenTelemetry's provider of meters. Default: the global one, as it is at the end of the boot. */
-  meterProvider?: MetricsMeterProvider;
+  meterProvider?: MetricsMeterProvider | undefined;
   /**
    * Whether the current span of OpenTelemetry gets `rate_limit.policy`, `rate_limit.result` and `rate_limit.remaining` of each
    * decision, whatever publishes the metrics. Default: false.
    */
-  spanAttributes?: boolean;
+  spanAttributes?: boolean | undefined;
 }
 
 const PLACE = 'RateLimitMetricsModule';

@@ -37,7 +37,7 @@ export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
 /** @throws {RateLimitConfigError} naming the option, what was given and what would be right */
 export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   checkShape(options);
-  if ('guard' in options) {
+  if ((options as { readonly guard?: unknown }).guard !== undefined) {
     // forRoot has taken it out by now: what a factory returns cannot register a provider.
     throw new RateLimitConfigError(
       WHERE,

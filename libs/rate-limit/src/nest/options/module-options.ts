@@ -37,14 +37,14 @@ export interface RateLimitModuleOptions {
    * A store of your own, or a `MemoryStore` or `RedisStore` with options. Without it the module makes a `RedisStore` for `redis`,
    * else a `MemoryStore`. Not together with `redis`.
    */
-  store?: RateLimitStore;
+  store?: RateLimitStore | undefined;
   /** Policies by name, for `@RateLimit('name')`, `defaults` and `RateLimiter`. Default none. */
-  policies?: Readonly<Record<string, Policy>>;
+  policies?: Readonly<Record<string, Policy>> | undefined;
   /**
    * The policies of every route, resolver and message handler without its own or `@SkipRateLimit`: names, or policies with a
    * name. Default none.
    */
-  defaults?: readonly PolicySource[];
+  defaults?: readonly PolicySource[] | undefined;
   /**
    * The policies of all HTTP traffic before it is routed: names, or policies with a name, of scope `'app'`. They also count what
    * no guard sees: requests without a route, bodies that cannot be parsed, CORS preflights, static files. Default none. An object says
@@ -57,33 +57,33 @@ export interface RateLimitModuleOptions {
    * @example { middleware: [{ name: 'address', algorithm: 'token-bucket', capacity: 200, refill: 100, by: 'ip' }] }
    * @example { middleware: { policies: ['address'], except: ['/healthz', '/metrics'] } }
    */
-  middleware?: readonly PolicySource[] | MiddlewareOptions;
+  middleware?: readonly PolicySource[] | MiddlewareOptions | undefined;
   /**
    * The resolvers of identities, in order. The first identity found is the one counted. Default `[ipIdentity()]`. Add header
    * identities only where a gateway sets these headers itself: clients that can send them get a fresh limit for each value.
    *
    * @example identity: [apiKeyIdentity(), userIdentity(), ipIdentity()]
    */
-  identity?: readonly IdentityResolver[];
+  identity?: readonly IdentityResolver[] | undefined;
   /**
    * Says which plan a request's client has, for policies with `plans`. Default none. See docs/plans.md.
    *
    * @example plan: { resolve: ({ user }: RateLimitRequest<{ user: User }>) => planOf(user), cacheFor: '1m' }
    */
-  plan?: PlanOptions;
+  plan?: PlanOptions | undefined;
   /**
    * Rejects requests of low priority with a 503 while this process is over a threshold, before any store is asked. Default none. See
    * docs/production.md, "Shed load".
    *
    * @example shed: { classes: ['background', 'normal'], eventLoopDelay: '100ms', priority: (request) => classOf(request) }
    */
-  shed?: ShedOptions;
+  shed?: ShedOptions | undefined;
   /**
    * What happens to a request without the identity that a policy counts, or whose identity function fails or takes longer than
    * `deadline`: `'ip'` (default) counts its address, `'refuse'` answers 401, `'throw'` is a logged 500. The latter two charge
    * nothing. A policy may say otherwise.
    */
-  onMissingIdentity?: OnMissingIdentity;
+  onMissingIdentity?: OnMissingIdentity | undefined;
   /**
    * Addresses that no policy counts: a list of addresses and CIDR ranges, or a function of the address. Default none. The
    * address is that of `by: 'ip'`: it follows the platform's trust-proxy setting. An address in both lists is allowed.
@@ -92,21 +92,21 @@ export interface RateLimitModuleOptions {
    *
    * @example allowList: ['10.0.0.0/8', '2001:db8::/32']
    */
-  allowList?: readonly string[] | AddressFunction;
+  allowList?: readonly string[] | AddressFunction | undefined;
   /**
    * Addresses that get a 403 (`RateLimitAddressBlockedException`) from every handler behind the guard, limited or not, and from
    * `middleware`, before anything is charged. It takes the same values as `allowList`. Default none.
    *
    * @example blockList: (address) => abuse.isListed(address)
    */
-  blockList?: readonly string[] | AddressFunction;
+  blockList?: readonly string[] | AddressFunction | undefined;
   /**
    * Adapters for kinds of contexts that the library does not know, or in place of its own for a type. Default none: routes,
    * resolvers and message handlers are known.
    *
    * @example contexts: [{ type: 'job', handlers: 'a job', place: 'providers', isHandler, request }]
    */
-  contexts?: readonly ContextAdapter[];
+  contexts?: readonly ContextAdapter[] | undefined;
   /**
    * The format in which limited responses, allowed and rejected, say what is left. `Retry-After` is in each of them:
    * - `'x-ratelimit'` (default): `X-RateLimit-Limit`, `-Remaining` and `-Reset` of the policy with the smallest share left
@@ -117,7 +117,7 @@ export interface RateLimitModuleOptions {
    *
    * @example headers: 'draft'
    */
-  headers?: HeaderFormat | false;
+  headers?: HeaderFormat | false | undefined;
   /**
    * With `headers: 'draft'` or `'both'`: the secret that makes partition keys, the parameter `pk` of `RateLimit`, for clients that
    * act for several users. Text of 16 to 1,000 characters, the same in all processes. Default none, and no `pk`. A partition key is an
@@ -125,7 +125,7 @@ export interface RateLimitModuleOptions {
    *
    * @example partitionKeySecret: process.env.PARTITION_KEY_SECRET
    */
-  partitionKeySecret?: string;
+  partitionKeySecret?: string | undefined;
   /**
    * Whether rejections (429, 503 and 401) are problem details, `application/problem+json` of RFC 9457; default false. A function
    * makes the members of a 429; the 503 and the 401 are then as with true. It gets the decision, the request and its
@@ -136,11 +136,11 @@ export interface RateLimitModuleOptions {
    *
    * @example problem: (decision) => ({ type: 'https://api.example/problems/quota', title: 'Slow down', status: 429 })
    */
-  problem?: boolean | ProblemFunction;
+  problem?: boolean | ProblemFunction | undefined;
   /** How keys begin: 1 to 32 printable characters without blanks and braces. Default `'rl'`. */
-  keyPrefix?: string;
+  keyPrefix?: string | undefined;
   /** The clock that decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */
-  clock?: 'redis' | 'app';
+  clock?: 'redis' | 'app' | undefined;
   /**
    * The most that the clocks of processes may differ with `clock: 'app'`: 0 to `'10s'` in whole milliseconds, default `'1s'`. The
    * limits hold up to this skew, see "Clocks" in docs/redis.md. A process warns when its clock differs from Redis's by more than
@@ -148,17 +148,17 @@ export interface RateLimitModuleOptions {
    *
    * @example RateLimitModule.forRoot({ redis, clock: 'app', maxSkew: '200ms' })
    */
-  maxSkew?: Duration;
+  maxSkew?: Duration | undefined;
   /**
    * The longest time that a certain rejection stays in the denial cache: 0 (no cache) to `'10s'` in whole milliseconds, default
    * `'1s'`. Until a policy's `retryAfter` the answer to the same request is certain, and Redis is not asked again.
    */
-  denialCache?: Duration;
+  denialCache?: Duration | undefined;
   /**
    * The time that a decision may take before `onStoreFailure` applies, and that each function of a policy may take: `'1ms'` to
    * `'10s'` in whole milliseconds, default `'50ms'`. A stall of this process's event loop does not count.
    */
-  deadline?: Duration;
+  deadline?: Duration | undefined;
   /**
    * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds, less than
    * `deadline`. Requests wait only while enough others come. The time counts in `deadline` and in the latency metric. See
@@ -166,7 +166,7 @@ export interface RateLimitModuleOptions {
    *
    * @example RateLimitModule.forRoot({ redis, linger: '2ms' })
    */
-  linger?: Duration;
+  linger?: Duration | undefined;
   /**
    * What the boot does while Redis cannot decide, because it is out of reach or refuses (a wrong password, a missing right):
    * `'retry'` (default) starts, keeps trying and applies `onStoreFailure` meanwhile; `'required'` stops the boot, also if
@@ -174,9 +174,9 @@ export interface RateLimitModuleOptions {
    *
    * @example { redis: process.env.REDIS_URL, connect: 'required' }
    */
-  connect?: 'retry' | 'required';
+  connect?: 'retry' | 'required' | undefined;
   /** What requests get while the store cannot decide: `'local'` (default), `'open'` or `'closed'`. A policy may say otherwise. */
-  onStoreFailure?: OnStoreFailure;
+  onStoreFailure?: OnStoreFailure | undefined;
   /**
    * The number of processes among which the limits are divided while each decides for itself (`'local'`): 1 (default) to 10,000,
    * or a function that is asked at each such decision. With the default, 12 processes admit 12 times the limit during an outage.
@@ -186,18 +186,18 @@ export interface RateLimitModuleOptions {
    *
    * @example localShare: () => discovery.podCount
    */
-  localShare?: number | (() => number | Promise<number>);
+  localShare?: (number | (() => number | Promise<number>)) | undefined;
   /**
    * The bytes that clients' states may take while the process decides for itself (`'local'`): a whole number from 1, default
    * 64,000,000, which is enough for some 200,000 clients. Beyond it the process decides as a full `MemoryStore` does.
    *
    * @example fallbackMaxBytes: 16_000_000
    */
-  fallbackMaxBytes?: number;
+  fallbackMaxBytes?: number | undefined;
   /**
    * Called when the store becomes unavailable, and when it is available again. Default none. An error of the function is logged.
    */
-  onStoreStateChange?: (change: StoreStateChange) => void;
+  onStoreStateChange?: ((change: StoreStateChange) => void) | undefined;
   /**
    * Called with every decision of the guard, of `middleware` and of `RateLimiter.consume`, at once and in the request's context
    * (`AsyncLocalStorage`). Default none. A peek is no decision. An error of the function is logged, at most once a second. The
@@ -205,13 +205,13 @@ export interface RateLimitModuleOptions {
    *
    * @example onDecision: ({ decision, source, route, durationMs }) => meter.record(durationMs, { source, route })
    */
-  onDecision?: (event: DecisionEvent) => void;
+  onDecision?: ((event: DecisionEvent) => void) | undefined;
   /**
    * The share of the decisions that `onDecision` is called with, picked at random: above 0, to 1 (default).
    *
    * @example decisionSampling: 0.01
    */
-  decisionSampling?: number;
+  decisionSampling?: number | undefined;
   /**
    * How `onDecision` names the identities that the policies counted (`identities`): by the identity's tag, such as
    * `'user:rider-1'` or `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default: not at all. An API key is a hash in both. A
@@ -221,7 +221,7 @@ export interface RateLimitModuleOptions {
    *
    * @example decisionIdentity: 'hash'
    */
-  decisionIdentity?: IdentityNaming;
+  decisionIdentity?: IdentityNaming | undefined;
   /**
    * Called when an identity has used up a part of a policy's limit that the policy's `thresholds` name: once for each window,
    * identity and level, over all processes. Default none. It is called after the decision, and no request waits for it. An error
@@ -229,7 +229,7 @@ export interface RateLimitModuleOptions {
    *
    * @example onThreshold: ({ identity, policy, level }) => mails.send(identity, `${level * 100} % of ${policy} are used`)
    */
-  onThreshold?: (event: ThresholdEvent) => void;
+  onThreshold?: ((event: ThresholdEvent) => void) | undefined;
   /**
    * The most requests that wait for leaky buckets in this process: a whole number from 1, default 10,000. A request reserves a
    * place before the store is asked. Without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. A waiting
@@ -237,20 +237,20 @@ export interface RateLimitModuleOptions {
    *
    * @example RateLimitModule.forRoot({ maxWaiting: 2_000 })
    */
-  maxWaiting?: number;
+  maxWaiting?: number | undefined;
   /**
    * The most requests of one client that wait, over all routes: a whole number from 1, default 100. Policies with
    * `by: 'global'` are exempt. Set it to the largest `capacity` of your leaky buckets per client, and some more for requests
    * that are rejected: beyond it they get a 503 instead of their policy's 429.
    */
-  maxWaitingPerClient?: number;
+  maxWaitingPerClient?: number | undefined;
   /**
    * The most calls of `RateLimiter.schedule` that wait for one policy in this process: a whole number from 1, default 10,000. A
    * class of `priorities` fills its part of them. A further call rejects with a `CallQueueFullError`, and is not charged.
    *
    * @example RateLimitModule.forRoot({ maxQueuedCalls: 500 })
    */
-  maxQueuedCalls?: number;
+  maxQueuedCalls?: number | undefined;
 }
 
 /** The module's option `plan`: which plan a request's client has. */
@@ -267,9 +267,9 @@ export interface PlanOptions {
    * How long an answer counts: milliseconds or text such as `'1m'` (default), 1 ms to 24 hours. A request in the last quarter of
    * that time refreshes it in the background.
    */
-  readonly cacheFor?: Duration;
+  readonly cacheFor?: Duration | undefined;
   /** The plan of clients whose plan is not known: one that a policy has. Default none, the policies' own numbers. */
-  readonly fallback?: string;
+  readonly fallback?: string | undefined;
 }
 
 /** The module's option `shed`: when this process rejects which requests. At least one threshold is needed. */
@@ -286,29 +286,29 @@ export interface ShedOptions {
   readonly priority?:
     string | RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
   /** The mean delay of the event loop over which the process is: `'1ms'` to `'10s'` in whole milliseconds. Default none. */
-  readonly eventLoopDelay?: Duration;
+  readonly eventLoopDelay?: Duration | undefined;
   /** The part of the time in which the event loop works, over which the process is: above 0, below 1. Default none. */
-  readonly eventLoopUtilization?: number;
+  readonly eventLoopUtilization?: number | undefined;
   /** The bytes of the heap in use, over which the process is: a whole number from 1. Default none. */
-  readonly heapUsed?: number;
+  readonly heapUsed?: number | undefined;
   /**
    * Returns whether the process is over a threshold of yours, such as the length of a queue. Default none. Called ten times in a
    * `window`, however many requests come. If it throws or returns no boolean, the process counts as not over it.
    */
-  readonly check?: () => boolean;
+  readonly check?: (() => boolean) | undefined;
   /** The moving window over which values are means: `'100ms'` to `'1m'` in whole milliseconds, default `'500ms'`. */
-  readonly window?: Duration;
+  readonly window?: Duration | undefined;
   /** How long a rejected client waits, by `Retry-After`: `'1s'` to `'1h'` in whole milliseconds, sent in whole seconds. Default `'5s'`. */
-  readonly retryAfter?: Duration;
+  readonly retryAfter?: Duration | undefined;
   /**
    * Whether the module's `middleware` sheds, too, before its own policies are charged. Default false. It needs a function
    * `priority`: `@SkipRateLimit` is not known before routing, so the function has to return nothing for health checks.
    */
-  readonly beforeRouting?: boolean;
+  readonly beforeRouting?: boolean | undefined;
 }
 
 /** The options that cannot come from a factory of `forRootAsync`. */
 export interface RateLimitModuleExtras {
   /** Whether the guard is registered for all routes (`APP_GUARD`). Default true. */
-  guard?: boolean;
+  guard?: boolean | undefined;
 }

@@ -15,19 +15,19 @@ import { PlainVerdict } from './plain.js';
 
 export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000. */
-  maxKeys?: number;
+  maxKeys?: number | undefined;
   /**
    * Bytes that the keys and their states may take: a whole number from 1, default a quarter of V8's heap limit. The store
    * estimates them, rather too high than too low.
    */
-  maxBytes?: number;
+  maxBytes?: number | undefined;
   /** Microseconds since 1970; default a clock that never steps. */
-  clock?: Clock;
+  clock?: Clock | undefined;
   /**
    * How far a stored instant may lie ahead of the clock before it is rebased: milliseconds or text, 0 to `'10s'`, default 0. One
    * process has one clock, so only a clock that steps back needs it.
    */
-  maxSkew?: Duration;
+  maxSkew?: Duration | undefined;
 }
 
 /** Microseconds that expired states are kept with a clock of the application, as in Redis. */

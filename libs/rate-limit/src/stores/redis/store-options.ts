@@ -10,17 +10,17 @@ export interface RedisStoreOptions {
    * The clock that decides: `'redis'` (default) the server's, so that the pods' clocks do not matter; `'app'` the wall clock of
    * each pod; or your own clock in microseconds since 1970, for tests.
    */
-  clock?: 'redis' | 'app' | Clock;
+  clock?: 'redis' | 'app' | Clock | undefined;
   /**
    * How far the clocks of pods may be apart: milliseconds or text, 0 to `'10s'`, default `'1s'`. Has no effect with Redis's
    * clock. The limits then hold up to the skew.
    */
-  maxSkew?: Duration;
+  maxSkew?: Duration | undefined;
   /**
    * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds. Requests
    * wait only while enough others come. See docs/redis.md, "Reduce calls to Redis with `linger`".
    */
-  linger?: Duration;
+  linger?: Duration | undefined;
 }
 
 /** The options, checked. */
