@@ -51,7 +51,10 @@ describe.each(PLATFORMS)('what the middleware leaves out over %s', (platform) =>
     '/api/healthz/..',
     '/x/../api/healthz',
   ])('is counted in the spelling %s', async (path) => {
-    await using app = await open(platform, { policies: [{ ...ADDRESS, capacity: 1 }], except: ['/api/healthz'] });
+    await using app = await open(platform, {
+      policies: [{ ...ADDRESS, name: 'strict', capacity: 1 }],
+      except: ['/api/healthz'],
+    });
     expect((await app.send(path)).status).not.toBe(429);
     expect((await app.send(path)).status).toBe(429);
   });

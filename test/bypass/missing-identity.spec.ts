@@ -48,16 +48,25 @@ const user = (id: () => unknown): PolicyBy => (() => ({ kind: 'user', value: id(
 const FORGED = 'token is forged';
 const NEVER_SETTLED = 'it did not settle within 50 ms';
 
-/** A `by` and the module's resolvers that find no identity, and the reason that the log gives where one of them fails. */
-const WITHOUT_IDENTITY: [string, PolicyBy, IdentityResolver[] | undefined, string?][] = [
+/**
+ * A `by` and the module's resolvers that find no identity, the reason that the log gives where one of them fails, and a part of another
+ * warning.
+ */
+const WITHOUT_IDENTITY: [string, PolicyBy, IdentityResolver[] | undefined, string?, string?][] = [
   ["by 'user' without a user", 'user', undefined],
   ["by 'api-key' without a key", 'api-key', undefined],
   ['a resolver that finds null', 'user', [{ kind: 'user', resolve: () => null }]],
   ['a resolver that resolves to undefined', 'user', [{ kind: 'user', resolve: () => Promise.resolve(undefined) }]],
   ['a by function that returns undefined', () => undefined, undefined],
   ['a by function that resolves to null', async () => null, undefined],
-  ['a by function whose value is empty', user(() => ''), undefined],
-  ['a by function without a value', (() => ({ kind: 'user' })) as unknown as PolicyBy, undefined],
+  ['a by function whose value is empty', user(() => ''), undefined, undefined, 'without a value'],
+  [
+    'a by function without a value',
+    (() => ({ kind: 'user' })) as unknown as PolicyBy,
+    undefined,
+    undefined,
+    'without a value',
+  ],
   ['a by function that throws', failing(new Error(FORGED)), undefined, FORGED],
   ['a by function that rejects', rejecting(new Error(FORGED)), undefined, FORGED],
   ['a by function that never settles', neverSettles, undefined, NEVER_SETTLED],
@@ -85,7 +94,7 @@ describe('a request without the identity that a policy counts', () => {
 
   it.each(WITHOUT_IDENTITY)(
     "counts by its address, is answered 401 with 'refuse', and is a logged 500 with 'throw': %s",
-    async (_, by, identity, reason = '') => {
+    async (_, by, identity, reason = '', warning = '') => {
       @Controller()
       class Three {
         @Get('ip')
@@ -104,8 +113,9 @@ describe('a request without the identity that a policy counts', () => {
       await using app = await limited('Express', Three, { store, identity: identity ?? FROM_HEADERS });
       expect((await app.send('/ip')).status).toBe(200);
       expect(store.keys).toEqual([expect.stringMatching(/^rl:\{ip:127\.0\.0\.1\}:GET \/ip:/)]);
-      const failed = app.logs.of('warn').map((text) => [text.split(':')[0], text.includes(reason)]);
-      expect(failed).toEqual(reason === '' ? [] : [["An identity function failed (policy 'rider')", true]]);
+      const failed = app.logs.of('warn').map((text) => [text.split(':')[0], text.includes(reason || warning)]);
+      const begins = reason === '' ? 'Three.counted' : "An identity function failed (policy 'rider')";
+      expect(failed).toEqual(reason + warning === '' ? [] : [[begins, true]]);
 
       const refused = await app.send('/refuse');
       expect([refused.status, limitHeaders(refused)]).toEqual([401, []]);

@@ -22,10 +22,10 @@ const EXPECTED: readonly Expected[] = [
     packed: LIBRARY,
     folder: 'libs/rate-limit',
     texts: ['llms.txt', 'monitoring/dashboard.json', 'dist/schematics/collection.json'],
-    most: 1_700_000,
+    most: 1_750_000,
     imports: ['@nestjs/common', '@nestjs/core'],
   },
-  { packed: CLIENT, folder: 'libs/client', texts: ['CHANGELOG.md'], most: 120_000, imports: [] },
+  { packed: CLIENT, folder: 'libs/client', texts: ['CHANGELOG.md'], most: 125_000, imports: [] },
 ];
 
 describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts, most, imports }) => {

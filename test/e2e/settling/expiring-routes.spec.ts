@@ -15,7 +15,7 @@ const COST = 2_000;
 const MONTH = { algorithm: 'fixed-window', limit: 10_000, window: '300d', by: 'user', scope: 'app' } as const;
 
 /** Budgets whose requests expire after some milliseconds. */
-function expiringIn(expires: number) {
+function expiringIn(expires: number | `${number}ms`) {
   const settle = ({ value }: Outcome): number => (value as { tokens: number }).tokens;
   const settled = { cost: COST, settle, expires };
   return {
@@ -25,7 +25,7 @@ function expiringIn(expires: number) {
   } as const satisfies Record<string, Policy>;
 }
 
-const POLICIES = expiringIn(EXPIRES_MS);
+const POLICIES = expiringIn(`${EXPIRES_MS}ms`);
 
 let finish = (): void => undefined;
 let entered = 0;

@@ -120,10 +120,8 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
 
 /** What stands in the place of a kind. A longer text may be an API key, and is not shown. */
 function gotKind(identity: unknown): string {
-  if (typeof identity === 'object' && identity !== null) return shown((identity as Partial<Identity>).kind);
-  return typeof identity === 'string' && identity.length > 16
-    ? `text of ${identity.length} characters`
-    : shown(identity);
+  const given = typeof identity === 'object' && identity !== null ? (identity as Partial<Identity>).kind : identity;
+  return typeof given === 'string' && given.length > 16 ? `text of ${given.length} characters` : shown(given);
 }
 
 /** What is said of the kind that stands in tags alone. */

@@ -30,7 +30,8 @@ export class StateClaims {
    * @throws {RateLimitConfigError} when another policy counts under the same keys or has the name there, naming both
    */
   claim(scope: string, policy: ParsedPolicy, where: string): void {
-    const conflict = this.conflict(stateOf(scope, policy), scope, policy, where) ?? this.twoLimits(scope, policy);
+    const conflict =
+      this.conflict(stateOf(scope, policy), scope, policy, where) ?? this.twoLimits(scope, policy, where);
     if (conflict !== undefined) throw new RateLimitConfigError(where, conflict, 'FG_SHARED_STATE');
     const name = nameOf(scope, policy);
     if (!this.named.has(name)) this.named.set(name, { policy, where });
@@ -46,7 +47,7 @@ export class StateClaims {
     const state = stateOf(scope, policy);
     if (this.claims.size >= MAX_STATES && !this.claims.has(state)) return undefined;
     // On a route, a function may choose other numbers for each client.
-    const twice = scope === 'app' ? this.twoLimits(scope, policy) : undefined;
+    const twice = scope === 'app' ? this.twoLimits(scope, policy, where) : undefined;
     const conflict = this.conflict(state, scope, policy, where) ?? twice;
     if (conflict === undefined || this.warned.has(state)) return undefined;
     this.warned.add(state);
@@ -65,9 +66,16 @@ export class StateClaims {
   }
 
   /** A policy of this name that is known since boot and counts under other keys. */
-  private twoLimits(scope: string, policy: ParsedPolicy): string | undefined {
+  private twoLimits(scope: string, policy: ParsedPolicy, where: string): string | undefined {
     const known = this.named.get(nameOf(scope, policy));
-    if (known === undefined || sameMeaning(known.policy, policy) || inOtherZone(known.policy, policy)) return undefined;
+    // Two of one name at one place have an error of their own.
+    if (
+      known === undefined ||
+      known.where === where ||
+      sameMeaning(known.policy, policy) ||
+      inOtherZone(known.policy, policy)
+    )
+      return undefined;
     return differ(policy, known, `both have one name (scope '${scope}'), so that each would admit its limit`);
   }
 

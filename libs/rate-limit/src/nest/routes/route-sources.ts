@@ -182,7 +182,9 @@ export function replacedDefaults(
   const names = handlers.flatMap(({ type, handler, name }) => {
     const [own, shared] = [decorationOf(type, handler), classDecoration(type)];
     const deciding = own?.policies !== undefined || own?.skips === 'all' ? own : shared;
-    return deciding?.policies !== undefined && deciding.defaults === undefined ? [name] : [];
+    if (deciding?.policies === undefined || deciding.defaults !== undefined) return [];
+    const given = new Set(deciding.policies.map(nameOf));
+    return defaults.some((source) => !given.has(nameOf(source))) ? [name] : [];
   });
   if (names.length === 0) return undefined;
   const of = defaults.map((source) => shown(nameOf(source) ?? 'a function')).join(', ');
