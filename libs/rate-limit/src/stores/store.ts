@@ -69,9 +69,7 @@ export interface RateLimitStore {
   /** Decides one request: makes every charge, or none. */
   consume(charges: readonly Charge[]): Verdict | Promise<Verdict>;
   /**
-   * Forgets the states of these keys.
-   *
-   * @returns how many of the keys had a state; nothing where the store does not know
+   * Forgets the states of these keys. Returns the number of the keys that had a state; nothing where the store does not know it.
    */
   reset(keys: readonly string[]): number | void | Promise<number | void>;
   /** Refunds charges: each at most once, best effort, never beyond the limit. Without this method the charges stay. */
