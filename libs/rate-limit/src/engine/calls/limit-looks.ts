@@ -12,7 +12,8 @@ import { isReference, type LimitReference } from '../explain/limit-references.js
 import type { LimitTable } from '../explain/limit-table.js';
 import type { TimeZones } from '../functions/time-zones.js';
 import type { Gates } from '../scheduling/gates.js';
-import { checkOptions, hasZoneOfRequest } from './call-arguments.js';
+import { hasZoneOfRequest } from './call-arguments.js';
+import { checkOptions } from './option-names.js';
 import type { CallCharges, CallOptions } from './call-charges.js';
 import type { CallPolicies, LimiterPolicy } from './call-policies.js';
 import { type ResetState, resetStates } from './reset-states.js';

@@ -11,10 +11,10 @@ import type { ExpiringReservations } from '../settling/expiry/expiring-reservati
 import { Lease } from '../settling/lease.js';
 import type { Leases } from '../settling/leases.js';
 import type { Reservation } from '../settling/reservation.js';
-import { checkConsumable, checkOptions, isConcurrency, names } from './call-arguments.js';
+import { checkConsumable, isConcurrency, names } from './call-arguments.js';
 import type { CallCharges, CallOptions, MaybeNone } from './call-charges.js';
 import type { CallPolicies, LimiterPolicy } from './call-policies.js';
-import { CHARGE_OPTIONS } from './option-names.js';
+import { CHARGE_OPTIONS, checkOptions } from './option-names.js';
 
 const CONSUME = 'RateLimiter.consume';
 const CONSUME_SYNC = 'RateLimiter.consumeSync';

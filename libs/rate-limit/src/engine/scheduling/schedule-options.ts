@@ -1,7 +1,6 @@
 import { shown } from '../../util/config-error.js';
 import type { CallOptions } from '../calls/call-charges.js';
-import { checkOptions } from '../calls/call-arguments.js';
-import { SCHEDULE_OPTIONS } from '../calls/option-names.js';
+import { checkOptions, SCHEDULE_OPTIONS } from '../calls/option-names.js';
 
 /** Milliseconds that a call waits for its turn by default. */
 export const DEFAULT_MAX_WAIT_MS = 60_000;

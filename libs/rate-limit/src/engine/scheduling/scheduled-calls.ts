@@ -1,6 +1,6 @@
 import type { Identity } from '../../identity/identity.js';
 import { shown } from '../../util/config-error.js';
-import { checkOptions } from '../calls/call-arguments.js';
+import { checkOptions } from '../calls/option-names.js';
 import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
 import type { Pauses } from './pauses.js';
 import { LONGEST_PAUSE_MS, NO_SCHEDULE_OPTIONS, readSchedule, type ScheduleOptions } from './schedule-options.js';
