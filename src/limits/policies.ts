@@ -215,7 +215,7 @@ export function matchingLimit(config: ConfigService<Configuration, true>): Token
   return {
     algorithm: 'token-bucket',
     capacity: burst,
-    refill: perSecond,
+    refill: `${perSecond}/s`,
     by: 'global',
     scope: 'app',
     // A burst of 1 has nothing to keep free.
