@@ -25,6 +25,8 @@ interface Group {
 export interface HeldLease {
   /** The index of its charge in the request. */
   readonly index: number;
+  /** Makes it a whole lease, once. Call it where the release is not certain to come: it then expires by itself. */
+  confirm(): void;
   /** Starts to renew the lease. Call it once the release is certain to come. */
   keep(): void;
   /** Stops renewing the lease until `keep` is called again: it then expires by itself. */
@@ -36,6 +38,8 @@ export interface HeldLease {
 class RenewedLease implements HeldLease {
   /** The round of its group in which it was taken or last renewed. */
   round = 0;
+  /** Whether it is renewed until it is released. */
+  isKept = false;
   isRenewing = false;
   isReleased = false;
 
@@ -53,11 +57,18 @@ class RenewedLease implements HeldLease {
     return this.receipt.index;
   }
 
+  confirm(): void {
+    const { granted, length } = this.receipt.proof.algorithm.lease!;
+    if (!this.isReleased && granted < length) this.leases.add(this);
+  }
+
   keep(): void {
-    if (!this.isReleased) this.leases.keep(this);
+    this.isKept = true;
+    if (!this.isReleased) this.leases.add(this);
   }
 
   lapse(): void {
+    this.isKept = false;
     this.group.held.delete(this);
   }
 
@@ -103,7 +114,7 @@ export class Leases {
   /** How many leases are renewed. */
   get size(): number {
     let size = 0;
-    for (const { held } of this.groups.values()) size += held.size;
+    for (const { held } of this.groups.values()) for (const { isKept } of held) if (isKept) size++;
     return size;
   }
 
@@ -112,7 +123,8 @@ export class Leases {
     const { seen } = this;
     for (const name of seen.keys()) seen.set(name, 0);
     for (const { held } of this.groups.values()) {
-      for (const { receipt } of held) {
+      for (const { receipt, isKept } of held) {
+        if (!isKept) continue;
         const { name } = receipt.charge.policy;
         const counted = seen.has(name) || seen.size < MAX_TALLIES ? name : OTHER;
         seen.set(counted, (seen.get(counted) ?? 0) + 1);
@@ -132,9 +144,10 @@ export class Leases {
     return leases;
   }
 
-  /** Renews a lease from now on. */
-  keep(lease: RenewedLease): void {
+  /** Renews a lease from now on: once, unless it is kept. */
+  add(lease: RenewedLease): void {
     const { group } = lease;
+    if (group.held.has(lease)) return;
     lease.round = group.round;
     group.held.add(lease);
     if (!group.isArmed) this.arm(group);
@@ -189,15 +202,17 @@ export class Leases {
   /** @param verdict undefined: the store has not answered */
   private renewed(lease: RenewedLease, verdict?: Verdict, round = lease.round): void {
     lease.isRenewing = false;
-    const { receipt } = lease;
+    const { receipt, isKept } = lease;
+    if (!isKept) lease.group.held.delete(lease);
     if (verdict?.allowed === true) {
       const { at, charges } = verdict;
       lease.receipt = { ...receipt, proof: { ...receipt.proof, at, resetAt: at + charges[0]!.resetAfter } };
       const whole = this.groupOf(receipt.proof.algorithm.lease!.length);
       if (lease.group === whole) lease.round = round;
-      else if (lease.group.held.delete(lease)) {
+      else {
+        const isHeld = lease.group.held.delete(lease);
         lease.group = whole;
-        this.keep(lease);
+        if (isHeld) this.add(lease);
       }
     } else if (verdict !== undefined) {
       this.ended.warn(

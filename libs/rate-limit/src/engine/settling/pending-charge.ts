@@ -93,6 +93,7 @@ export class PendingCharge {
   hold(lease: HeldLease): void {
     this.leases.push(lease);
     if (this.begun.size > 0) lease.keep();
+    else lease.confirm();
   }
 
   /** Notes that the end of a call is certain to be reported: the leases are renewed until then. */
