@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { chargesFor, once } from '../../../../../test/support/asked-decider.js';
+import { unhandledRejections } from '../../../../../test/support/node-warnings.js';
 import { Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
 import type { ChargeReceipt, RateLimitStore, Verdict } from '../../stores/store.js';
 import { traitsOf } from '../../stores/traits.js';
@@ -43,6 +44,15 @@ describe('the deadline of a store', () => {
     await expect(patient).resolves.toEqual(VERDICT);
     const [{ key, algorithm, cost }] = asked as [PolicyCharge];
     expect(refunded).toEqual([{ key, algorithm, cost, at: VERDICT.at, resetAt: VERDICT.at }]);
+  });
+
+  it('drops what is no verdict and comes later', async () => {
+    const rejections = unhandledRejections();
+    const answers: ((verdict: unknown) => void)[] = [];
+    const decider = over(async () => new Promise((resolve) => void answers.push(resolve)));
+    await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
+    answers[0]!({});
+    expect(await rejections()).toEqual([]);
   });
 
   it.each([undefined, {}, { ...VERDICT, charges: [] }, { ...VERDICT, charges: [{}] }])(

@@ -34,7 +34,7 @@ export function withinDeadline(
     ? (charges: readonly Charge[]): Answer<Verdict> => store.consume(charges)
     : checking(store, traits, (answer, charges) =>
         deadlines.within(answer, (verdict) => {
-          const abandoned = abandonedBy(charges, checked(verdict, charges.length));
+          const abandoned = abandonedBy(charges, verdict);
           if (abandoned.length > 0) refund(abandoned);
         }),
       );
@@ -59,7 +59,9 @@ function checking(
     const answer = store.consume(charges);
     // A synchronous answer is not awaited: a renewal on a test's clock has to be done before the clock advances.
     if (!isPromise(answer)) return checked(answer, charges.length);
-    return wait(adopted(answer), charges).then((verdict) => checked(verdict, charges.length));
+    // Checked before the wait: a late answer may be anything, too.
+    const verdict = adopted(answer).then((given) => checked(given, charges.length));
+    return wait(verdict, charges);
   };
 }
 
