@@ -36,7 +36,8 @@ export interface Charge {
   readonly shortfall?: boolean;
   /**
    * Whether the charge is an alternative: it is made if the request fits none of those before it, back to the first one that is no
-   * alternative. One of them has to fit. At the beginning of a request it means nothing. A store is asked so only if its `supports` include `'alternatives'`. Default false.
+   * alternative. One of them has to fit. At the beginning of a request the flag means nothing. A store gets such charges only if its
+   * `supports` include `'alternatives'`. Default false.
    */
   readonly alternative?: boolean;
   /** The block that the charge's rejections lead to; its key shares the hash tag of `key`. Default none. */

@@ -1,7 +1,7 @@
 /**
  * Runs `task` once, `ms` milliseconds from now and never earlier.
  *
- * @param isUpkeep whether nobody waits for it: a renewal, for example. It then does not keep the process alive. Default false
+ * @param isUpkeep whether no caller waits for the task, such as a renewal. The timer then does not keep the process alive. Default false
  * @returns cancels the task
  */
 export type Timer = (ms: number, task: () => void, isUpkeep?: boolean) => () => void;

@@ -7,8 +7,8 @@ export interface Lease {
   /** Microseconds after which a lease that `grant` took expires unless it is renewed: at most `length`. */
   readonly granted: number;
   /**
-   * The algorithm whose charge takes a lease for `granted`. The answer may be lost, and nobody would release it then. The first renewal
-   * of its holder makes it a whole one.
+   * The algorithm whose charge takes a lease for `granted`. The answer may be lost, and then no process
+   * releases the lease. The first renewal by its holder makes it a whole one.
    */
   readonly grant: Algorithm;
   /**

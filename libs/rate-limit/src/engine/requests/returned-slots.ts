@@ -11,7 +11,7 @@ const AGAIN_MS = 100;
 const MOST = 32;
 const MICROSECONDS = 1000;
 
-/** A slot that nobody departs at. */
+/** A slot whose client has left. */
 interface LeftSlot {
   readonly receipt: ChargeReceipt;
   /** When it has passed: milliseconds of this process's clock. */
