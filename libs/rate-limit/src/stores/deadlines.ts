@@ -72,19 +72,21 @@ export class Deadlines {
    */
   within<T>(answer: PromiseLike<T>, late?: (value: T) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      const deadline = this.ask(reject);
+      // Who waits is released at the deadline: a client may keep the answer's callbacks for hours.
+      let waiting: { resolve: typeof resolve; reject: typeof reject } | undefined = { resolve, reject };
+      const deadline = this.ask((error) => {
+        waiting?.reject(error);
+        waiting = undefined;
+      });
       void answer.then(
         (value) => {
-          if (deadline.fail === undefined) {
-            late?.(value);
-            return;
-          }
           this.answered(deadline);
-          resolve(value);
+          if (waiting === undefined) late?.(value);
+          else waiting.resolve(value);
         },
         (error: unknown) => {
           this.answered(deadline);
-          reject(error);
+          waiting?.reject(error);
         },
       );
     });

@@ -3,7 +3,7 @@ import type { Denials } from '../../denials.js';
 import type { ChargeReceipt } from '../../receipt.js';
 import { asksAlike, type BlockCharge, type Charge, sameCharges, takes } from '../../charge.js';
 import { answerRows, checkReply } from './answers.js';
-import { type Pending, rejectAll } from './pending-request.js';
+import { expireAll, type Pending, rejectAll } from './pending-request.js';
 import { PROGRAM, type ScriptCall } from './programs.js';
 import { Row } from './row.js';
 import { addedBy, settlementText } from './settlements.js';
@@ -194,7 +194,7 @@ export class Batch {
 
   /** Answers every request with the same failure, but those whose answer counts however late it comes. */
   expire(error: Error): void {
-    for (const { first } of this.rows) rejectAll(first, error, false);
+    for (const { first } of this.rows) expireAll(first, error);
     // It is not sent again, and the client may hold it for as long as the reply is missing.
     this.keys = undefined;
     this.policies = [];

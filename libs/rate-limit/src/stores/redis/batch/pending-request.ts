@@ -10,8 +10,8 @@ export interface PendingRequest {
   readonly charges: readonly Charge[];
   readonly settlements?: undefined;
   /** @param found the levels before the request; undefined unless `keepsLevels` */
-  readonly resolve: (verdict: Verdict, found: readonly Found[] | undefined) => void;
-  readonly reject: (error: Error) => void;
+  resolve: (verdict: Verdict, found: readonly Found[] | undefined) => void;
+  reject: (error: Error) => void;
   /** Whether `resolve` gets the levels that the charges found. Default false. */
   readonly keepsLevels?: boolean;
   /** Whether it must not wait for others to share its call: it has waited before. Default false. */
@@ -36,8 +36,8 @@ export class StoreRequest implements PendingRequest {
   constructor(
     readonly charges: readonly Charge[],
     readonly isPatient: boolean,
-    readonly resolve: PendingRequest['resolve'],
-    readonly reject: PendingRequest['reject'],
+    public resolve: PendingRequest['resolve'],
+    public reject: PendingRequest['reject'],
   ) {}
 }
 
@@ -53,8 +53,8 @@ export class PendingSettlement {
 
   constructor(
     readonly settlements: readonly ChargeSettlement[],
-    readonly resolve: (settled: readonly SettledCharge[]) => void,
-    readonly reject: (error: Error) => void,
+    public resolve: (settled: readonly SettledCharge[]) => void,
+    public reject: (error: Error) => void,
   ) {
     this.charges = settlements.map(({ receipt }) => new SettledKey(receipt.key, receipt.algorithm));
   }
@@ -79,13 +79,20 @@ class SettledKey implements Charge {
   ) {}
 }
 
+/** Rejects what waits in a row: identical requests follow the first one. */
+export function rejectAll(first: Pending, error: Error): void {
+  for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) pending.reject(error);
+}
+
 /**
- * Rejects what waits in a row: identical requests follow the first one.
- *
- * @param all whether patient requests are rejected, too; default true
+ * Rejects what waits in a row, but for patient requests, and releases who made it: the row may wait for its reply for as long as the
+ * client does.
  */
-export function rejectAll(first: Pending, error: Error, all = true): void {
+export function expireAll(first: Pending, error: Error): void {
   for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) {
-    if (all || pending.isPatient !== true) pending.reject(error);
+    if (pending.isPatient === true) continue;
+    pending.reject(error);
+    pending.resolve = nothing;
+    pending.reject = nothing;
   }
 }

@@ -4,7 +4,7 @@ import type { Availability } from '../batch/availability.js';
 import type { Lane } from '../batch/lane.js';
 import { decisionFailure, RedisUnavailableError } from './redis-failure.js';
 
-/** Requests that may wait for the answers of one server, about 1.7 KB each: a saturated process has some 1,500. */
+/** Requests that may wait for the answers of one server, about 1.6 KB each: a saturated process has some 1,500. */
 export const MAX_UNANSWERED = 25_000;
 
 /**
