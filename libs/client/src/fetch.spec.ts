@@ -104,10 +104,6 @@ describe('the options', () => {
       { maxWait: 2 ** 31 },
       "maxWait must be a duration of whole milliseconds from 0 to '2147483647ms', as a number or as text with a unit, got 2147483648",
     ],
-    [
-      { maxWaitMs: 60 },
-      "'maxWaitMs' is not an option. It is maxWait now, as in maxWait: '30s'; a number is still milliseconds.",
-    ],
     [{ partition: 'origin' }, "partition must be a function, got 'origin'"],
     [{ time: {} }, 'time must be an object with the functions now, wallNow and setTimer, got an object'],
   ])('%j are refused', (options, message) => {

@@ -161,7 +161,7 @@ describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
     expect(() => identityTag(key)).not.toThrow(SECRET);
     const resolvers = [{ kind: 'key', resolve: () => SECRET }];
     await expect(limited(platform, [], { identity: resolvers })).rejects.toThrow(
-      /got kind 'key', which is 'api-key' now,/,
+      /got kind 'key', where API keys have the kind 'api-key',/,
     );
 
     @Controller()

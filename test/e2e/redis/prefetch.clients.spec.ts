@@ -112,27 +112,6 @@ describe('boot', () => {
     );
   });
 
-  const RENAMED =
-    "'lease' is not an option of %s. The option of a policy that charges tokens ahead of demand is prefetch now, " +
-    "as in prefetch: { for: '100ms', max: 200 }";
-  const bucket = { ...BUCKET, prefetch: undefined };
-  const lease = { for: '1s', max: 9 };
-
-  it.each<[string, object]>([
-    ['token-bucket', { ...bucket, lease }],
-    ['a candidate', { ...bucket, candidate: { capacity: 9, lease } }],
-  ])('stops at the lease of %s, and names prefetch: on a route and of the module', async (owner, policy) => {
-    @Controller()
-    class OldRoutes {
-      @Get()
-      @RateLimit(policy as Policy)
-      get(): void {}
-    }
-    const message = RENAMED.replace('%s', `${owner} (got an object)`);
-    await expect(limited('Express', OldRoutes)).rejects.toThrow(message);
-    await expect(boot({ policies: { bucket: policy as Policy } })).rejects.toThrow(message);
-  });
-
   it('says that a prefetch has no effect with the store in the process, and the limit holds', async () => {
     await using http = await boot({ identity: FROM_HEADERS, store: new StillStore() });
     const warnings = http.logs.of('warn').filter((text) => text.includes('prefetch'));

@@ -120,35 +120,10 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   throttlers: 'policies',
 };
 
-/** Policy options that were renamed, and what a message says about each. */
-const RENAMED_IN_POLICIES: Readonly<Record<string, string>> = {
-  lease: `The option of a policy that charges tokens ahead of demand is prefetch now, as in prefetch: { for: '100ms', max: 200 }.`,
-};
-
-/** Durations that were renamed, and what a message says about each. */
-const RENAMED: Readonly<Record<string, readonly [now: string, how: string]>> = {
-  deadlineMs: duringNow('deadline', "'50ms'"),
-  denialCacheMs: duringNow('denialCache', "'1s'"),
-  lingerMs: duringNow('linger', "'2ms'"),
-  maxSkewMs: duringNow('maxSkew', "'200ms'"),
-  maxWaitMs: duringNow('maxWait', "'30s'"),
-  withinMs: duringNow('within', "'1s'"),
-};
-
-function duringNow(now: string, example: string): readonly [now: string, how: string] {
-  return [now, `It is ${now} now, as in ${now}: ${example}; a number is still milliseconds.`];
-}
-
 /** The option of a name that another rate limiter has for it; undefined where this owner has no such option. */
 export function optionElsewhere(name: string, known: readonly string[]): string | undefined {
   const here = Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : undefined;
   return here !== undefined && known.includes(here) ? here : undefined;
-}
-
-function renamedTo(option: string, known: readonly string[], of: string): string | undefined {
-  if (of !== '' && Object.hasOwn(RENAMED_IN_POLICIES, option)) return RENAMED_IN_POLICIES[option];
-  const [now, how] = Object.hasOwn(RENAMED, option) ? RENAMED[option]! : [];
-  return now !== undefined && known.includes(now) ? how : undefined;
 }
 
 /**
@@ -163,10 +138,9 @@ export function checkNames(given: object, known: readonly string[], where: strin
     const owner = of === '' ? '' : ` of ${of} (got ${shown(value)})`;
     const elsewhere = optionElsewhere(option, known);
     const guess = elsewhere === undefined ? didYouMean(option, known, (name) => name) : ` Here it is ${elsewhere}.`;
-    const renamed = renamedTo(option, known, of);
     throw new RateLimitConfigError(
       where,
-      `${shown(option)} is not an option${owner}.${renamed === undefined ? guess : ` ${renamed}`} The options are ${known.join(', ')}`,
+      `${shown(option)} is not an option${owner}.${guess} The options are ${known.join(', ')}`,
       'FG_UNKNOWN_OPTION',
     );
   }

@@ -61,14 +61,6 @@ async function givenStore(store: RateLimitStore, options: CheckedOptions): Promi
   for (const [option, advice] of Object.entries(BELONG_TO_STORE)) {
     if (given[option as Option] !== undefined) throw noEffect(option, 'with store', advice);
   }
-  const supports: readonly string[] = store.supports ?? [];
-  if (supports.includes('lease')) {
-    throw new RateLimitConfigError(
-      'RateLimitModule',
-      `the supports of store have 'lease', whose name is 'prefetch' now`,
-      'FG_INVALID_OPTION',
-    );
-  }
   await store[LOAD]?.();
   const opened = {
     deadlines: new Deadlines(deadlineMs),

@@ -153,7 +153,7 @@ function wrongResolver(value: unknown): string | undefined {
   if (typeof value === 'function')
     return `${value.name === '' ? 'a function' : `the function ${value.name}`}, which is not called,`;
   if (!isObject(value)) return shown(value);
-  if (value.kind === 'key') return `kind 'key', which is 'api-key' now,`;
+  if (value.kind === 'key') return `kind 'key', where API keys have the kind 'api-key',`;
   return isKind(value.kind) ? `kind ${shown(value.kind)} without a function resolve` : `kind ${shown(value.kind)}`;
 }
 
