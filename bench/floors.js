@@ -135,9 +135,6 @@ export const FLOORS = {
   'shedding.underPressure': {
     what: 'a process with 4 times what it can do: p99 of critical requests, under-pressure that spares them / unloaded',
   },
-  'linger.redisCpu250': { what: 'Redis CPU per decision at 250 requests/s of a process: linger of 4 ms / none' },
-  'linger.redisCpu1000': { what: 'Redis CPU per decision at 1,000 requests/s of a process: linger of 4 ms / none' },
-  'linger.redisCpu4000': { what: 'Redis CPU per decision at 4,000 requests/s of a process: linger of 4 ms / none' },
   'loading.import': { what: 'import of the package after Nest: time, to @nestjs/throttler', atMost: 2 },
   'loading.require': { what: 'require of the package after Nest: time, to @nestjs/throttler', atMost: 2 },
   'loading.listens': { what: 'from import until the application listens: time, to @nestjs/throttler' },

@@ -17,7 +17,6 @@ import { shadow } from './features/shadow.js';
 import { watched } from './features/watched.js';
 import { keysGrowth, logGrowth } from './growth.js';
 import { httpExpress, httpFastify } from './http.js';
-import { linger } from './linger.js';
 import { loading } from './loading.js';
 import { memory } from './memory.js';
 import { memoryStore } from './memory-store.js';
@@ -66,6 +65,5 @@ export const SCENARIOS = [
   routes,
   watched,
   shedding,
-  linger,
   loading,
 ];

@@ -162,7 +162,7 @@ it.each(FORMATS)(
       throw new Error('no Redis here');
     };
     const store = new RedisStore({ evalsha: answer('evalsha'), eval: answer('eval'), del: answer('del') });
-    for (const wrong of [() => new RedisStore({}), () => new RedisStore({ evalsha() {}, eval() {}, del() {} }, { linger: 7 })]) {
+    for (const wrong of [() => new RedisStore({}), () => new RedisStore({ evalsha() {}, eval() {}, del() {} }, { clock: 7 })]) {
       try { wrong(); } catch (error) { console.log(error.name); }
     }
     const asked = [store.refund([]), store.reset(['a']), store.reset(['b'])];

@@ -60,11 +60,6 @@ describe('boot stops for an option that a store cannot honour', () => {
       "clock has no effect with store: give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
     ],
     [
-      'linger with store',
-      { linger: 2 },
-      "linger has no effect with store: give it to the store itself, as in new RedisStore(client, { linger: '2ms' })",
-    ],
-    [
       'connect with store',
       { connect: 'required' },
       'connect has no effect with store: connect the store yourself before the boot',
@@ -111,7 +106,6 @@ describe('without redis and store', () => {
       clock: 'app',
       maxSkew: 200,
       denialCache: 500,
-      linger: 1,
       deadline: 20,
       onStoreFailure: 'closed',
       localShare: 12,
@@ -120,7 +114,7 @@ describe('without redis and store', () => {
       headers: false,
     });
     expect(line).toContain(
-      'without effect until then: clock, maxSkew, denialCache, linger, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
+      'without effect until then: clock, maxSkew, denialCache, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
     );
   });
 });

@@ -14,7 +14,7 @@ export interface TestingModuleBuilderLike {
  * Puts a store in place of the one that the application's `RateLimitModule` asks for. The module then opens no connection, whatever
  * its `redis` says; a client that the application makes itself (`new Redis(...)`) still connects.
  *
- * `clock`, `maxSkew`, `denialCache`, `linger` and `onStoreStateChange` of the module's options have no effect. All others hold.
+ * `clock`, `maxSkew`, `denialCache` and `onStoreStateChange` of the module's options have no effect. All others hold.
  *
  * @param builder what `Test.createTestingModule` returned
  * @param store a clock, for a new `VirtualStore` on it; or a store of your own

@@ -19,11 +19,11 @@ export async function openRedisStore(
   monitor: Monitor,
   logger: Logger,
 ): Promise<OpenedStore> {
-  const { clock, maxSkewMs, lingerMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
+  const { clock, maxSkewMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
   const deadlines = new Deadlines(options.deadlineMs);
   const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
   const probeKey = (number: number): string => keyOf(keyPrefix, `probe${number || ''}`, '');
-  const settings = readStoreOptions({ clock, maxSkew: maxSkewMs, linger: lingerMs });
+  const settings = readStoreOptions({ clock, maxSkew: maxSkewMs });
   const parts = {
     deadlines,
     observer: monitor,

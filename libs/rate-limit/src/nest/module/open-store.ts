@@ -22,7 +22,6 @@ const NEED_REDIS: readonly Option[] = [
   'clock',
   'maxSkew',
   'denialCache',
-  'linger',
   'onStoreFailure',
   'localShare',
   'fallbackMaxBytes',
@@ -34,7 +33,6 @@ const NEED_REDIS: readonly Option[] = [
 const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
   clock: "give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
   maxSkew: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkew: '200ms' })",
-  linger: "give it to the store itself, as in new RedisStore(client, { linger: '2ms' })",
   connect: 'connect the store yourself before the boot',
   onStoreStateChange: 'the module sees the state of a connection that it opens itself: give redis, not store',
 };

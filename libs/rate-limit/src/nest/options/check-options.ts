@@ -1,6 +1,6 @@
 import { saysUnits } from '../../http/headers.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
-import { meantInSeconds, shownDuration } from '../../util/duration.js';
+import { meantInSeconds } from '../../util/duration.js';
 import { checkNames, type DurationRule, readOption } from '../../util/option-rules.js';
 import { checkShape } from './check-shape.js';
 import type { CheckedMiddleware } from './middleware-settings.js';
@@ -50,7 +50,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   for (const [option, rule] of Object.entries(MODULE_OPTIONS)) {
     checked['isDuration' in rule ? `${option}Ms` : option] = readOption(options, option, rule, WHERE);
   }
-  checkTogether(options, checked as unknown as CheckedOptions);
+  checkTogether(options);
   if (options.plan !== undefined) planSettings(options.plan);
   const all = checked as unknown as CheckedOptions;
   if (options.shed !== undefined) shedSettings(options.shed, all.middleware.policies);
@@ -58,7 +58,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
 }
 
 /** Checks what single options cannot tell. */
-function checkTogether(options: RateLimitModuleOptions, { lingerMs, deadlineMs }: CheckedOptions): void {
+function checkTogether(options: RateLimitModuleOptions): void {
   const { redis, store, clock = 'redis', maxSkew, headers = 'x-ratelimit', partitionKeySecret } = options;
   const { decisionIdentity, decisionSampling, onDecision } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
@@ -73,13 +73,6 @@ function checkTogether(options: RateLimitModuleOptions, { lingerMs, deadlineMs }
       WHERE,
       "maxSkew has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
       'FG_OPTION_WITHOUT_EFFECT',
-    );
-  }
-  if (lingerMs >= deadlineMs) {
-    throw new RateLimitConfigError(
-      WHERE,
-      `linger: ${shownDuration(lingerMs)} leaves Redis nothing of deadline: ${shownDuration(deadlineMs)}: give a smaller linger, or a larger deadline`,
-      'FG_INVALID_OPTION',
     );
   }
   if (partitionKeySecret !== undefined && !saysUnits(headers)) {

@@ -160,14 +160,6 @@ export interface RateLimitModuleOptions {
    */
   deadline?: Duration | undefined;
   /**
-   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds, less than
-   * `deadline`. Requests wait only while enough others come. The time counts in `deadline` and in the latency metric. See
-   * docs/redis.md, "Reduce calls to Redis with `linger`".
-   *
-   * @example RateLimitModule.forRoot({ redis, linger: '2ms' })
-   */
-  linger?: Duration | undefined;
-  /**
    * What the boot does while Redis cannot decide, because it is out of reach or refuses (a wrong password, a missing right):
    * `'retry'` (default) starts, keeps trying and applies `onStoreFailure` meanwhile; `'required'` stops the boot, also if
    * `redis` is not set. A missing database stops the boot in both cases.

@@ -6,7 +6,6 @@ import { isKeyPrefix } from '../../policy/key.js';
 import { STORE_FAILURES } from '../../policy/policy-options.js';
 import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
 import { shown } from '../../util/config-error.js';
-import { MAX_LINGER_MS } from '../../stores/redis/batch/linger.js';
 import { gotRedis, isGivenRedis, WANTED_REDIS } from '../../stores/redis/clients/given-redis.js';
 import { duration, oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
 import { readMiddleware, wrongMiddleware } from './middleware-settings.js';
@@ -107,7 +106,6 @@ export const MODULE_OPTIONS = {
   maxSkew: duration('1s', 0, MAX_MS),
   denialCache: duration('1s', 0, MAX_MS),
   deadline: duration('50ms', 1, MAX_MS),
-  linger: duration(0, 0, MAX_LINGER_MS),
   connect: oneOf(['retry', 'required'], 'retry'),
   onStoreFailure: oneOf(STORE_FAILURES, 'local'),
   localShare: {

@@ -17,7 +17,6 @@ import { watchClock } from './connection/clock-skew.js';
 import { Connection, REQUIRED_PATIENCE_MS, requiredError } from './connection/connection.js';
 import type { Availability } from './batch/availability.js';
 import type { Lane } from './batch/lane.js';
-import { Linger } from './batch/linger.js';
 import { storeClientOf } from './clients/adapters.js';
 import type { OwnedClient, StoreClient } from './clients/client.js';
 import type { NodeRedisClient, RedisClient } from './clients/redis-client.js';
@@ -79,7 +78,7 @@ export class LoadedRedisStore implements RateLimitStore {
 
   constructor(
     client: RedisClient | OwnedClient,
-    { clock, byPods, maxSkew, lingerMs }: RedisStoreSettings,
+    { clock, byPods, maxSkew }: RedisStoreSettings,
     { deadlines, denials, observer, owned, required }: RedisStoreParts = {},
   ) {
     this.client = storeClientOf(client);
@@ -124,7 +123,6 @@ export class LoadedRedisStore implements RateLimitStore {
       deadlines,
       denials,
       observer,
-      linger: lingerMs === 0 ? undefined : new Linger(lingerMs),
       refund: (receipts) => void this.refund(receipts),
     });
   }

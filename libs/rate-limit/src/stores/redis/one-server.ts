@@ -5,7 +5,6 @@ import type { QueueSettings, StoreQueue, Topology } from './topology.js';
 
 /** One server, or a client that looks like one: all requests share a lane. */
 export class OneServer implements Topology {
-  readonly laneCount = 1;
   private readonly lane: Lane;
 
   constructor(script: Script) {

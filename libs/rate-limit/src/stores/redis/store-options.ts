@@ -1,9 +1,8 @@
 import { shown } from '../../util/config-error.js';
-import { type Duration, durationToMilliseconds, shownDuration } from '../../util/duration.js';
+import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
 import type { Clock, RateLimitStore } from '../store.js';
-import { isLingerMs, MAX_LINGER_MS } from './batch/linger.js';
 
 export interface RedisStoreOptions {
   /**
@@ -16,11 +15,6 @@ export interface RedisStoreOptions {
    * clock. The limits then hold up to the skew.
    */
   maxSkew?: Duration | undefined;
-  /**
-   * How long a request may wait for others to share a call to Redis: 0 (default) to `'5ms'` in whole milliseconds. Requests
-   * wait only while enough others come. See docs/redis.md, "Reduce calls to Redis with `linger`".
-   */
-  linger?: Duration | undefined;
 }
 
 /** The options, checked. */
@@ -31,7 +25,6 @@ export interface RedisStoreSettings {
   readonly byPods: boolean;
   /** In microseconds. */
   readonly maxSkew: number;
-  readonly lingerMs: number;
 }
 
 /**
@@ -39,28 +32,18 @@ export interface RedisStoreSettings {
  * @throws {RateLimitConfigError} for an option that is not known
  */
 export function readStoreOptions(options: RedisStoreOptions): RedisStoreSettings {
-  checkNames(options, ['clock', 'maxSkew', 'linger'], 'RedisStore');
-  const { clock = 'redis', maxSkew = DEFAULT_SKEW_MS, linger } = options;
+  checkNames(options, ['clock', 'maxSkew'], 'RedisStore');
+  const { clock = 'redis', maxSkew = DEFAULT_SKEW_MS } = options;
   return {
     clock: clockOf(clock),
     byPods: clock === 'app',
     maxSkew: checkMaxSkew('RedisStore', maxSkew),
-    lingerMs: lingerOf(linger),
   };
 }
 
 /** A prefetch ends by the store's clock: those of pods may be apart. */
 export function supportsOf({ byPods }: Pick<RedisStoreSettings, 'byPods'>): RateLimitStore['supports'] {
   return byPods ? ['shadow', 'block', 'headroom'] : ['shadow', 'block', 'headroom', 'prefetch'];
-}
-
-function lingerOf(linger: Duration = 0): number {
-  const ms = durationToMilliseconds(linger);
-  if (isLingerMs(ms)) return ms;
-  const most = shownDuration(MAX_LINGER_MS);
-  throw new RangeError(
-    `RedisStore: linger must be a duration of whole milliseconds from 0 to ${most}, got ${shown(linger)}`,
-  );
 }
 
 function clockOf(clock: NonNullable<RedisStoreOptions['clock']>): Clock | undefined {

@@ -5,31 +5,11 @@ import type { ChargeReceipt } from '../../receipt.js';
 import { RateLimitStoreError, type Verdict } from '../../store.js';
 import type { Availability } from './availability.js';
 import { Batch, MAX_PLACES, MAX_ROWS } from './batch.js';
-import type { Linger } from './linger.js';
 import { NotRunError } from './not-run-error.js';
 import { type Pending, type PendingSettlement, refundOf, StoreRequest } from './pending-request.js';
 import type { BatchCall, Lane, Routing } from './lane.js';
 import { placesOf } from './wire.js';
 import { unawaited } from '../../../util/unawaited.js';
-
-/** The event loop's phases, which tests replace. */
-export interface Phases {
-  /** Runs `task` at the end of the current callback. */
-  readonly tick: (task: () => void) => void;
-  /** Runs `task` in the check phase, after the poll phase. */
-  readonly turn: (task: () => void) => void;
-  /** Runs `task` in the timers phase, about `ms` milliseconds later. */
-  readonly later: (task: () => void, ms: number) => void;
-}
-
-const PHASES: Phases = {
-  tick: (task) => process.nextTick(task),
-  turn: (task) => void setImmediate(task),
-  later: (task, ms) => void setTimeout(task, ms),
-};
-
-/** Lingering requests are sent once this many requests wait for each server, on average. */
-const ENOUGH = MAX_ROWS;
 
 /**
  * Rows of a batch while other servers have requests of the same turn. Those servers decide while Node writes, so a second batch
@@ -52,9 +32,6 @@ export interface BatcherSettings {
   readonly deadlines?: Deadlines | undefined;
   readonly denials?: Denials | undefined;
   readonly observer?: StoreObserver | undefined;
-  /** Undefined: no request waits for others. */
-  readonly linger?: Linger | undefined;
-  readonly phases?: Phases;
   /** Holds the writes of a flush back until the returned function is called. Default: each batch is a write of its own. */
   readonly cork?: (() => () => void) | undefined;
   /** Decides the requests that a call has left undecided, in another way. Undefined: a call decides all of its requests. */
@@ -81,26 +58,20 @@ class InFlightBatch implements BatchCall {
 }
 
 /**
- * Collects the requests of one turn of the event loop, and sends them as batches: one open batch for each lane. With `linger`,
- * the requests of several turns.
+ * Collects the requests of one turn of the event loop, and sends them as batches: one open batch for each lane.
  */
 export class Batcher {
   /** The batch of each lane that takes the next request. Empty between turns. */
   private open = new Map<Lane, InFlightBatch>();
   /** The requests of this turn. */
   private waiting = 0;
-  /** Requests that arrived in the first turn; undefined unless they linger. */
-  private early: number | undefined;
   /** Batches that were sent and not answered. */
   private inFlight = 0;
   /** Whether the last flush carried one request alone. */
   private alone = true;
   private turns = 0;
-  private readonly phases: Phases;
 
-  constructor(private readonly settings: BatcherSettings) {
-    this.phases = settings.phases ?? PHASES;
-  }
+  constructor(private readonly settings: BatcherSettings) {}
 
   /** The number of the current turn: requests that are added in one turn leave together. */
   get turn(): number {
@@ -144,8 +115,7 @@ export class Batcher {
       pending.reject(unavailable);
       return;
     }
-    if (this.waiting++ === 0) this.schedule(pending);
-    else if (this.early !== undefined) this.hasten(pending);
+    if (this.waiting++ === 0) this.schedule();
     const { open } = this;
     const full = open.get(lane);
     if (full?.batch.add(pending, open.size > 1 ? MAX_ROWS_OF_SEVERAL : MAX_ROWS) === true) return;
@@ -159,18 +129,14 @@ export class Batcher {
 
   /** Sends what this turn has brought so far. */
   readonly flush = (): void => {
-    const { open, waiting, early } = this;
+    const { open, waiting } = this;
     if (waiting === 0) return; // an earlier flush has sent them
     // A new map, because `clear` would make V8 link the old table to the new one: an old table in the old space would keep all
     // later ones.
     this.open = new Map();
     this.waiting = 0;
-    this.early = undefined;
     this.turns++;
     this.alone = waiting === 1;
-    const { linger, routing } = this.settings;
-    linger?.left(waiting);
-    if (early !== undefined) linger?.waited(waiting - early, routing.laneCount);
     const uncork = open.size > 1 ? this.settings.cork?.() : undefined;
     for (const call of open.values()) unawaited(this.send(call));
     uncork?.();
@@ -181,39 +147,9 @@ export class Batcher {
    * one request at a time would only wait for it. So while requests come alone, and none is in flight, the end of the callback
    * is late enough.
    */
-  private schedule({ isUrgent }: Pending): void {
-    const { linger, routing } = this.settings;
-    if (linger !== undefined && isUrgent !== true && linger.isWorthIt(routing.laneCount)) this.wait(linger);
-    else if (this.alone && this.inFlight === 0) this.phases.tick(this.due);
-    else this.phases.turn(this.due);
-  }
-
-  /**
-   * Runs at the end of a turn, and sends its requests unless they linger. After an early flush it may still run for the turn
-   * before.
-   */
-  private readonly due = (): void => {
-    if (this.early === undefined) this.flush();
-  };
-
-  private wait(linger: Linger): void {
-    const { turns } = this;
-    this.early = 1;
-    this.phases.turn(() => {
-      if (this.turns === turns) this.early = this.waiting;
-    });
-    this.phases.later(() => {
-      if (this.turns === turns) this.flush();
-    }, linger.ms);
-  }
-
-  /** Ends a wait for others at the end of this turn, once enough requests wait or an urgent one has arrived. */
-  private hasten({ isUrgent }: Pending): void {
-    const { turns } = this;
-    if (isUrgent !== true && this.waiting !== ENOUGH * this.settings.routing.laneCount) return;
-    this.phases.turn(() => {
-      if (this.turns === turns) this.flush();
-    });
+  private schedule(): void {
+    if (this.alone && this.inFlight === 0) process.nextTick(this.flush);
+    else setImmediate(this.flush);
   }
 
   private begin(lane: Lane): InFlightBatch {

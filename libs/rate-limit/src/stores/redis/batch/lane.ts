@@ -22,8 +22,6 @@ export interface Lane {
 
 /** Decides which requests may share a batch: those of one lane. */
 export interface Routing {
-  /** The approximate number of lanes among which requests scatter. */
-  readonly laneCount: number;
   /** The lane of a request whose keys can be decided together. */
   laneOf(charges: readonly Charge[]): Lane;
 }

@@ -14,8 +14,6 @@ export interface PendingRequest {
   reject: (error: Error) => void;
   /** Whether `resolve` gets the levels that the charges found. Default false. */
   readonly keepsLevels?: boolean;
-  /** Whether it must not wait for others to share its call: it has waited before. Default false. */
-  readonly isUrgent?: boolean;
   /** Whether its answer counts however late it comes: the deadline does not fail it. Default false. */
   readonly isPatient?: boolean;
   /** The identical request that follows it. */
@@ -45,7 +43,6 @@ export class StoreRequest implements PendingRequest {
  * Charges that are settled together, all or none: their keys share a slot. A settlement is sent once, and never shares a row.
  */
 export class PendingSettlement {
-  declare readonly isUrgent: undefined;
   declare readonly isPatient: undefined;
   declare readonly next: undefined;
   /** The charges that tell the program their keys and policies. */

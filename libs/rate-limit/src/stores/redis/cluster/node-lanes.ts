@@ -8,7 +8,7 @@ import type { BatchCall, Lane } from '../batch/lane.js';
 import { PROBE } from '../connection/probe.js';
 import { isErrorReply } from '../clients/client-failure.js';
 import type { ClusterMap, ConnectionSocket, RedisConnection } from '../clients/client.js';
-import { SLOTS, slotOf } from '../../slots.js';
+import { slotOf } from '../../slots.js';
 import { unawaited } from '../../../util/unawaited.js';
 
 /** Names tried to find keys in two slots of a node. A node with too few slots for that gains little from batches. */
@@ -101,19 +101,6 @@ export class NodeLanes {
   /** Whether requests for a node's slots share calls. */
   isUsable(node: string): boolean {
     return this.byNode.get(node)?.usable === true;
-  }
-
-  /**
-   * The number of lanes among which requests scatter: one for each node, and one for each slot of a node that takes no batches.
-   */
-  get count(): number {
-    let [usable, all] = [0, 0];
-    for (const lane of this.byNode.values()) {
-      if (hasEnded(lane)) continue; // its node has left the Cluster
-      all++;
-      if (lane.usable) usable++;
-    }
-    return usable > 0 && usable === all ? usable : SLOTS;
   }
 
   /** Probes all nodes that have slots, so that even the first requests share calls. */

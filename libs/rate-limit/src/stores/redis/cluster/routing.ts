@@ -1,5 +1,5 @@
 import { type Charge, isSharded } from '../../charge.js';
-import { SLOTS, slotOf } from '../../slots.js';
+import { slotOf } from '../../slots.js';
 import type { Lane, Routing } from '../batch/lane.js';
 import type { Script } from '../batch/script.js';
 import type { ClusterMap } from '../clients/client.js';
@@ -37,11 +37,6 @@ export class ClusterRouting implements Routing {
     private readonly script: Script,
     readonly lanes?: NodeLanes,
   ) {}
-
-  /** If the nodes take no batches, each slot is a lane. */
-  get laneCount(): number {
-    return this.lanes?.count ?? SLOTS;
-  }
 
   /** The slot of a key: 0 to 16,383. */
   slotOf(key: string): number {

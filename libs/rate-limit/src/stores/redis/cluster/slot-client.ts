@@ -46,7 +46,6 @@ export class SlotClient {
         charges,
         next: undefined,
         keepsLevels: true,
-        isUrgent: request.wasAsked,
         isPatient: true, // the cross-slot request has a deadline of its own, after which it refunds what is charged
         resolve: (verdict, found) => {
           request.wasAsked = true;
