@@ -103,19 +103,6 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     });
   });
 
-  it('a partition key tells the states of one client apart and stays the same', async () => {
-    await using app = await open({ headers: 'draft', partitionKeySecret: 'the secret of all pods' });
-    const key = async (user: string, path: string): Promise<unknown> => {
-      const { headers } = await app.as(user, path);
-      expect(headers['ratelimit-policy']).not.toContain('pk');
-      return readList(String(headers.ratelimit))[0]![1].pk;
-    };
-    const ada = await key('ada', '/user');
-    expect(ada).toMatch(/^[A-Za-z0-9+/]{16}$/);
-    expect(await key('ada', '/user')).toBe(ada);
-    expect(new Set([ada, await key('bob', '/user'), await key('ada', '/odd')]).size).toBe(3);
-  });
-
   it('a quota unit is named, and the name of a policy is escaped', async () => {
     await using app = await open({ headers: 'draft' });
     const { headers } = await app.send('/bytes', { headers: { 'X-Bytes': '300' } });
@@ -156,16 +143,6 @@ describe.each(PLATFORMS)('over %s', (platform) => {
 
 describe('boot refuses', () => {
   it.each<[string, object, string]>([
-    [
-      'a secret that makes nothing',
-      { partitionKeySecret: 'x'.repeat(16) },
-      "partitionKeySecret has no effect on headers: 'x-ratelimit': give headers: 'draft' or 'both' with it, or leave it out",
-    ],
-    [
-      'a short secret, which it does not show',
-      { headers: 'draft', partitionKeySecret: 'guessable' },
-      'partitionKeySecret must be text of 16 to 1,000 characters',
-    ],
     [
       'a body',
       { problem: {} },

@@ -30,7 +30,6 @@ export const RATE_LIMIT_HEADERS: readonly string[] = Object.freeze([
 /** The settings of the headers of a decision. */
 export interface HeaderSettings {
   readonly headers: HeaderFormat | false;
-  readonly partitionKeySecret?: string | undefined;
   /** Of the application's clock to the store's, as far as its decisions have shown it. */
   readonly offset: ClockOffset;
 }
@@ -43,16 +42,16 @@ export interface HeaderSettings {
 export function decisionHeaders(
   decision: Decision,
   receivedAtMs: number,
-  { headers, partitionKeySecret, offset }: HeaderSettings,
+  { headers, offset }: HeaderSettings,
 ): readonly Header[] {
   if (headers === 'x-ratelimit') return xRateLimitHeaders(decision, receivedAtMs, offset);
-  if (headers === 'draft') return draftHeaders(decision, partitionKeySecret);
+  if (headers === 'draft') return draftHeaders(decision);
   if (headers === 'throttler') return throttlerHeaders(decision);
   if (headers === false) return [];
-  return [...xRateLimitHeaders(decision, receivedAtMs, offset), ...draftHeaders(decision, partitionKeySecret)];
+  return [...xRateLimitHeaders(decision, receivedAtMs, offset), ...draftHeaders(decision)];
 }
 
-/** Whether the format has what `RateLimit-Policy` and `RateLimit` alone can say: quota units and partition keys. */
+/** Whether the format has what `RateLimit-Policy` and `RateLimit` alone can say: quota units. */
 export function saysUnits(format: HeaderFormat | false): boolean {
   return format === 'draft' || format === 'both';
 }

@@ -15,8 +15,6 @@ export interface OptionRule {
   readonly got?: (value: unknown) => string | undefined;
   /** The values that are right, where they are few: a message suggests the nearest one. */
   readonly values?: readonly unknown[];
-  /** Whether messages leave the given value out, because it may hold a secret. */
-  readonly secret?: boolean;
   /** Converts a valid value, or the default, for example a duration to milliseconds. Default: no conversion. */
   readonly read?: (value: unknown) => unknown;
 }
@@ -97,8 +95,7 @@ export function readOption(
   if (value === undefined) return read(rule.default);
   if (rule.valid(value)) return read(value);
   const names = (rule.values ?? []).filter((one) => typeof one === 'string');
-  const got =
-    rule.secret === true ? '' : `, got ${rule.got?.(value) ?? shown(value)}${asGuess(didYouMean(value, names))}`;
+  const got = `, got ${rule.got?.(value) ?? shown(value)}${asGuess(didYouMean(value, names))}`;
   throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`, code);
 }
 

@@ -13,8 +13,8 @@ import { draftHeaders } from './draft.js';
 import type { Header } from './header.js';
 
 /** The two fields as they are sent. */
-function sent(decision: Decision, secret?: string): { policy: string; limit: string } {
-  const [[first, policy], [second, limit]] = draftHeaders(decision, secret) as [Header, Header];
+function sent(decision: Decision): { policy: string; limit: string } {
+  const [[first, policy], [second, limit]] = draftHeaders(decision) as [Header, Header];
   expectSame([first, second], ['RateLimit-Policy', 'RateLimit']);
   return { policy, limit };
 }
@@ -103,9 +103,10 @@ describe('the fields of the draft', () => {
       policy: '"burst";q=100, "daily";q=1000;w=86400',
       limit: '"burst";r=60;t=24;est, "daily";r=960;t=86400',
     });
-    const [[, { est }], [, { est: none }]] = readList(
-      sent({ ...decision, policies: [estimated, daily] }, 'a secret of the pods').limit,
-    ) as [[string, { est?: unknown }], [string, { est?: unknown }]];
+    const [[, { est }], [, { est: none }]] = readList(sent({ ...decision, policies: [estimated, daily] }).limit) as [
+      [string, { est?: unknown }],
+      [string, { est?: unknown }],
+    ];
     expect([est, none]).toEqual([true, undefined]);
   });
 
@@ -121,29 +122,6 @@ describe('the fields of the draft', () => {
     used.take(995);
     used.reserve(5);
     expect(sent(used.reserve(6)).limit).toBe('"daily";r=0;t=86400');
-  });
-
-  describe('have a partition key', () => {
-    const SECRET = 'a secret of the pods';
-    const keyOf = (policies: Policy[], identity: string, secret = SECRET): unknown => {
-      const { policy, limit } = sent(new Judging(policies, identity).take(), secret);
-      expect(policy).not.toContain('pk');
-      return readList(limit)[0]![1].pk;
-    };
-
-    it('of 12 bytes that is the same for the same identity and policy, and another for each other one', () => {
-      const ada = keyOf([BURST], 'user:ada');
-      expect(Buffer.from(String(ada), 'base64')).toHaveLength(12);
-      expect(keyOf([BURST], 'user:ada')).toBe(ada);
-      const others = [
-        keyOf([BURST], 'user:bob'),
-        keyOf([BURST], 'ip:ada'),
-        keyOf([{ ...BURST, name: 'other' }], 'user:ada'),
-        keyOf([{ ...BURST, capacity: 99 }], 'user:ada'),
-        keyOf([BURST], 'user:ada', `${SECRET}2`),
-      ];
-      expect(new Set([ada, ...others]).size).toBe(6);
-    });
   });
 });
 

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import type { Algorithm } from '../../algorithms/algorithm.js';
 import { chargeOfDecision, isRefundable } from '../../engine/judged-policy.js';
 import type { PolicyCharge } from '../../engine/policy-charge.js';
@@ -11,8 +10,6 @@ export const DRAFT = ['RateLimit-Policy', 'RateLimit'] as const;
 
 /** The largest integer of RFC 9651, section 3.3.1. */
 const MAX_INTEGER = 999_999_999_999_999;
-/** Bytes of a partition key: two states of one client meet in one key with a chance of 1 to 2^96. */
-const PARTITION_KEY_BYTES = 12;
 
 /** The effective window of a policy that has nothing left, where charges may be refunded at any time. */
 const ESTIMATE_S = 1;
@@ -31,8 +28,6 @@ interface Said {
   readonly available: number;
   /** The effective window: seconds in which the client can use no more than what is available; undefined when waiting is no help. */
   readonly effectiveWindow: number | undefined;
-  /** Base64 of the partition key; undefined when there is none. */
-  readonly partition: string | undefined;
   /** Whether `available` and `effectiveWindow` are estimates. */
   readonly estimated: boolean;
 }
@@ -46,14 +41,8 @@ const spelled = {
   policy: ({ name, quota, unit, window }: Pick<Said, 'name' | 'quota' | 'unit' | 'window'>): string =>
     `${name};q=${quota}${parameter('qu', unit && sfString(unit))}${parameter('w', window)}`,
   /** `est` is no parameter of the draft, which allows others: a Boolean of RFC 9651, section 3.3.6. */
-  limit: ({
-    name,
-    available,
-    effectiveWindow,
-    partition,
-    estimated,
-  }: Omit<Said, 'quota' | 'unit' | 'window'>): string =>
-    `${name};r=${available}${parameter('t', effectiveWindow)}${parameter('pk', partition && `:${partition}:`)}${estimated ? ';est' : ''}`,
+  limit: ({ name, available, effectiveWindow, estimated }: Omit<Said, 'quota' | 'unit' | 'window'>): string =>
+    `${name};r=${available}${parameter('t', effectiveWindow)}${estimated ? ';est' : ''}`,
 };
 
 /** What depends on a policy alone. */
@@ -74,10 +63,8 @@ const parts = new WeakMap<Algorithm, Map<number, Constant>>();
  *
  * On a rejection, a policy that let the request pass has no `t` where its effective window ends after `Retry-After`: the draft
  * wants `Retry-After` not to be earlier than `t` (section 6), and the client may retry at `Retry-After`.
- *
- * @param partitionKeySecret the key of the HMAC that makes partition keys; without it there are none
  */
-export function draftHeaders(decision: Decision, partitionKeySecret?: string): readonly Header[] {
+export function draftHeaders(decision: Decision): readonly Header[] {
   const latest =
     decision.allowed || decision.retryAfterMs === null ? Infinity : retryAfterSeconds(decision.retryAfterMs);
   let policies = '';
@@ -94,10 +81,6 @@ export function draftHeaders(decision: Decision, partitionKeySecret?: string): r
         name,
         available: integer(policy.remaining),
         effectiveWindow: effectiveWindow === undefined || effectiveWindow > latest ? undefined : effectiveWindow,
-        partition:
-          partitionKeySecret === undefined || charge === undefined
-            ? undefined
-            : partitionKey(charge.key, partitionKeySecret),
         estimated: policy.estimated === true,
       });
   }
@@ -161,14 +144,6 @@ function untilMoreMs({ resetAfterMs, limit, remaining }: PolicyDecision, charge:
   // no waiting place of a queue.
   const missingAfter = limit - remaining - (delays ? 0 : 1);
   return resetAfterMs - (missingAfter * window) / charge.algorithm.limit / 1000;
-}
-
-/**
- * Names the state that a policy counts in: the same key for the same identity, route and numbers. It reveals none of them: who
- * does not have the secret cannot try identities.
- */
-function partitionKey(key: string, secret: string): string {
-  return createHmac('sha256', secret).update(key).digest().subarray(0, PARTITION_KEY_BYTES).toString('base64');
 }
 
 function parameter(name: string, value: string | number | undefined): string {

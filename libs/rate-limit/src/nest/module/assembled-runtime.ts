@@ -132,7 +132,6 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.plans = options.plan && new Plans(planSettings(options.plan), requestOf, this.functions, monitor);
     this.headers = {
       headers: options.headers,
-      partitionKeySecret: options.partitionKeySecret,
       offset: new ClockOffset(),
     };
     const addresses = addressChain(options, this.functions, this.hasGone);

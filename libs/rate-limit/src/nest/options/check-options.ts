@@ -1,5 +1,4 @@
-import { saysUnits } from '../../http/headers.js';
-import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
 import { meantInSeconds } from '../../util/duration.js';
 import { checkNames, type DurationRule, readOption } from '../../util/option-rules.js';
 import { checkShape } from './check-shape.js';
@@ -59,7 +58,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
 
 /** Checks what single options cannot tell. */
 function checkTogether(options: RateLimitModuleOptions): void {
-  const { redis, store, clock = 'redis', maxSkew, headers = 'x-ratelimit', partitionKeySecret } = options;
+  const { redis, store, clock = 'redis', maxSkew } = options;
   const { decisionIdentity, decisionSampling, onDecision } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
@@ -72,13 +71,6 @@ function checkTogether(options: RateLimitModuleOptions): void {
     throw new RateLimitConfigError(
       WHERE,
       "maxSkew has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
-      'FG_OPTION_WITHOUT_EFFECT',
-    );
-  }
-  if (partitionKeySecret !== undefined && !saysUnits(headers)) {
-    throw new RateLimitConfigError(
-      WHERE,
-      `partitionKeySecret has no effect on headers: ${shown(headers)}: give headers: 'draft' or 'both' with it, or leave it out`,
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }

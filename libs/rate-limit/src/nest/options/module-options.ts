@@ -119,14 +119,6 @@ export interface RateLimitModuleOptions {
    */
   headers?: HeaderFormat | false | undefined;
   /**
-   * With `headers: 'draft'` or `'both'`: the secret that makes partition keys, the parameter `pk` of `RateLimit`, for clients that
-   * act for several users. Text of 16 to 1,000 characters, the same in all processes. Default none, and no `pk`. A partition key is an
-   * HMAC-SHA-256 of the identity, the route and the policy: without the secret it reveals none of them.
-   *
-   * @example partitionKeySecret: process.env.PARTITION_KEY_SECRET
-   */
-  partitionKeySecret?: string | undefined;
-  /**
    * Whether rejections (429, 503 and 401) are problem details, `application/problem+json` of RFC 9457; default false. A function
    * makes the members of a 429; the 503 and the 401 are then as with true. It gets the decision, the request and its
    * context, and may return a promise.

@@ -86,12 +86,6 @@ export const MODULE_OPTIONS = {
   },
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
   headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),
-  partitionKeySecret: {
-    default: undefined,
-    valid: (value) => typeof value === 'string' && value.length >= 16 && value.length <= 1000,
-    wanted: 'text of 16 to 1,000 characters',
-    secret: true,
-  },
   problem: {
     default: false,
     valid: (value) => typeof value === 'boolean' || isFunction(value),
