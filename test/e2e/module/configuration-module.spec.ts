@@ -85,11 +85,9 @@ const WRONG: [problem: string, options: unknown][] = [
   ['fallbackMaxBytes must be a whole number from 1, got 0.5', { fallbackMaxBytes: 0.5 }],
   ["onStoreStateChange must be a function, got 'log'", { onStoreStateChange: 'log' }],
   ['onDecision must be a function, got an object', { onDecision: {} }],
-  ['decisionSampling must be a share of the decisions, above 0, to 1, got 0', { decisionSampling: 0 }],
   ["each type once and not http, got type 'http' at [0]", { contexts: [{ type: 'http' }] }],
   ["decisionIdentity must be 'tag' or 'hash', got true", { decisionIdentity: true, onDecision: () => undefined }],
   ['decisionIdentity has no effect without onDecision', { decisionIdentity: 'tag' }],
-  ['decisionSampling has no effect without onDecision', { decisionSampling: 0.5 }],
   [PREFIX, { keyPrefix: '{a}' }],
 ];
 
@@ -126,7 +124,7 @@ describe('a wrong option of the module stops the boot', () => {
 });
 
 it.each<[string, RateLimitModuleOptions]>([
-  ['FG_OPTION_WITHOUT_EFFECT', { decisionSampling: 0.5 }],
+  ['FG_OPTION_WITHOUT_EFFECT', { decisionIdentity: 'tag' }],
   ['FG_INVALID_POLICY', { policies: { a: { ...BURST, capacity: 0 } } }],
   ['FG_INVALID_POLICY', { policies: { a: { ...BURST, by: 'users' as 'user' } } }],
 ])('an error at boot has the code %s (%#)', async (code, options) => {

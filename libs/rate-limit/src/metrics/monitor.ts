@@ -15,7 +15,6 @@ import type { OverriddenCharges, QueueTimeStats, RateLimitStats } from './stats.
 /** The module's options of the same names. */
 export interface MonitorSettings {
   readonly onDecision?: ((event: DecisionEvent) => void) | undefined;
-  readonly decisionSampling?: number | undefined;
   readonly decisionIdentity?: IdentityNaming | undefined;
 }
 
@@ -65,16 +64,14 @@ export class Monitor {
   private readonly outages = new Map<string, { readonly reason: string; readonly since: number }>();
   private timing: boolean;
   private readonly onDecision: MonitorSettings['onDecision'];
-  private readonly sampling: number;
   private readonly naming: IdentityNaming | undefined;
   private readonly observers = new Set<(event: DecisionEvent) => void>();
   private readonly hookFailed: RationedWarning;
 
-  constructor({ onDecision, decisionSampling = 1, decisionIdentity }: MonitorSettings, logger: Pick<Logger, 'warn'>) {
+  constructor({ onDecision, decisionIdentity }: MonitorSettings, logger: Pick<Logger, 'warn'>) {
     this.naming = decisionIdentity;
     this.rejectedIdentities = new RejectedIdentities(decisionIdentity);
     this.onDecision = onDecision;
-    this.sampling = decisionSampling;
     this.hookFailed = new RationedWarning(logger);
     this.timing = this.onDecision !== undefined;
   }
@@ -84,7 +81,7 @@ export class Monitor {
     this.timing = true;
   }
 
-  /** Notifies `observer` of every decision as well, whatever `decisionSampling` is. Returns a function that removes it. */
+  /** Notifies `observer` of every decision as well. Returns a function that removes it. */
   observe(observer: (event: DecisionEvent) => void): () => void {
     this.takeTimes();
     this.observers.add(observer);
@@ -299,8 +296,7 @@ export class Monitor {
   ): void {
     const durationMs = performance.now() - since;
     if (source === 'store') this.measured.latency.observe(durationMs);
-    // Sampled at random: if clients or policies take turns, every n-th decision would be of the same one.
-    const onDecision = this.sampling < 1 && Math.random() >= this.sampling ? undefined : this.onDecision;
+    const { onDecision } = this;
     if (onDecision === undefined && this.observers.size === 0) return;
     const told = { decision, source, route: handler && routeName(handler), durationMs };
     const event: DecisionEvent =

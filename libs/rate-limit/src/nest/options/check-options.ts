@@ -59,7 +59,7 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
 /** Checks what single options cannot tell. */
 function checkTogether(options: RateLimitModuleOptions): void {
   const { redis, store, clock = 'redis', maxSkew } = options;
-  const { decisionIdentity, decisionSampling, onDecision } = options;
+  const { decisionIdentity, onDecision } = options;
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       WHERE,
@@ -75,12 +75,10 @@ function checkTogether(options: RateLimitModuleOptions): void {
     );
   }
   // A hash also names the identities of other events and of stats().
-  const idle = { decisionSampling, decisionIdentity: decisionIdentity === 'hash' ? undefined : decisionIdentity };
-  for (const [option, value] of Object.entries(idle)) {
-    if (value === undefined || onDecision !== undefined) continue;
+  if (decisionIdentity === 'tag' && onDecision === undefined) {
     throw new RateLimitConfigError(
       WHERE,
-      `${option} has no effect without onDecision: give onDecision with it, or leave it out`,
+      'decisionIdentity has no effect without onDecision: give onDecision with it, or leave it out',
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }

@@ -191,12 +191,6 @@ export interface RateLimitModuleOptions {
    */
   onDecision?: ((event: DecisionEvent) => void) | undefined;
   /**
-   * The share of the decisions that `onDecision` is called with, picked at random: above 0, to 1 (default).
-   *
-   * @example decisionSampling: 0.01
-   */
-  decisionSampling?: number | undefined;
-  /**
    * How `onDecision` names the identities that the policies counted (`identities`): by the identity's tag, such as
    * `'user:rider-1'` or `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default: not at all. An API key is a hash in both. A
    * hash is a pseudonym: whoever can list your users or addresses can find them again.

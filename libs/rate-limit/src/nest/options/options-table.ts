@@ -110,11 +110,6 @@ export const MODULE_OPTIONS = {
   fallbackMaxBytes: whole(64_000_000, 1),
   onStoreStateChange: callback,
   onDecision: callback,
-  decisionSampling: {
-    default: 1,
-    valid: (value) => typeof value === 'number' && value > 0 && value <= 1,
-    wanted: 'a share of the decisions, above 0, to 1',
-  },
   decisionIdentity: {
     default: undefined,
     valid: (value) => value === 'tag' || value === 'hash',
