@@ -7,15 +7,14 @@ import {
   RateLimitConfigError,
   RateLimiter,
   type RateLimitModuleOptions,
-  type RateLimitRequest,
 } from 'nestjs-floodgate';
-import { type HttpApp, left, limited } from '../support/http-app.js';
+import { limited } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
 
 const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
 const ROOMY = { name: 'address', algorithm: 'fixed-window', limit: 1_000, window: '1h', scope: 'app' } as const;
 const STRICT = { ...ROOMY, limit: 5 } as const;
-const ROOMY_TEXT = "'address' of RateLimitModule, middleware is a fixed-window (limit 1000, window 3600000 ms)";
+const ROOMY_TEXT = 'is a fixed-window (limit 1000, window 3600000 ms)';
 const STRICT_TEXT = "policy 'address' is a fixed-window (limit 5, window 3600000 ms)";
 const SHARED = 'both count under one key';
 
@@ -48,8 +47,6 @@ class Plain {
   @Get()
   get(): void {}
 }
-
-const costOf = ({ headers }: RateLimitRequest): number => Number(headers['x-cost'] ?? 1);
 
 describe('different policies of one name', () => {
   const { scope: _scope, name: _name, ...roomy } = ROOMY;
@@ -130,7 +127,7 @@ describe('different policies of one name', () => {
       [login({ ...STRICT, scope: 'route' }), onClass({ ...ROOMY, scope: 'controller' })],
       { middleware: [{ ...ROOMY, limit: 7 }] },
     ],
-    ['equal but written differently', login({ ...ROOMY, window: 3_600_000 }), { middleware: [ROOMY] }],
+    ['equal but written differently', login({ ...ROOMY, window: 3_600_000 }), { policies: { address: roomy } }],
   ])('do not stop the boot when they are %s', async (_case, controllers, options) => {
     await using app = await limited('Express', controllers, { store: new StillStore(), ...options });
     expect(app.logs.text).not.toContain(SHARED);
@@ -139,82 +136,10 @@ describe('different policies of one name', () => {
   it('bring one warning when a function returns one of them, and the stricter limit holds', async () => {
     const store = new StillStore();
     const route = login(() => ({ ...STRICT }));
-    await using app = await limited('Express', route, { store, middleware: [ROOMY] });
-    // The middleware and the route charge one each.
-    expect(await app.crowd(50, '/login')).toEqual({ 200: 2, 429: 48 });
+    await using app = await limited('Express', route, { store, policies: { address: roomy } });
+    expect(await app.crowd(50, '/login')).toEqual({ 200: 5, 429: 45 });
     const said = app.logs.of('warn').filter((text) => text.includes(SHARED));
     expect(said).toEqual([expect.stringContaining(STRICT_TEXT)]);
     expect(said[0]).toContain(ROOMY_TEXT);
-  });
-});
-
-describe('different costs of one policy in the middleware and on a route', () => {
-  const other = (): number => 1;
-  const ofPlan = { algorithm: 'token-bucket', capacity: 20, refill: '1/h', scope: 'app' } as const;
-
-  it.each<[string, Policy['cost'], Policy['cost'], string]>([
-    ['constants', 1, 5, 'costs 5 on the route and 1 in'],
-    ['a function and a constant', costOf, 1, 'costs 1 on the route and what a function says in'],
-    ['two functions', costOf, other, 'costs what a function says on the route and what a function says in'],
-  ])('stop the boot: %s', async (_case, before, behind, message) => {
-    const costs = (cost: Policy['cost']): Policy => ({ ...BUCKET, ...(cost !== undefined && { cost }) });
-    const boot = limited('Express', login(costs(behind)), { store: new StillStore(), middleware: [costs(before)] });
-    await expect(boot).rejects.toThrow(RateLimitConfigError);
-    await expect(boot).rejects.toMatchObject({ code: 'FG_POLICIES_TOGETHER' });
-    await expect(boot).rejects.toThrow(
-      `Session.login: policy 'all' ${message} the module's middleware: give it one cost`,
-    );
-  });
-
-  it.each<[string, PolicySource, RateLimitModuleOptions]>([
-    ['the same constant', { ...BUCKET, cost: 2 }, { middleware: [{ ...BUCKET, cost: 2 }] }],
-    ['one name', 'plan', { policies: { plan: { ...ofPlan, cost: costOf } }, middleware: ['plan'] }],
-    ['other identities', { ...BUCKET, by: 'global', cost: 2 }, { middleware: [{ ...BUCKET, by: 'ip' }] }],
-  ])('do not stop the boot: %s', async (_case, source, options) => {
-    await using app = await limited('Express', login(source), { store: new StillStore(), ...options });
-    expect((await app.send('/login')).status).toBe(200);
-  });
-});
-
-describe('a policy of both the middleware and a route', () => {
-  const open = async (
-    before: Partial<Policy>,
-    behind: Partial<Policy>,
-    beside: Policy[] = [],
-  ): Promise<HttpApp & { readonly store: StillStore }> => {
-    const store = new StillStore();
-    // Boot refuses different costs that it knows: a function chooses the policy of the route.
-    const route = login(() => ({ ...BUCKET, ...behind }) as Policy, ...beside);
-    const middleware = [{ ...BUCKET, ...before } as Policy];
-    return Object.assign(await limited('Express', route, { store, middleware }), { store });
-  };
-  const costs = ({ store }: { store: StillStore }): number[][] => store.asked.map((all) => all.map(({ cost }) => cost));
-
-  it.each<[number, number, number[][], number]>([
-    [1, 5, [[1], [4]], 15],
-    [1, 1, [[1]], 19],
-    [5, 1, [[5]], 15],
-    [0, 3, [[0], [3]], 17],
-    [3, 0, [[3]], 17],
-  ])('charges the larger cost: %d in the middleware, %d on the route', async (before, behind, expected, remaining) => {
-    await using app = await open({ cost: before }, { cost: behind });
-    const reply = await app.send('/login');
-    expect([reply.status, left(reply), costs(app)]).toEqual([200, remaining, expected]);
-  });
-
-  it('gives the instant at which a retry really passes', async () => {
-    await using app = await open({ refill: '1/s' }, { refill: '1/s', cost: 5 });
-    for (let i = 0; i < 4; i++) expect((await app.send('/login')).status).toBe(200);
-    const { status, body } = await app.send('/nothing');
-    expect([status, body]).toMatchObject([429, { retry_after_ms: 1000 }]);
-    app.store.advance(2000);
-    // Two tokens refilled: one for the middleware, one of the four that the route needs.
-    const rejected = await app.send('/login');
-    expect([rejected.status, rejected.headers['retry-after']]).toEqual([429, '4']);
-    expect(rejected.body).toMatchObject({ retry_after_ms: 4000, policy: 'all' });
-    app.store.advance(3999);
-    expect((await app.send('/login')).body).toMatchObject({ retry_after_ms: 1001 });
-    app.store.advance(1001);
-    expect((await app.send('/login')).status).toBe(200);
   });
 });

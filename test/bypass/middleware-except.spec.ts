@@ -18,7 +18,7 @@ class Routes {
   list(): void {}
 
   @Post('webhook')
-  @SkipRateLimit('address')
+  @SkipRateLimit('default')
   hook(): void {}
 }
 
@@ -27,7 +27,7 @@ const open = (platform: 'Express' | 'Fastify', middleware: MiddlewareOptions | M
   limited(
     platform,
     Routes,
-    { store: new StillStore(), defaults: [{ ...ADDRESS, scope: 'app' }], middleware },
+    { store: new StillStore(), defaults: [{ ...ADDRESS, name: 'default' }], middleware },
     prefixed,
   );
 
@@ -67,7 +67,7 @@ describe('middleware with except', () => {
     expect(limiter.table().middleware).toMatchObject({ policies: [{ name: 'address' }], except: ['/api/healthz'] });
     const names = async (route: string): Promise<string[]> =>
       (await limiter.explain(route, CLIENT)).policies.map(({ policy }) => policy);
-    expect([await names('GET /healthz'), await names('GET /rides')]).toEqual([[], ['address']]);
+    expect([await names('GET /healthz'), await names('GET /rides')]).toEqual([[], ['address', 'default']]);
     const document = SwaggerModule.createDocument(app.app, new DocumentBuilder().build());
     documentRateLimits(document as never, app.app);
     expect(document.paths['/api/healthz']!.get!.responses['429']).toBeUndefined();

@@ -55,7 +55,7 @@ class Routes {
 
   @Get('user')
   @UseGuards(Authentication, RateLimitGuard)
-  @RateLimit({ ...BUCKET, by: 'user', scope: 'app' })
+  @RateLimit({ ...BUCKET, name: 'users', by: 'user', scope: 'app' })
   user(): void {}
 }
 

@@ -1,15 +1,14 @@
-import { Body, Controller, Get, Post, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Post } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   type Policy,
   RateLimit,
-  RateLimitGuard,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from 'nestjs-floodgate';
-import { type HttpApp, isOldFastify, left, limited, PLATFORMS } from '../support/http-app.js';
+import { type HttpApp, isOldFastify, limited, PLATFORMS } from '../support/http-app.js';
 import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -34,26 +33,12 @@ class Rides {
   skipped(): void {}
 }
 
-/** Routes that the middleware's policy limits, too. */
+/** Routes that the guard limits by the middleware's policy, without the middleware. */
 @Controller('again')
 class Again {
   @Get()
   @RateLimit('address')
   get(): void {}
-
-  @Get('twice')
-  @UseGuards(RateLimitGuard)
-  @RateLimit('address')
-  twice(): void {}
-
-  @Get('beside')
-  @UseGuards(RateLimitGuard)
-  @RateLimit('address', { ...ADDRESS, name: 'own', capacity: 20 } as Policy)
-  beside(): void {}
-
-  @Get('elsewhere')
-  @RateLimit({ ...ADDRESS, name: 'address', scope: 'route' })
-  elsewhere(): void {}
 }
 
 type Options = RateLimitModuleOptions & RateLimitModuleExtras;
@@ -143,30 +128,5 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     });
     expect(replies[0]).toEqual(replies[1]);
     expect([0, 1]).toContain(resets[1]! - resets[0]!);
-  });
-});
-
-describe.each(PLATFORMS)('a policy of both the middleware and a route over %s', (platform) => {
-  it.each<[string, string, RateLimitModuleExtras]>([
-    ['by the guard of the module', '/again', {}],
-    ['by the guard of the module and that of the method', '/again/twice', {}],
-    ['by no guard', '/again', { guard: false }],
-  ])('charges a request once when it is guarded %s', async (_, path, more) => {
-    const options = optionsWith(more);
-    await using app = await limited(platform, [Rides, Again], options);
-    for (let i = 1; i <= LIMIT; i++) {
-      const reply = await app.send(path);
-      expect([reply.status, left(reply)]).toEqual([200, LIMIT - i]);
-    }
-    for (const other of [path, '/rides', '/nothing']) expect((await app.send(other)).status).toBe(429);
-    expect(options.store.asked).toHaveLength(LIMIT + 3);
-    expect(options.store.keys).toEqual([KEY]);
-  });
-
-  it('is charged a second time on a route where its scope differs', async () => {
-    const options = optionsWith();
-    await using app = await limited(platform, Again, options);
-    await app.send('/again/elsewhere');
-    expect(options.store.keys).toEqual([KEY, KEY.replace(':app:', ':GET /again/elsewhere:')]);
   });
 });

@@ -131,33 +131,6 @@ it('a decision says which duration of a list the block lasts, also from the deni
   }
 });
 
-it('a rejection of what a route costs beyond the middleware counts once', async () => {
-  const gate: Policy = {
-    algorithm: 'token-bucket',
-    capacity: 30,
-    refill: '1/h',
-    scope: 'app',
-    cost: (_, context) => (context.getHandler().name === 'dear' ? 20 : 1),
-    blockFor: '10m',
-    blockAfter: 2,
-  };
-  @Controller()
-  class Gated {
-    @Get('dear')
-    @RateLimit('gate')
-    dear(): void {}
-
-    @Get('cheap')
-    @RateLimit('gate')
-    cheap(): void {}
-  }
-  await using app = await limited('Express', Gated, { policies: { gate }, middleware: ['gate'] });
-  const statuses: number[] = [];
-  for (const path of ['dear', 'dear', 'cheap', 'dear', 'cheap']) statuses.push((await app.send(`/${path}`)).status);
-  // The second rejection, of the last but one, begins the block.
-  expect(statuses).toEqual([200, 429, 200, 429, 429]);
-});
-
 it('a deploy that makes a list of blockFor does not read the state of the old block', async () => {
   const ask = async (blockFor: Policy['blockFor']): Promise<unknown> => {
     const door = { algorithm: 'fixed-window', limit: 1, window: '300d', blockFor } as Policy;

@@ -113,17 +113,10 @@ describe.each(PLATFORMS)('over %s, a handler is told', (platform) => {
       both(@RateLimitDecision() decision: Decision): Told {
         return told(decision);
       }
-
-      @Get('dearer')
-      @RateLimit('all')
-      dearer(@RateLimitDecision() decision: Decision): Told {
-        return told(decision);
-      }
     }
     const store = new StillStore();
-    const cost = (_: unknown, context: ExecutionContext): number => (context.getHandler().name === 'dearer' ? 5 : 1);
     const middleware: PolicySource[] = ['all', { ...GLOBAL, name: 'try', limit: 1, mode: 'shadow' }];
-    await using app = await begin(platform, Routes, { store, middleware, policies: { all: { ...GLOBAL, cost } } });
+    await using app = await begin(platform, Routes, { store, middleware, policies: { all: GLOBAL } });
     const both = await ask(app, '/both');
     expect(both.decision!.policies.map(({ policy, remaining }) => [policy, remaining])).toEqual([
       ['all', 99],
@@ -136,10 +129,6 @@ describe.each(PLATFORMS)('over %s, a handler is told', (platform) => {
       { policy: 'try', cost: 1 },
       { policy: 'soft', cost: 1 },
     ]);
-    // The route pays the difference, and both steps together the whole.
-    const dearer = await ask(app, '/dearer');
-    expect(dearer.decision!.policies.map(({ policy, remaining }) => [policy, remaining])).toEqual([['all', 94]]);
-    expect(dearer.charged).toEqual([{ policy: 'all', cost: 5 }]);
   });
 
   it('the decision at admission, whatever it settles later', async () => {

@@ -176,19 +176,6 @@ describe('a policy in shadow', () => {
   });
 });
 
-it('a shadow that a request does not fit in the middleware is not asked again', async () => {
-  const shared: Policy = { ...TIGHT, name: 'shared', scope: 'app' };
-  @Controller()
-  class Dearer {
-    @Get('dearer')
-    @RateLimit(() => ({ ...shared, cost: 2 }))
-    get(): void {}
-  }
-  await using app = await limited('Express', Dearer, { policies: { shared }, middleware: ['shared'] });
-  for (let i = 0; i < 3; i++) expect((await app.as('ada', '/dearer')).status).toBe(200);
-  expect(app.app.get(RateLimiter).stats().shadows).toMatchObject([{ policy: 'shared', rejected: 2 }]);
-});
-
 it.each(KINDS)('over $platform with $store, a shadow counts only the requests that countIf counts', async (kind) => {
   const countIf = ({ status }: Outcome) => status === 401;
   @Controller()

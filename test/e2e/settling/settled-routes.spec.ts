@@ -128,46 +128,6 @@ describe.each(KINDS)('a route that is settled after its response, over $platform
   });
 });
 
-describe.each(KINDS)('a policy in the middleware and on a route, over $platform with $store', (kind) => {
-  it('settles the final cost of a request once, whatever each of them has charged', async () => {
-    const both: Policy = { ...HOURS, name: 'both', limit: 100, settle: ({ value }) => Number(value) };
-    // The middleware knows no handler yet.
-    const charged: Policy = { ...both, cost: (_, context) => (context.getHandler().name === 'dear' ? 5 : 2) };
-
-    @Controller()
-    class Both {
-      @Get('dear')
-      @RateLimit(charged)
-      dear(@Query('final') final: string): string {
-        return final;
-      }
-
-      @Get('same')
-      @RateLimit(charged)
-      same(@Query('final') final: string): string {
-        return final;
-      }
-    }
-    const options = { identity: FROM_HEADERS, middleware: [charged], ...storeOf(kind, redis) };
-    await using app = await limited(kind.platform, Both, options);
-    let left = 100;
-    for (const [path, final] of [
-      ['dear', 9],
-      ['dear', 1],
-      ['dear', 3],
-      ['same', 7],
-    ] as const) {
-      expect((await app.send(`/${path}?final=${final}`, { headers })).status).toBe(200);
-      left -= final;
-      await untilFree(app.app, both, left);
-    }
-    // The outcome of a request without a handler has no value: what the middleware charged stays.
-    await app.send('/nowhere', { headers });
-    await until('a failure', 5_000, () => app.app.get(RateLimiter).stats().functionFailures.settle === 1);
-    expect(await free(app.app, both)).toBe(left - 2);
-  });
-});
-
 describe('what cannot be settled', () => {
   it.each<[string, object]>([
     ['countIf and settle exclude each other', { ...LOGIN, settle: () => 1 }],

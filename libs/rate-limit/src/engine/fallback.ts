@@ -22,7 +22,7 @@ import { reasonOf } from '../util/thrown.js';
 import type { ChargeKeeper } from './charge-keeper.js';
 import { LimiterUnavailableError } from './errors.js';
 import { OpenCharges } from './settling/open-charges.js';
-import { type PolicyCharge, sparedOf } from './policy-charge.js';
+import type { PolicyCharge } from './policy-charge.js';
 import type { Thresholds } from './thresholds/thresholds.js';
 import { placesAmong, type LayerVerdict, UNCOUNTED } from './layer-verdict.js';
 
@@ -114,8 +114,7 @@ export class Fallback implements ChargeKeeper {
         asked.push(charge);
         continue;
       }
-      const { algorithm, headroom: ofClass, keySuffix } = this.shareOf(charge.policy);
-      const headroom = sparedOf(ofClass, charge);
+      const { algorithm, headroom, keySuffix } = this.shareOf(charge.policy);
       const share = { ...charge, key: charge.key + keySuffix, algorithm, headroom, shardKeys: undefined };
       local.push(share);
       asked.push(share);

@@ -6,7 +6,7 @@ import type { ChargeKeeper } from './charge-keeper.js';
 import { JudgedPolicy } from './judged-policy.js';
 import { ESTIMATED_RETRY } from './settling/open-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
-import { later, placesAmong, type LayerVerdict, UNASKED, wasCounted } from './layer-verdict.js';
+import { later, type LayerVerdict, wasCounted } from './layer-verdict.js';
 
 export const MICROSECONDS = 1000;
 
@@ -84,45 +84,13 @@ export class Judgement {
     return wasCounted(verdict) ? { charge, verdict: told(charge, verdict, this.decision.decidedBy) } : undefined;
   }
 
-  /**
-   * Extends the judgement to all charges of a request, of which only some were asked.
-   *
-   * @param asked those that were asked, in their order
-   */
-  among(all: readonly PolicyCharge[], asked: readonly PolicyCharge[]): Judgement {
-    const { charges, decision, verdict, keeper } = this;
-    if (all.length === asked.length) return this;
-    const places = placesAmong(all, asked);
-    const verdicts = places.map((i) => (i < 0 ? UNASKED : verdict.charges[i]!));
-    const own = all.map((charge, i) => charges[places[i]!] ?? charge);
-    return new Judgement(decision, own, { ...verdict, charges: verdicts }, keeper);
-  }
-
-  /** A rejection, refined by a later look at the same charges: what that rejects, or would charge to another policy, is as it says. */
-  refinedBy(other: Judgement): Judgement {
-    const { verdict } = this;
-    const charges = [...this.charges];
-    const verdicts = verdict.charges.map((own, i) => {
-      const its = other.verdict.charges[i]!;
-      if (charges[i]!.shadow || (its.allowed && other.charges[i]!.insteadOf === undefined)) return own;
-      charges[i] = other.charges[i]!;
-      return its;
-    });
-    return Judgement.of(charges, { ...verdict, asked: charges, charges: verdicts }, this.keeper);
-  }
-
-  /**
-   * The judgement, with earlier decisions on other states counted down to now.
-   *
-   * @param returned the keys of earlier charges that the request got back: their decisions count no more
-   */
-  after(earlier: Judgement, returned?: ReadonlySet<string>): Judgement {
+  /** The judgement, with earlier decisions on other states counted down to now. */
+  after(earlier: Judgement): Judgement {
     const { charges, decision, verdict: own } = this;
     const elapsed = Math.max(0, own.at - earlier.verdict.at);
     const asked = new Set(charges.flatMap(({ key, shadow }, i) => (shadow || this.at(i) === undefined ? [] : key)));
     const before = earlier.charges.flatMap((charge, i): JudgedCharge[] => {
-      const judged =
-        charge.shadow || asked.has(charge.key) || returned?.has(charge.key) === true ? undefined : earlier.at(i);
+      const judged = charge.shadow || asked.has(charge.key) ? undefined : earlier.at(i);
       return judged === undefined ? [] : [{ charge, verdict: later(judged.verdict, elapsed) }];
     });
     const policies = [
@@ -181,10 +149,7 @@ export function policyDecision(
   return saidOf(charge, told(charge, given, decidedBy));
 }
 
-function saidOf(given: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
-  const { spared = 0 } = given;
-  // Clients see the part of the class, whatever an earlier step of the request has charged.
-  const charge = spared === 0 ? given : { ...given, headroom: given.headroom + spared, spared: 0 };
+function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
   const { policy, algorithm, headroom } = charge;
   const { blockedFor } = verdict;
   return new JudgedPolicy(
@@ -192,7 +157,7 @@ function saidOf(given: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
     algorithm.name,
     algorithm.limit - headroom,
     verdict.allowed,
-    spared === 0 ? verdict.remaining : Math.max(0, verdict.remaining - spared),
+    verdict.remaining,
     verdict.resetAfter / MICROSECONDS,
     milliseconds(verdict.retryAfter),
     verdict.delay / MICROSECONDS,
@@ -215,10 +180,7 @@ function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] 
  * expires, which matters if its process has died: no client should wait that long.
  */
 function told(charge: PolicyCharge, verdict: ChargeVerdict, decidedBy: Decision['decidedBy']): ChargeVerdict {
-  const { algorithm, cost, spared } = charge;
-  // A step that charges nothing waits for the departure of the step that has.
-  if (spared !== undefined && cost === 0 && verdict.delay > 0) return { ...verdict, delay: 0 };
-  if (algorithm.lease === undefined) return verdict;
+  if (charge.algorithm.lease === undefined) return verdict;
   const { retryAfter, blockedFor = 0 } = verdict;
   // A release does not shorten a block or an override.
   const estimate = Math.max(blockedFor, Math.min(retryAfter, ESTIMATED_RETRY));

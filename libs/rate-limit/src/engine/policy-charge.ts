@@ -15,11 +15,6 @@ export interface PolicyCharge extends Charge {
   readonly identity: string;
   readonly mode: ChargeMode;
   readonly headroom: number;
-  /**
-   * How much less than its class the charge leaves free, in units of cost: an earlier step of the request has charged as much, and
-   * that counts for the part of the class already. `headroom` is the rest. Default 0.
-   */
-  readonly spared?: number;
   /** The version of the override whose numbers the policy has. */
   readonly override?: number | undefined;
   /** The edition of the overrides at this charge's last look-up: charges are reused. */
@@ -79,11 +74,6 @@ export function chargeOf(
   };
 }
 
-/** What a charge leaves free where its class leaves `headroom` free under the numbers that decide. */
-export function sparedOf(headroom: number, { spared = 0 }: Pick<PolicyCharge, 'spared'>): number {
-  return spared === 0 ? headroom : Math.max(0, headroom - spared);
-}
-
 /**
  * A charge in place of `head`, which the request does not fit: settled as that one is, and in the request's class where its policy
  * says no class of its own.
@@ -104,22 +94,12 @@ export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharg
  * @param own the charge that is kept for all requests of the override
  */
 export function inItsPlace(own: PolicyCharge, given: PolicyCharge): PolicyCharge {
-  const { insteadOf, rowPriority, alternative, shortfall, spared } = given;
+  const { insteadOf, rowPriority, alternative, shortfall } = given;
   // A further question of the same request has no block, so that it counts no second rejection.
   const counts = given.block?.cost === own.block?.cost;
   const block = given.block && own.block && (counts ? own.block : { ...own.block, cost: given.block.cost });
-  const isPlain = insteadOf === undefined && !alternative && shortfall === undefined && spared === undefined;
-  if (isPlain && block === own.block) return own;
-  return {
-    ...own,
-    insteadOf,
-    rowPriority,
-    alternative,
-    shortfall,
-    block,
-    spared,
-    headroom: sparedOf(own.headroom, given),
-  };
+  if (insteadOf === undefined && !alternative && shortfall === undefined && block === own.block) return own;
+  return { ...own, insteadOf, rowPriority, alternative, shortfall, block };
 }
 
 /** The charge of a call that waits where it is rejected: a block rejects it, and its rejections lead to none. */

@@ -94,6 +94,7 @@ export class StateClaims {
 
 /** Whether two policies that count under one key count the same way there, whatever a request costs. */
 export function sameMeaning(one: ParsedPolicy, other: ParsedPolicy): boolean {
+  if (one.elseName !== other.elseName) return false;
   if (one.algorithm === other.algorithm && one.shadow === other.shadow && one.block === other.block) {
     if (one.priorities === undefined && other.priorities === undefined) return one.shards === other.shards;
   }
@@ -123,7 +124,16 @@ function stateOf(scope: string, { name, algorithm }: ParsedPolicy): string {
   return `${scope}\n${name}\n${algorithm.name}\n${algorithm.rate}`;
 }
 
-function described({ algorithm, shards, plans, shadow, block, priorities, thresholds }: ParsedPolicy): string {
+function described({
+  algorithm,
+  shards,
+  plans,
+  shadow,
+  block,
+  priorities,
+  thresholds,
+  elseName,
+}: ParsedPolicy): string {
   const all = [...(plans ?? [])].map(([plan, one]) => `${plan} (${one.algorithm.describe()})`).toSorted();
   const more = [
     algorithm.describe(),
@@ -134,6 +144,7 @@ function described({ algorithm, shards, plans, shadow, block, priorities, thresh
     ...(block
       ? [`blockFor ${block.durations.map((duration) => duration / 1000).join(', ')} ms, blockAfter ${block.after}`]
       : []),
+    ...(elseName === undefined ? [] : [`else '${elseName}'`]),
     ...(thresholds ? [`thresholds ${thresholds.join(' and ')}`] : []),
   ];
   return `a ${algorithm.name} (${more.join(', ')})`;

@@ -1,8 +1,7 @@
 import type { HandlerContext } from '../../metrics/decision-event.js';
 import type { Monitor } from '../../metrics/monitor.js';
 import type { Decision } from '../../policy/decision.js';
-import { peekOf } from '../../stores/charge.js';
-import { type Answer, andThen, attempt } from '../../util/answer.js';
+import type { Answer } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import type { Exchange } from './exchange.js';
 import { Judgement } from '../judgement.js';
@@ -10,7 +9,7 @@ import type { Engine } from '../engine.js';
 import type { CallCharges, PendingCharges } from '../settling/pending-charges.js';
 import { canDelay } from '../../policy/bound-policy.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import type { Remainder, RequestRecord, Unclaimed } from './request-record.js';
+import type { RequestRecord } from './request-record.js';
 import type { RouteTraits } from './route-traits.js';
 import type { WaitingRoom } from './waiting-room.js';
 
@@ -51,7 +50,7 @@ export class Admission<Context extends HandlerContext> {
     record: RequestRecord,
   ): Answer<boolean> {
     return record.isFresh
-      ? this.queue(route, context, charges, record, undefined, undefined)
+      ? this.queue(route, context, charges, record, undefined)
       : this.admitRest(route, context, charges, record);
   }
 
@@ -69,11 +68,10 @@ export class Admission<Context extends HandlerContext> {
     const failure = record.failure(charges);
     if (failure !== undefined) return this.transport.failed(context, failure);
     const shared = this.pending.join(() => this.transport.exchange(context).call, charges, record);
-    const remainder = record.remainder(charges, route.isBeforeRouting);
+    const left = record.left(charges);
     const departures = record.departures(charges);
-    const answer =
-      remainder.charges.length === 0 || this.queue(route, context, remainder.charges, record, remainder, shared);
-    if (remainder.charges.length === 0 && shared !== undefined) this.transport.exchange(context).onEnd(shared);
+    const answer = left.length === 0 || this.queue(route, context, left, record, shared);
+    if (left.length === 0 && shared !== undefined) this.transport.exchange(context).onEnd(shared);
     if (departures.length === 0) return answer;
     const departed = Promise.all(departures).catch((error: unknown) => this.leave(context, error));
     return Promise.all([answer, departed]).then(([admitted]) => admitted);
@@ -85,11 +83,10 @@ export class Admission<Context extends HandlerContext> {
     context: Context,
     charges: readonly PolicyCharge[],
     record: RequestRecord,
-    remainder: Remainder | undefined,
     shared: CallCharges | undefined,
   ): Answer<boolean> {
     const queued = route.queues ? charges.find(canDelay) : undefined;
-    if (queued === undefined) return this.decide(route, context, charges, record, remainder, shared);
+    if (queued === undefined) return this.decide(route, context, charges, record, shared);
     const { waitingRoom } = this;
     const client = queued.global === true ? undefined : queued.identity;
     try {
@@ -100,7 +97,7 @@ export class Admission<Context extends HandlerContext> {
     }
     let answer: Answer<boolean> | undefined;
     try {
-      answer = this.decide(route, context, charges, record, remainder, shared);
+      answer = this.decide(route, context, charges, record, shared);
     } finally {
       if (!isPromise(answer)) waitingRoom.release(client);
     }
@@ -112,37 +109,25 @@ export class Admission<Context extends HandlerContext> {
     context: Context,
     charges: readonly PolicyCharge[],
     record: RequestRecord,
-    remainder: Remainder | undefined,
     shared: CallCharges | undefined,
   ): Answer<boolean> {
     let judged: Answer<Judgement>;
     // `attempt` is not used here: every request would pay for its closures.
     try {
-      judged = this.ask(context, charges, record, remainder);
+      judged = this.engine.decide(charges, context, record.execution);
     } catch (error) {
       return this.fail(context, charges, error, record, shared);
     }
     if (judged instanceof Judgement) {
-      return this.conclude(route, context, charges, judged, record, remainder, shared);
+      return this.conclude(route, context, charges, judged, record, shared);
     }
     const answer = judged.then(
-      (judgement) => this.conclude(route, context, charges, judgement, record, remainder, shared),
+      (judgement) => this.conclude(route, context, charges, judgement, record, shared),
       (error: unknown) => this.fail(context, charges, error, record, shared),
     );
     // `judged` settles after the outcome is noted, and before the request waits for its departure slot.
     record.decides(charges, judged);
     return answer;
-  }
-
-  private ask(
-    context: Context,
-    charges: readonly PolicyCharge[],
-    record: RequestRecord,
-    remainder: Remainder | undefined,
-  ): Answer<Judgement> {
-    const judgement = this.engine.decide(charges, context, record.execution);
-    if (remainder?.hasDifference !== true) return judgement;
-    return andThen(judgement, (known) => this.forWholeCost(known, remainder, record));
   }
 
   private conclude(
@@ -151,27 +136,18 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     judgement: Judgement,
     record: RequestRecord,
-    remainder: Remainder | undefined,
     shared: CallCharges | undefined,
   ): Answer<boolean> {
-    const whole = remainder?.whole ?? charges;
     const { decision } = judgement;
     const { allowed } = decision;
-    if (allowed && route.isBeforeRouting) record.passedBeforeRouting(judgement);
-    if (remainder !== undefined) this.giveBack(record.unclaimed(whole, judgement));
-    record.decided(whole, judgement);
+    record.decided(charges, judgement);
     if (!allowed) shared?.left();
     const holds = route.settles || route.holdsLeases || shared !== undefined;
     const held = allowed && holds ? this.hold(context, charges, judgement, record, shared) : undefined;
     // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
-    return decision.delayMs === 0 || this.wait(context, whole, judgement, record, held);
-  }
-
-  private giveBack({ receipts, pending }: Unclaimed): void {
-    if (receipts.length > 0) this.engine.refund(receipts);
-    if (pending.length > 0) this.pending.cancel(pending);
+    return decision.delayMs === 0 || this.wait(context, charges, judgement, record, held);
   }
 
   /** Keeps the request's leases, and the charges to settle, until the request has ended. */
@@ -199,22 +175,6 @@ export class Admission<Context extends HandlerContext> {
     shared?.left();
     record.failed(charges, error);
     return this.transport.failed(context, error);
-  }
-
-  /**
-   * The decision on a step that charges only a difference in cost. A rejection gets the `retryAfterMs` of the whole cost,
-   * because the middleware charges a retry first: that of the difference alone would be too early.
-   */
-  private forWholeCost(judgement: Judgement, { whole }: Remainder, record: RequestRecord): Answer<Judgement> {
-    const { allowed, decidedBy } = judgement.decision;
-    if (allowed || decidedBy !== 'store') return judgement;
-    const peeks = whole.map((charge) => peekOf(charge));
-    return attempt(
-      () => this.engine.decide(peeks, undefined, record.execution),
-      (peeked) => (peeked.decision.decidedBy === 'store' ? judgement.refinedBy(peeked) : judgement),
-      // If the store has just become unavailable, keep its earlier answer.
-      () => judgement,
-    );
   }
 
   /**

@@ -1,6 +1,4 @@
 import type { Decision } from '../../policy/decision.js';
-import { askedCost } from '../../stores/charge.js';
-import { isSameRow } from '../../policy/else/else-policies.js';
 import { sameMeaning } from '../../policy/state-claims.js';
 import type { LimiterUnavailableError } from '../errors.js';
 import { type JudgedCharge, type Judgement, policyDecision } from '../judgement.js';
@@ -10,24 +8,15 @@ import { decisionOfPasses } from './passed-decision.js';
 
 /** How a policy decided on a charge. */
 interface Outcome {
-  /** The charge with its whole cost. */
   readonly charge: PolicyCharge;
   readonly decidedBy: Decision['decidedBy'];
 }
 
 /** An allowed charge. With `decidedBy: 'open'` it passed without being counted. */
 export interface Passed extends Outcome {
-  /** The largest cost that ever fits, by the numbers of an override if there is one. */
-  readonly maxCost: number;
-  /** The most that a step has asked for: the whole cost with what its class leaves free. */
-  readonly asked: number;
-  /** Whether it was charged to another policy, by `else`. */
-  readonly ranOver: boolean;
   /** The judgement on the charge, and the charge's index in it. */
   readonly judgement: Judgement;
   readonly index: number;
-  /** Whether it came before the route was known, and no step has relied on it since. */
-  isUnclaimed: boolean;
   /** The wait for its departure slot, which each further call of the operation shares. */
   departure: Promise<void> | undefined;
 }
@@ -48,8 +37,8 @@ interface Failed {
 }
 
 /**
- * The decisions of policies on one request, so that each policy decides on it once. Equal keys alone do not prove the same
- * policy: a window's key does not carry its limit.
+ * The decisions of policies on one request, so that each policy decides once on what its steps ask alike. A step that asks for another
+ * cost, or in another class, is decided by itself. Equal keys alone do not prove the same policy: a window's key does not carry its limit.
  */
 export class ChargeHistory {
   /** The passes by key. */
@@ -58,50 +47,17 @@ export class ChargeHistory {
   private rejections: Map<string, Rejected[]> | undefined;
   private failures: Failed[] | undefined;
 
-  /** The pass that answers for a charge. One that another policy has charged, by `else`, answers only where that one stands as well. */
+  /** The pass that answers for a charge. */
   passed(charge: PolicyCharge): Passed | undefined {
-    return this.passes
-      .get(charge.key)
-      ?.find(
-        (passed) => answers(passed, charge) && (!passed.ranOver || isSameRow(passed.charge.policy, charge.policy)),
-      );
+    return this.passes.get(charge.key)?.find((passed) => answers(passed, charge));
   }
 
   /**
    * @param decidedBy what counts as having decided on the charge
    * @param index the charge's index in the judgement
-   * @param isUnclaimed whether the route is not known yet
    */
-  notePassed(
-    charge: PolicyCharge,
-    decidedBy: Decision['decidedBy'],
-    judgement: Judgement,
-    index: number,
-    isUnclaimed: boolean,
-  ): void {
-    const judged = judgement.at(index)?.charge ?? charge;
-    const { maxCost } = judged.policy.algorithm;
-    const before = this.passed(charge);
-    const isLess = before !== undefined && charge.cost < before.charge.cost;
-    note(this.passes, {
-      charge: isLess ? { ...charge, cost: before.charge.cost } : charge,
-      decidedBy,
-      maxCost,
-      ranOver: judged.insteadOf !== undefined,
-      asked: Math.max(before?.asked ?? 0, askedCost(charge)),
-      judgement,
-      index,
-      isUnclaimed,
-      departure: before?.departure,
-    });
-  }
-
-  /** Forgets a pass whose charge is refunded. */
-  forget(passed: Passed): void {
-    const { key } = passed.charge;
-    const others = this.passes.get(key)!.filter((one) => one !== passed);
-    if (others.length > 0) this.passes.set(key, others);
-    else this.passes.delete(key);
+  notePassed(charge: PolicyCharge, decidedBy: Decision['decidedBy'], judgement: Judgement, index: number): void {
+    note(this.passes, { charge, decidedBy, judgement, index, departure: undefined });
   }
 
   /**
@@ -122,23 +78,13 @@ export class ChargeHistory {
     (this.failures ??= []).push({ charges, error, at: performance.now() });
   }
 
-  /**
-   * The rejection that the charges are certain to get, because the same policies rejected the same or a smaller cost of the same or a
-   * higher class. It is valid until its `retryAfterMs` has passed.
-   */
+  /** The rejection that the charges have to get, because the same policies rejected them before. It is valid until its `retryAfterMs` has passed. */
   rejection(charges: readonly PolicyCharge[]): Decision | undefined {
     if (this.rejections === undefined) return undefined;
     const now = performance.now();
     let rejection: Decision | undefined;
     for (const charge of charges) {
-      const known = this.rejections
-        .get(charge.key)
-        ?.find(
-          (rejected) =>
-            answers(rejected, charge) &&
-            isAtLeast(charge, rejected.charge) &&
-            isSameRow(rejected.charge.policy, charge.policy),
-        );
+      const known = this.rejections.get(charge.key)?.find((rejected) => answers(rejected, charge));
       if (known === undefined) continue;
       const passedMs = now - known.at;
       const { judged, decidedBy } = known;
@@ -172,11 +118,6 @@ export class ChargeHistory {
   }
 }
 
-/** Whether what rejects the other charge rejects the charge as well. */
-function isAtLeast(charge: PolicyCharge, other: PolicyCharge): boolean {
-  return charge.cost >= other.cost && charge.headroom >= other.headroom;
-}
-
 /** Replaces the earlier outcome of the same policy. */
 function note<T extends Outcome>(map: Map<string, T[]>, outcome: T): void {
   const { charge } = outcome;
@@ -187,7 +128,9 @@ function note<T extends Outcome>(map: Map<string, T[]>, outcome: T): void {
   else known[index] = outcome;
 }
 
+/** Whether the outcome of a charge is that of another one. */
 function answers({ charge, decidedBy }: Outcome, other: PolicyCharge): boolean {
+  if (charge.cost !== other.cost || charge.headroom !== other.headroom) return false;
   // A policy with `onStoreFailure: 'closed'` does not accept a decision that this process made without the store.
   return decidedBy === 'store' || decidedBy === 'prefetch'
     ? sameMeaning(charge.policy, other.policy)

@@ -19,10 +19,7 @@ export function decisionOfPasses(passes: readonly Passed[]): Decision {
     if (judged === undefined) continue;
     const elapsed = last.decidedAt - judgement.decidedAt;
     const verdict = elapsed === 0 ? judged.verdict : later(judged.verdict, elapsed);
-    // A step may have charged the difference to an earlier one: together they have charged the whole cost.
-    const isOwn = judged.charge.insteadOf === undefined;
-    const whole = isOwn ? { ...judged.charge, cost: charge.cost } : judged.charge;
-    (charge.shadow ? shadow : policies).push(policyDecision(whole, verdict, judgement.decision.decidedBy));
+    (charge.shadow ? shadow : policies).push(policyDecision(judged.charge, verdict, judgement.decision.decidedBy));
   }
   return {
     allowed: true,

@@ -8,8 +8,6 @@ export interface RouteTraits {
   readonly settles: boolean;
   /** Whether a request holds leases until it has ended. */
   readonly holdsLeases: boolean;
-  /** Whether its charges come before the route is known: those of the module's `middleware`. */
-  readonly isBeforeRouting: boolean;
 }
 
 type Policy = Pick<BoundPolicy, 'algorithm' | 'shadow' | 'countIf' | 'settle'>;
@@ -20,14 +18,8 @@ export function routeTraitsOf(policies: readonly Policy[]): RouteTraits {
     queues: policies.some(canDelay),
     settles: policies.some(isSettled),
     holdsLeases: policies.some(({ algorithm }) => algorithm.lease !== undefined),
-    isBeforeRouting: false,
   };
 }
 
 /** The traits of a route for which functions choose policies: they may choose any. */
-export const CHOSEN_TRAITS: RouteTraits = {
-  queues: true,
-  settles: true,
-  holdsLeases: true,
-  isBeforeRouting: false,
-};
+export const CHOSEN_TRAITS: RouteTraits = { queues: true, settles: true, holdsLeases: true };

@@ -8,18 +8,18 @@ import type { HeldLease } from './leases.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { ReservedCharges } from './reserved-charges.js';
 
-/** The part of a policy's charge on a request that one step has made. */
-export interface ReservedStep {
+/** A charge that is settled later. */
+export interface ReservedCharge {
   readonly receipt: Receipt;
-  /** The receipts of the step's judgement: those of one judgement are settled in one call. */
+  /** The receipts of its judgement: those of one judgement are settled in one call. */
   readonly receipts: readonly Receipt[];
   readonly cost: number;
-  /** Settles it where it expires; undefined where it does not, and once that is settled. */
+  /** Settles it where it expires; undefined where it does not. */
   readonly expiring?: ExpiringCharges | undefined;
 }
 
-/** The final cost of each step; empty if nothing is left to settle. */
-export type DecidedCosts = () => readonly (readonly [ReservedStep, number])[];
+/** The charge with its final cost; undefined if nothing is left to settle. */
+export type DecidedCost = () => readonly [ReservedCharge, number] | undefined;
 
 /** The final cost of a call, by its outcome; undefined keeps the charged cost. */
 export type FinalCostOf = (policy: BoundPolicy, outcome: Outcome) => Answer<number | undefined>;
@@ -29,57 +29,35 @@ export type FinalCostOf = (policy: BoundPolicy, outcome: Outcome) => Answer<numb
  * the fields of one operation. It stays pending until the last of them has ended.
  */
 export class PendingCharge {
-  readonly leases: HeldLease[] = [];
-  private readonly steps: ReservedStep[] = [];
+  /** What is settled at the end; undefined for a lease. */
+  reserved: ReservedCharge | undefined;
+  private readonly leases: HeldLease[] = [];
   /** The final costs by the calls that have ended. */
   private readonly costs: Answer<number | undefined>[] = [];
   /** The calls that have not ended, each with its handler's policy. */
   private readonly calls = new Map<object, BoundPolicy>();
   /** The calls whose end is certain to be reported. */
   private readonly begun = new Set<object>();
-  /** The final cost of the request; undefined while the charge is pending. */
-  private settled: number | undefined;
   private slotsAreFree = true;
+  private isOver = false;
 
-  /** The final cost of the policy's earlier charge on the request; 0 without one. */
-  readonly base: number;
-  /**
-   * The last step that was settled earlier. If a later call costs more than all steps together, the difference is charged
-   * there.
-   */
-  private readonly earlier: ReservedStep | undefined;
+  constructor(readonly charge: PolicyCharge) {}
 
-  /** @param before the policy's earlier charge on the request, which was settled; undefined without one */
-  constructor(
-    readonly charge: PolicyCharge,
-    before: PendingCharge | undefined,
-  ) {
-    this.base = before?.finalCost ?? 0;
-    this.earlier = before?.steps.at(-1) ?? before?.earlier;
+  /** Whether it is what another step of the request asks for. */
+  isOf({ key, policy, cost, headroom }: PolicyCharge): boolean {
+    const { charge } = this;
+    if (charge.key !== key || charge.cost !== cost || charge.headroom !== headroom) return false;
+    return sameMeaning(charge.policy, policy);
   }
 
-  /** Whether it is a charge of the same policy to the same identity. */
-  isOf({ key, policy }: PolicyCharge): boolean {
-    return this.charge.key === key && sameMeaning(this.charge.policy, policy);
-  }
-
-  /** The final cost of the request; undefined while the charge is pending. */
-  get finalCost(): number | undefined {
-    return this.settled;
+  /** Whether it is settled or released. */
+  get isSettled(): boolean {
+    return this.isOver;
   }
 
   /** Whether all calls have ended. */
   get isIdle(): boolean {
     return this.calls.size === 0;
-  }
-
-  /** The cost of its steps, which may be refunded, and of the earlier charge. */
-  get total(): number {
-    return this.steps.reduce((sum, { cost }) => sum + cost, this.base);
-  }
-
-  add(step: ReservedStep): void {
-    this.steps.push(step);
   }
 
   /** Keeps the charge pending until a call has ended. Returns false if the call has joined before. */
@@ -119,16 +97,17 @@ export class PendingCharge {
   }
 
   /**
-   * The final costs of the steps, once all calls have ended and their functions have answered. The highest cost counts.
-   * Undefined if another call has joined meanwhile, whose end decides.
+   * The final cost, once all calls have ended and their functions have answered. The costs of the calls add up; one that keeps
+   * its cost keeps that of the charge. Undefined if another call has joined meanwhile, whose end decides.
    */
-  decided(): Answer<DecidedCosts | undefined> {
+  decided(): Answer<DecidedCost | undefined> {
     const known = this.costs.length;
     return andThen(allOf(this.costs), (costs) => {
-      if (!this.isIdle || this.costs.length > known || this.settled !== undefined) return undefined;
+      const isDecided = (): boolean => this.isIdle && this.costs.length === known && !this.isOver;
+      if (!isDecided()) return undefined;
       // Checked again at the settlement: during the functions of other policies, calls may have joined, or the charge may have
       // been settled.
-      return () => (this.isIdle && this.costs.length === known && this.settled === undefined ? this.settle(costs) : []);
+      return () => (isDecided() ? this.settle(costs) : undefined);
     });
   }
 
@@ -136,16 +115,7 @@ export class PendingCharge {
   release(): void {
     if (this.leases.length === 0) return;
     for (const lease of this.leases) lease.release();
-    this.settled = this.base;
-  }
-
-  /** Ends it before its calls do: releases its leases, and lets its steps cost nothing. */
-  cancel(): DecidedCosts {
-    this.calls.clear();
-    this.begun.clear();
-    for (const lease of this.leases.splice(0)) lease.release();
-    this.settled = this.base;
-    return () => this.steps.map((step) => [step, 0] as const);
+    this.isOver = true;
   }
 
   /**
@@ -153,31 +123,20 @@ export class PendingCharge {
    */
   claimSlots(): boolean {
     if (!this.charge.algorithm.delays) return true;
-    for (const { receipt } of this.steps.splice(0)) new ReservedCharges([receipt]).close();
+    if (this.reserved !== undefined) new ReservedCharges([this.reserved.receipt]).close();
+    this.reserved = undefined;
     return this.slotsAreFree;
   }
 
-  /**
-   * Splits the final cost: each step pays its part, and the last step pays any excess. Several steps may charge one policy: the
-   * middleware its cost, and the route the difference.
-   */
-  private settle(costs: readonly (number | undefined)[]): readonly [ReservedStep, number][] {
-    const { steps, total } = this;
-    const final = costs.length === 0 ? total : Math.max(...costs.map((cost) => cost ?? total));
-    const { earlier, base } = this;
-    // Without any step there is nothing to refund or charge.
-    this.settled = steps.length === 0 && earlier === undefined ? base : Math.max(base, final);
-    if (steps.length === 0 && earlier !== undefined && final > base) {
-      // Its expiry is settled, or over: what it exceeds the earlier charge by is charged beside it.
-      return [[{ ...earlier, expiring: undefined }, earlier.cost + final - base]];
-    }
-    let before = this.base;
-    const parts = steps.map((step, i): [ReservedStep, number] => {
-      const part = Math.max(0, final - before);
-      before += step.cost;
-      return [step, i < steps.length - 1 ? Math.min(part, step.cost) : part];
-    });
-    if (parts.some(([{ cost }, part]) => part !== cost)) this.slotsAreFree = false;
-    return parts;
+  private settle(costs: readonly (number | undefined)[]): readonly [ReservedCharge, number] | undefined {
+    this.isOver = true;
+    const { reserved } = this;
+    if (reserved === undefined) return undefined;
+    const { cost } = reserved;
+    const known = costs.filter((one) => one !== undefined);
+    const sum = known.reduce((before, one) => before + one, 0);
+    const final = known.length === costs.length && known.length > 0 ? sum : Math.max(cost, sum);
+    if (final !== cost) this.slotsAreFree = false;
+    return [reserved, final];
   }
 }

@@ -1,4 +1,3 @@
-import type { Expiry } from '../../policy/expiry.js';
 import type { Outcome } from '../../policy/outcome.js';
 import { reserves } from '../../stores/charge.js';
 import { allOf, andThen } from '../../util/answer.js';
@@ -6,7 +5,7 @@ import type { Judgement, Receipt } from '../judgement.js';
 import type { ExpiringReservations } from './expiry/expiring-reservations.js';
 import { finalCostByPolicy } from './final-cost.js';
 import type { Leases } from './leases.js';
-import type { DecidedCosts, FinalCostOf, PendingCharge, ReservedStep } from './pending-charge.js';
+import type { DecidedCost, FinalCostOf, PendingCharge, ReservedCharge } from './pending-charge.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import type { RequestRecord } from '../requests/request-record.js';
 import { ReservedCharges } from './reserved-charges.js';
@@ -67,7 +66,7 @@ export class PendingCharges {
 
   /**
    * Lets a call share the charges that earlier calls of its request have made under the same policies. They stay pending until
-   * this call ends, too. A charge that is already settled gets a new pending charge. Undefined if there are none.
+   * this call ends, too. Undefined if there are none.
    *
    * @param call identifies the call of the handler
    * @param charges what the call's policies ask
@@ -75,9 +74,10 @@ export class PendingCharges {
   join(call: () => object, charges: readonly PolicyCharge[], record: RequestRecord): CallCharges | undefined {
     let joined: CallCharges | undefined;
     for (const charge of charges) {
-      if (record.pendingOf(charge) === undefined) continue;
+      const pending = record.pendingOf(charge);
+      if (pending === undefined) continue;
       joined ??= this.of(call());
-      joined.add(record.pending(charge), charge);
+      joined.add(pending, charge);
     }
     return joined;
   }
@@ -110,18 +110,10 @@ export class PendingCharges {
       const pending = pendingOf(receipt.index);
       const { expiry } = charges[receipt.index]!.policy;
       const { cost } = receipt.charge;
-      pending.add(
-        expiry === undefined
-          ? { receipt, receipts, cost }
-          : { receipt, receipts, cost, expiring: this.expiring.expiring(receipt, restOf(expiry, pending.total)) },
-      );
+      const expiring = expiry && this.expiring.expiring(receipt, expiry);
+      pending.reserved = { receipt, receipts, cost, expiring };
     }
     return held;
-  }
-
-  /** Gives back charges that no step of their request stands on. */
-  cancel(all: readonly PendingCharge[]): void {
-    this.settleTogether(all.map((pending) => pending.cancel()));
   }
 
   private of(call: object): CallCharges {
@@ -134,24 +126,24 @@ export class PendingCharges {
   }
 
   /** Settles the charges of each judgement in one call. */
-  private settleTogether(decided: readonly (DecidedCosts | undefined)[]): void {
-    const together = new Map<readonly Receipt[], (readonly [ReservedStep, number])[]>();
-    for (const costs of decided) {
-      for (const one of costs?.() ?? []) {
-        const [{ receipts, receipt, expiring }, cost] = one;
-        if (expiring !== undefined) {
-          const { name } = receipt.charge.policy;
-          unawaited(
-            expiring.settleOrKeep(cost, (error) =>
-              this.functions.failed('settle', `policy '${name}' was not settled, and its charge stays`, error),
-            ),
-          );
-          continue;
-        }
-        const others = together.get(receipts);
-        if (others === undefined) together.set(receipts, [one]);
-        else others.push(one);
+  private settleTogether(decided: readonly (DecidedCost | undefined)[]): void {
+    const together = new Map<readonly Receipt[], (readonly [ReservedCharge, number])[]>();
+    for (const costOf of decided) {
+      const one = costOf?.();
+      if (one === undefined) continue;
+      const [{ receipts, receipt, expiring }, cost] = one;
+      if (expiring !== undefined) {
+        const { name } = receipt.charge.policy;
+        unawaited(
+          expiring.settleOrKeep(cost, (error) =>
+            this.functions.failed('settle', `policy '${name}' was not settled, and its charge stays`, error),
+          ),
+        );
+        continue;
       }
+      const others = together.get(receipts);
+      if (others === undefined) together.set(receipts, [one]);
+      else others.push(one);
     }
     for (const all of together.values()) {
       const reserved = new ReservedCharges(all.map(([{ receipt }]) => receipt));
@@ -176,9 +168,4 @@ export class PendingCharges {
   }
 
   private readonly finalCostOf: FinalCostOf = (policy, outcome) => finalCostByPolicy(this.functions, policy, outcome);
-}
-
-/** The expiry of a further step of a policy's charge on a request, whose earlier steps have charged `before`. */
-function restOf({ after, finalCost = 0 }: Expiry, before: number): Expiry {
-  return { after, finalCost: Math.max(0, finalCost - before) };
 }

@@ -11,7 +11,7 @@ import type { CheckedOptions } from '../options/check-options.js';
 import type { Route, RoutePolicies } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
 import type { LimitableHandler } from './boot-checks.js';
-import { checkMiddlewareAndRoute } from './middleware-and-routes.js';
+import { checkOnePlace } from './middleware-and-routes.js';
 import { checkPlans } from './plan-checks.js';
 import { PriorityLines } from './priority-lines.js';
 import { idleThresholds } from './threshold-checks.js';
@@ -58,8 +58,7 @@ export class PolicyChecks {
     for (const { type, handler, name, adapter } of handlers) {
       const route = routes.of(type, handler);
       known.push(...(route?.unconditional ?? []));
-      // A handler of another context, or of a GraphQL operation, does not share what the middleware has charged.
-      if (adapter.type === 'http') checkMiddlewareAndRoute(middleware, route, name);
+      checkOnePlace(middleware?.unconditional ?? [], route?.unconditional ?? [], adapter.type, name);
       for (const policy of route?.staticPolicies ?? []) {
         this.expect(policy, name);
         this.expectSupport(policy, name);

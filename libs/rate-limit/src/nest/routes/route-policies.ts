@@ -11,6 +11,7 @@ import type { NamedPolicies } from '../../policy/named-policies.js';
 import { PolicyUses } from '../../policy/priorities/policy-uses.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { PolicyScope } from '../../policy/policy.js';
+import { checkOnePlace } from '../boot/middleware-and-routes.js';
 import { sharedPlans, withoutPlan } from '../boot/plan-checks.js';
 import {
   canStandTogether,
@@ -79,6 +80,8 @@ export class RoutePolicies implements RoutePolicySource {
   readonly planNames = new Set<string>();
   /** Whether a function chooses policies of some route, so that not all policies are known before requests. */
   hasChoosers = false;
+  /** The policies of the module's `middleware`, once they are bound. */
+  private before: readonly BoundPolicy[] = [];
   /** Whether the charges of some route's requests expire. */
   expire = false;
 
@@ -129,7 +132,9 @@ export class RoutePolicies implements RoutePolicySource {
     const text = 'RateLimitModule, middleware';
     const site: Site = { text, defaultScope: 'app', scopes: { app: 'app' } };
     const sited = sources.map((source, i) => ({ source, site, where: `${text}[${i}]`, without: [] }));
-    return { ...this.route(sited, text, []), isBeforeRouting: true };
+    const route = this.route(sited, text, []);
+    this.before = route.unconditional;
+    return route;
   }
 
   /** The handler's name in keys, `POST /api/rides`, whether anything limits it or not. */
@@ -203,6 +208,7 @@ export class RoutePolicies implements RoutePolicySource {
       };
     }
     this.hasChoosers = true;
+    const { before } = this;
     const choices = sources.map(({ source, site, without }) => {
       const bind = bindAt(site);
       return isChooser(source)
@@ -218,6 +224,7 @@ export class RoutePolicies implements RoutePolicySource {
         const chosen = await allInOrder(choices.map(async (choose) => choose(context)));
         const policies = standingTogether(withoutConflicts(chosen, text));
         checkTogether(policies, text);
+        checkOnePlace(before, policies, context.getType(), text);
         return policies;
       },
     };

@@ -1,7 +1,6 @@
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { type BoundPolicy, canDelay } from '../bound-policy.js';
 import type { ParsedPolicy } from '../parse-policy.js';
-import { sameMeaning } from '../state-claims.js';
 
 /** The most policies of a row: the first one, and what its `else` leads to. */
 export const MAX_ROW = 4;
@@ -48,11 +47,4 @@ export function withElse<Context>(policies: readonly BoundPolicy<Context>[]): re
     for (let next = policy.else; next !== undefined; next = next.else) row.push(next);
     return row;
   });
-}
-
-/** Whether two policies of one state lead to the same policies by their `else`. */
-export function isSameRow(one: BoundPolicy, other: BoundPolicy): boolean {
-  const [next, its] = [one.else, other.else];
-  if (next === its) return true;
-  return next !== undefined && next.keyTail === its?.keyTail && sameMeaning(next, its) && isSameRow(next, its);
 }
