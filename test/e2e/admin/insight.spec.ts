@@ -44,6 +44,7 @@ describe('RateLimiter.explain', () => {
       override: null,
       block: null,
       decidedBy: 'store',
+      pausedUntil: null,
       rejectedSince: null,
       retryAfterMs: next - START,
       passesAt: new Date(next).toISOString(),

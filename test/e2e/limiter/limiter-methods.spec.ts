@@ -91,7 +91,6 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     [['daly', ADA, { ms: 1 }], "there is no policy named 'daly'"],
     [['daily', ADA], 'options must be an object such as { ms: 30_000 }'],
     [['daily', ADA, { ms: 0 }], 'ms must be milliseconds from 1'],
-    [['daily', ADA, { ms: 1, reason: 7 }], 'reason must be text'],
   ],
   peek: [
     WRONG_IDENTITY,

@@ -1,69 +1,125 @@
-import { describe, expect, it } from '@jest/globals';
-import { CallWaitError } from 'nestjs-floodgate';
-import { open, pass, turns } from './support/scheduled-calls.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { CallWaitError, MemoryStore, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { Logger } from '@nestjs/common';
+import { VirtualClock } from 'nestjs-floodgate/testing';
+import { start } from '../../support/http-app.js';
+import { ADA, BOB, open, pass, POLICIES, turns } from './support/scheduled-calls.js';
 
 describe('a policy that is paused', () => {
   it('lets no call pass until its end, and then goes on in the order', async () => {
     await using opened = await open();
     const { clock, call, limiter, ran, overrides } = opened;
-    expect(await limiter.pause('partner', null, { ms: 5_000, reason: 'the partner said 429' })).toBe(true);
+    expect(await limiter.pause('partner', null, { ms: 5_000 })).toBe(true);
+    expect((await overrides.history()).items).toEqual([]); // it is none of the operators'
     void call('partner', 'a');
     void call('partner', 'b');
     await expect(call('partner', 'short', { maxWaitMs: 4_000 })).rejects.toMatchObject({ retryAfterMs: 5_000 });
-    expect((await limiter.consume('partner')).allowed).toBe(false);
     await pass(clock, 4_900);
     expect(ran).toEqual([]);
     await pass(clock, 200);
     expect(ran).toEqual(['a@5', 'b@5']);
-    const { items } = await overrides.history();
-    expect(items).toEqual([
-      expect.objectContaining({
-        policy: 'partner',
-        scope: 'app',
-        author: 'RateLimiter.pause',
-        reason: 'the partner said 429',
-      }),
-    ]);
   });
 
-  it('goes on once an operator has removed its override, here as in the other processes', async () => {
+  it('goes on once it was reset, and says until when it waits', async () => {
     await using opened = await open();
-    const { clock, call, limiter, ran, overrides } = opened;
+    const { clock, call, limiter, ran } = opened;
     await limiter.pause('partner', null, { ms: 60_000 });
     void call('partner', 'a', { maxWaitMs: 100_000 });
     await pass(clock, 2_000);
     await expect(call('partner', 'b', { maxWaitMs: 3_000 })).rejects.toMatchObject({ retryAfterMs: 58_000 });
-    expect(await overrides.remove({ policy: 'partner', scope: 'app' })).toBe(true);
+    const { at, policies } = await limiter.explain('partner', null);
+    expect(Date.parse(policies[0]!.pausedUntil!) - Date.parse(at)).toBe(58_000);
+    await limiter.reset('partner', null);
     await turns();
     expect(ran).toEqual(['a@2']);
     expect(await limiter.schedule('partner', () => 'c', { maxWaitMs: 3_000 })).toBe('c');
+    expect((await limiter.explain('partner', null)).policies).toMatchObject([{ pausedUntil: null }]);
   });
 
-  it("leaves an operator's override behind the pause, and does not replace one of the same scope", async () => {
+  it('stops no other call than those that wait, and no other identity and policy', async () => {
     await using opened = await open();
-    const { clock, limiter, overrides } = opened;
-    await overrides.set({ policy: 'partner' }, { capacity: 10 });
-    expect(await limiter.pause('partner', null, { ms: 2_000 })).toBe(true);
+    const { call, limiter } = opened;
+    await limiter.pause('user', ADA, { ms: 60_000 });
+    expect(await call('user', 'bob', { maxWaitMs: 0 }, BOB)).toBe('bob');
+    expect((await limiter.consume('user', ADA)).allowed).toBe(true);
+    await expect(call(['partner', 'user'], 'both', { maxWaitMs: 0 }, ADA)).rejects.toThrow(CallWaitError);
+    expect((await limiter.peek('partner')).policies[0]!.remaining).toBe(2);
+    expect(await call('partner', 'alone', { maxWaitMs: 0 })).toBe('alone');
+  });
+
+  it('stops its whole row: calls run over to no other policy, and to a paused one not at all', async () => {
+    const own = { algorithm: 'fixed-window', limit: 1, window: '1m', by: 'global', else: 'spare' } as const;
+    const spare = { algorithm: 'fixed-window', limit: 5, window: '1m', by: 'global' } as const;
+    await using opened = await open({ policies: { own, spare } });
+    const { call, limiter } = opened;
+    await limiter.pause('own', null, { ms: 60_000 });
+    await expect(call('own', 'a', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 60_000 });
+    await limiter.reset('own', null);
+    await limiter.pause('spare', null, { ms: 30_000 });
+    expect(await call('own', 'b', { maxWaitMs: 0 })).toBe('b');
+    await expect(call('own', 'c', { maxWaitMs: 0 })).rejects.toThrow(CallWaitError);
+    await limiter.reset('spare', null);
+    expect(await call('own', 'c', { maxWaitMs: 0 })).toBe('c');
+  });
+
+  it('is paused for as long as the longest pause says', async () => {
+    await using opened = await open();
+    const { clock, call, limiter } = opened;
+    const pauses = [3_000, 5_000, 1_000, 5_000].map(async (ms) => limiter.pause('partner', null, { ms }));
+    expect(await Promise.all(pauses)).toEqual([true, true, true, true]);
+    await expect(call('partner', 'a', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 5_000 });
     await pass(clock, 2_000);
-    expect((await limiter.peek('partner')).policies[0]!.limit).toBe(10);
-    await overrides.set({ policy: 'partner', scope: 'app' }, { capacity: 20 });
-    expect(await limiter.pause('partner', null, { ms: 2_000 })).toBe(false);
-    expect((await limiter.peek('partner')).policies[0]!.limit).toBe(20);
-    const error = await limiter.schedule('partner', () => 1, { maxWaitMs: 1_000 }).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(CallWaitError); // this process pauses all the same
+    await limiter.pause('partner', null, { ms: 2_000 });
+    await expect(call('partner', 'b', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 3_000 });
+    await limiter.pause('partner', null, { ms: 4_000 });
+    await expect(call('partner', 'c', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 4_000 });
   });
 
-  it('waits out the block of an operator that has no end, or rejects at once', async () => {
+  it('stays paused while the store does not answer, here as in a process that has only met the pause', async () => {
     await using opened = await open();
-    const { clock, call, ran, overrides, store } = opened;
-    await overrides.set({ policy: 'partner' }, { blocked: true });
-    await expect(call('partner', 'a')).rejects.toThrow(CallWaitError);
-    for (const name of ['b', 'c']) void call('partner', name, { maxWaitMs: Infinity });
-    await expect(call('partner', 'd', { maxWaitMs: 3_600_000 })).rejects.toMatchObject({ retryAfterMs: 60_000 });
-    await pass(clock, 10_000, 500);
-    expect([ran, store.questions]).toEqual([[], 0]); // overrides are kept in the process
-    await overrides.remove({ policy: 'partner' });
+    const { call, limiter, store } = opened;
+    await limiter.pause('user', ADA, { ms: 60_000 });
+    store.fails = true;
+    await expect(call('user', 'a', { maxWaitMs: 0 }, ADA)).rejects.toThrow(CallWaitError);
+    expect(await call('user', 'b', { maxWaitMs: 0 }, BOB)).toBe('b');
+    expect(await limiter.pause('user', BOB, { ms: 1_000 })).toBe(false);
+    await expect(call('user', 'b', { maxWaitMs: 0 }, BOB)).rejects.toThrow(CallWaitError);
+  });
+
+  it('lets no call leave at a departure slot that it got before', async () => {
+    await using opened = await open();
+    const { clock, call, limiter, ran } = opened;
+    for (const name of ['a', 'b', 'c']) void call('even', name);
     await turns();
-    expect(ran).toEqual(['b@10', 'c@10']);
+    expect(ran).toEqual(['a@0']);
+    await limiter.pause('even', null, { ms: 5_000 });
+    await pass(clock, 4_900);
+    expect(ran).toEqual(['a@0']);
+    await pass(clock, 2_000);
+    expect(ran).toEqual(['a@0', 'b@5', 'c@6']);
+  });
+});
+
+describe('in a process without Redis', () => {
+  const LIMIT = 3;
+
+  it('as many identities are paused as may wait, and a further pause says that it is none', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock: clock.read });
+    const imports = [RateLimitModule.forRoot({ policies: POLICIES, maxQueuedCalls: LIMIT, store })];
+    await using app = await start('Express', { imports });
+    const limiter = app.app.get(RateLimiter);
+    const names = Array.from({ length: 2 * LIMIT + 1 }, (_, i) => ({ kind: 'user', value: `u${i}` }));
+    const paused = [];
+    for (const name of names) paused.push(await limiter.pause('user', name, { ms: 60_000 }));
+    expect(paused).toEqual(names.map((_, i) => i < 2 * LIMIT));
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([expect.stringContaining('fg_pause_not_shared')]);
+    const calls = names.map(async (name) => limiter.schedule('user', name, () => 'ran', { maxWaitMs: 0 }));
+    const ends = await Promise.allSettled(calls);
+    expect(ends.map(({ status }) => status === 'rejected')).toEqual(paused);
+    expect((await limiter.explain('user', names[0]!)).policies).toMatchObject([{ pausedUntil: expect.any(String) }]);
+    await limiter.reset('user', names[0]!);
+    expect(await limiter.schedule('user', names[0]!, () => 'ran', { maxWaitMs: 0 })).toBe('ran');
   });
 });

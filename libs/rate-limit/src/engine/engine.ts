@@ -21,6 +21,7 @@ import type { ActiveOverride } from './overrides/override-table.js';
 import { PlainPath } from './plain.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
 import { ReturnedSlots } from './requests/returned-slots.js';
+import type { StoredPauses } from './scheduling/stored-pauses.js';
 import { Reservation } from './settling/reservation.js';
 import { ReservedCharges } from './settling/reserved-charges.js';
 import { type LayerVerdict, UNASKED } from './layer-verdict.js';
@@ -44,17 +45,21 @@ export class Engine {
   /** Undefined if the store has no fast path. */
   private readonly plain: PlainPath | undefined;
 
-  /** @param keyPrefix how keys begin */
+  /**
+   * @param keyPrefix how keys begin
+   * @param pauses stop the calls of paused policies, with the store and without it; default: none
+   */
   constructor(
     private readonly keyPrefix: string,
     private readonly store: LayeredStore,
     private readonly fallback: Fallback,
     private readonly monitor: DecisionMonitor,
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
+    private readonly pauses?: Pick<StoredPauses, 'decide' | 'over'>,
   ) {
     const { traits, open, chain } = store;
     this.slots = new ReturnedSlots((receipt) => store.refundSlot(receipt), store.timer);
-    this.chain = new OverridesLayer(overrides, chain);
+    this.chain = new OverridesLayer(overrides, pauses ?? chain);
     this.orElse = new ElseLayer({
       inner: this.chain,
       monitor,
@@ -255,9 +260,9 @@ export class Engine {
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
     const fallback: Decider = { decide: (asked) => this.fallback.decide(asked, cause) };
-    const { overrides, monitor } = this;
+    const { overrides, monitor, pauses } = this;
     const local = new ElseLayer({
-      inner: new OverridesLayer(overrides, fallback),
+      inner: new OverridesLayer(overrides, pauses?.over(fallback) ?? fallback),
       monitor,
       overrides,
       // Each policy of a row says by itself who decides without the store. In the process nothing happens between two questions.

@@ -18,6 +18,8 @@ export interface LayerVerdict extends Verdict {
   readonly asked?: readonly PolicyCharge[];
   /** What overrides have changed. */
   readonly overridden?: OverriddenCounts;
+  /** Whether no other policy may let the request pass, by `else`: it is paused. */
+  readonly isPaused?: boolean;
   /** The error that a request gets in place of a decision: its `source` is `'closed'`. */
   readonly unavailable?: LimiterUnavailableError;
 }

@@ -36,6 +36,11 @@ export function blockTail(prefix: string, scope: string, policy: ParsedPolicy, w
   return tail;
 }
 
+/** The part of the key of a policy's pause after the identity. It is shorter than that of the policy. */
+export function pauseTail({ boundTo, name }: { readonly boundTo: string; readonly name: string }): string {
+  return tailOf(boundTo, name, 'p', '1');
+}
+
 function tailOf(scope: string, name: string, code: string, rate: string): string {
   return `:${escape(scope).replaceAll('%3A', ':')}:${escape(name)}:${code}:${rate}`;
 }

@@ -12,6 +12,7 @@ import { isReference, type LimitReference } from '../explain/limit-references.js
 import type { LimitTable } from '../explain/limit-table.js';
 import type { TimeZones } from '../functions/time-zones.js';
 import type { Gates } from '../scheduling/gates.js';
+import type { Pauses } from '../scheduling/pauses.js';
 import { hasZoneOfRequest } from './call-arguments.js';
 import { checkOptions } from './option-names.js';
 import type { CallCharges, CallOptions } from './call-charges.js';
@@ -41,6 +42,7 @@ export class LimitLooks {
     private readonly explainer: LimitExplainer,
     private readonly timeZones: Pick<TimeZones<never>, 'look'>,
     private readonly gates: Pick<Gates, 'freedSoon'>,
+    private readonly pauses: Pick<Pauses, 'end'>,
     private readonly identities: Pick<CountedIdentities, 'expect' | 'tagOf'>,
   ) {}
 
@@ -69,9 +71,11 @@ export class LimitLooks {
     const policies = this.resettable(target, !isNone(identity), where);
     const tag = this.tagOf(identity, policies, where);
     if (!isNone(identity)) this.identities.expect(policies, tag!, where);
-    const states = await resetStates(this.engine, policies, tag);
-    this.gates.freedSoon(this.charges.states(policies, tag).flatMap(({ keys }) => keys));
-    return states;
+    const cleared = await resetStates(this.engine, policies, tag);
+    const states = this.charges.states(policies, tag);
+    this.pauses.end(states);
+    this.gates.freedSoon(states.flatMap(({ keys }) => keys));
+    return cleared;
   }
 
   async explain(

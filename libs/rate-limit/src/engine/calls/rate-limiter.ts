@@ -240,15 +240,12 @@ export class RateLimiter {
   }
 
   /**
-   * Pauses policies for an identity: no call and no request passes under them until the pause has ended. In this process it begins
-   * at once, in all others within a second, as an override that blocks the identity (`RateLimitOverrides.remove` ends it). Use it
-   * when the other side says so; `limitedFetch` and `limitedAxios` do.
-   *
-   * An override that an operator has set for the scope `'app'` stays in force, and so does the pause of this process.
+   * Pauses policies for an identity: the calls of `schedule` wait until the pause has ended, in this process at once, and in all others
+   * as soon as Redis has noted it. `explain` shows it, and `reset` ends it. Use it when the other side says so; `limitedFetch` and
+   * `limitedAxios` do.
    *
    * @param identity as in `consume`; null where all policies are `by: 'global'`
-   * @param options.ms how long: from 1 millisecond to 100 years. In other processes it lasts at least a second
-   * @param options.reason for the history of the override
+   * @param options.ms how long: from 1 millisecond to 100 years. A longer pause stays
    * @returns whether all processes pause; false: this one alone, and a warning is logged. It does not reject because of the store
    * @throws {TypeError} for a wrong option
    * @example if (error.status === 429) await limiter.pause('partner', null, { ms: error.retryAfterMs });
@@ -256,7 +253,7 @@ export class RateLimiter {
   pause(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options: { ms: number; reason?: string | undefined },
+    options: { ms: number },
   ): Promise<boolean> {
     return this.scheduled.pause(policies, identity, options);
   }

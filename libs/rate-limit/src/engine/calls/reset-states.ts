@@ -2,6 +2,7 @@ import { globalTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, keyTailsInAllZones } from '../../policy/bound-policy.js';
 import { keyOf } from '../../policy/key.js';
 import type { Engine } from '../engine.js';
+import { pauseKey } from '../scheduling/stored-pauses.js';
 
 /** A state that `reset` has cleared. */
 export interface ResetState {
@@ -14,7 +15,7 @@ export interface ResetState {
 }
 
 /**
- * Clears the states of an identity under the policies, with their blocks, for each plan, override and time zone.
+ * Clears the states of an identity under the policies, with their blocks and pauses, for each plan, override and time zone.
  *
  * @param identity the identity's tag; undefined where all policies count all clients together
  */
@@ -47,6 +48,7 @@ function keysOf(engine: Pick<Engine, 'charge' | 'overriddenCharge'>, policy: Bou
       for (const one of [key, ...shardKeys]) keys.add(one); // a window's key has no limit
     }
     if (charge.block !== undefined) keys.add(charge.block.key);
+    if (policy.boundTo === 'app') keys.add(pauseKey(numbers, tag));
     for (const tail of keyTailsInAllZones(numbers)) keys.add(keyOf(numbers.keyPrefix, tag, tail));
   }
   return keys;

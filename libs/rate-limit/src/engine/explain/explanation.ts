@@ -100,6 +100,11 @@ export interface PolicyExplanation {
   readonly override: ExplainedOverride | null;
   /** The block that stands, by `blockFor`; null without one. */
   readonly block: ExplainedBlock | null;
+  /**
+   * When the pause ends for which calls of `RateLimiter.schedule` wait: ISO text by the store's clock. Null: they are not paused, or the
+   * store does not say.
+   */
+  readonly pausedUntil: string | null;
   /** Who decides now, as `Decision.decidedBy`; `'closed'` for `'unavailable'`, null for `'not-counted'`. */
   readonly decidedBy: 'store' | 'local' | 'open' | 'closed' | 'override' | null;
   /**

@@ -13,6 +13,8 @@ import { ExplainedOverrides } from './explained-overrides.js';
 import { checkExplainedPlan, checkExplainedPriority, explainedZone } from './explain-arguments.js';
 import { type HandlerDirectory, type LimitReference, LimitReferences } from './limit-references.js';
 import type { Engine } from '../engine.js';
+import type { PolicyCharge } from '../policy-charge.js';
+import type { Answer } from '../../util/answer.js';
 import type { OverridablePolicies } from '../overrides/override-calls.js';
 import { type Plans, underPlan } from '../functions/plans.js';
 import {
@@ -45,6 +47,8 @@ export interface ExplainerSources {
   readonly plans: Pick<Plans<never>, 'look'> | undefined;
   readonly timeZones: Pick<TimeZones<never>, 'look'>;
   readonly overrides: Pick<OverrideLog, 'get'>;
+  /** Tells for how many milliseconds the calls of a charge's policy are paused. */
+  readonly pausedFor: (charge: PolicyCharge) => Answer<number>;
   readonly defaults: PolicyDefaults;
 }
 
@@ -183,9 +187,10 @@ export class LimitExplainer {
     const planned = isClass ? underPriority(inZone, priority) : inZone;
     const counts = this.sources.identities.counts(policy, tag);
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
-    const [answer, override] = await Promise.all([
+    const [answer, override, pausedMs] = await Promise.all([
       counts === false ? undefined : this.decide(planned, tag, cost),
       active === undefined ? null : this.overrides.of(planned, tag, active),
+      policy.boundTo === 'app' ? this.sources.pausedFor(engine.charge(planned, tag, 0, 'peek')) : 0,
     ]);
     const variant = active === undefined ? planned : (engine.overriddenCharge(planned, tag)?.policy ?? planned);
     const met = meets(answer, active);
@@ -210,6 +215,7 @@ export class LimitExplainer {
         insteadOf: null,
         override,
         block,
+        pausedUntil: pausedMs > 0 ? isoOf((met.atMs ?? Date.now()) + pausedMs) : null,
         decidedBy: met.decidedBy,
         rejectedSince: met.isRejected
           ? (block?.since ?? (met.outcome === 'blocked' ? (override?.setAt ?? null) : null))

@@ -84,8 +84,8 @@ export class ElseLayer implements Decider {
   ): Answer<LayerVerdict> | undefined {
     let at = 0;
     for (const row of rows) at += row.hear(verdict, at);
-    const { allowed, source } = verdict;
-    if (allowed || source === 'override' || source === 'closed') return this.told(rows, verdict);
+    const { allowed, source, isPaused = false } = verdict;
+    if (allowed || isPaused || source === 'override' || source === 'closed') return this.told(rows, verdict);
     const full = rows.filter((row) => row.isFull);
     if (full.length === 0) return this.told(rows, verdict);
     return andThen(allOf(full.map((row) => row.complete())), () => {

@@ -34,9 +34,9 @@ export class OverridesLayer implements Decider {
 /** Extends the verdict on the asked charges to all charges of the request. */
 function amongAll(overridden: OverriddenRequest, verdict: LayerVerdict): LayerVerdict {
   const { all, asked, counts } = overridden;
-  const { allowed, at, charges, source, unavailable } = verdict;
+  const { allowed, at, charges, source, isPaused, unavailable } = verdict;
   if (asked.length === all.length) {
-    return { allowed, at, charges, source, asked: verdict.asked ?? asked, overridden: counts, unavailable };
+    return { allowed, at, charges, source, asked: verdict.asked ?? asked, overridden: counts, isPaused, unavailable };
   }
   const places = placesAmong(all, asked);
   return {

@@ -1,7 +1,7 @@
 import { neverFits as isBeyondLimit } from '../../stores/charge.js';
 import { type ScheduledResult, ScheduledTallies } from '../../metrics/scheduled-tallies.js';
 import type { ScheduledStats } from '../../metrics/stats.js';
-import { attempt } from '../../util/answer.js';
+import { andThen, attempt } from '../../util/answer.js';
 import type { Engine } from '../engine.js';
 import { CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../errors.js';
 import type { Judgement } from '../judgement.js';
@@ -12,6 +12,7 @@ import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
 import { QueueRoom } from './queue-room.js';
 import { ScheduledCall, type Waits } from './scheduled-call.js';
+import type { StoredPauses } from './stored-pauses.js';
 import { unawaited } from '../../util/unawaited.js';
 
 /** `retryAfterMs` of the error of a call that is blocked without an end. */
@@ -38,9 +39,11 @@ export class CallQueue {
   private order = 0;
   private closed = false;
 
+  /** @param stored the pauses of other processes; undefined: there are none */
   constructor(
     private readonly engine: Pick<Engine, 'decide' | 'refund' | 'overriddenCharge'>,
     private readonly settings: CallQueueSettings,
+    private readonly stored?: Pick<StoredPauses, 'left'>,
   ) {
     this.gates = new Gates(settings, (gate) => this.pump(gate));
     this.room = new QueueRoom(settings.maxQueued);
@@ -249,10 +252,25 @@ export class CallQueue {
     call.departing = judgement;
     if (delayMs >= leftMs) return call.leave(this.late(call, delayMs - leftMs));
     this.noteWaiting(call);
-    return call.after(this.settings.timer, delayMs, () => {
-      call.departing = undefined;
-      call.pass(judgement);
-    });
+    return call.after(this.settings.timer, delayMs, () => this.atSlot(call, judgement));
+  }
+
+  /** Passes a call at its departure slot, unless its policies were paused meanwhile: then it waits for another slot. */
+  private atSlot(call: ScheduledCall, judgement: Judgement): void {
+    const charges = call.charges.filter(({ shadow }) => !shadow);
+    const own = charges.map(({ key }) => this.gates.pausedFor(key));
+    const { stored } = this;
+    const answer = stored === undefined || Math.max(...own) > 0 ? own : stored.left(charges);
+    unawaited(
+      andThen(answer, (waits) => {
+        if (call.isOver) return;
+        call.departing = undefined;
+        const ms = Math.max(...waits);
+        if (ms <= 0) return call.pass(judgement);
+        this.refund(judgement);
+        this.waitBehind({ charge: charges[waits.indexOf(ms)]!, ms, isCertain: true }, call, undefined, ms);
+      }),
+    );
   }
 
   /** Lets a call wait for what rejects it. */
@@ -263,11 +281,18 @@ export class CallQueue {
     } catch (error) {
       return call.leave(error);
     }
-    const { charge, ms, isCertain } = blocker;
+    this.waitBehind(blocker, call, asked, napOf(blocker, rejection.decision.decidedBy));
+  }
+
+  private waitBehind(
+    { charge, ms, isCertain }: Blocker,
+    call: ScheduledCall,
+    asked: Gate | undefined,
+    napMs: number,
+  ): void {
     if ((isCertain && ms >= this.leftOf(call) && call.waits.maxWaitMs !== Infinity) || call.waits.maxWaitMs === 0) {
       return call.leave(this.late(call, ms === Infinity ? BLOCKED_RETRY_MS : ms));
     }
-    const napMs = napOf(blocker, rejection.decision.decidedBy);
     return this.waitAt(this.gates.of(charge), call, asked, napMs, isCertain, ms);
   }
 

@@ -64,22 +64,26 @@ export class Gates {
    * Stops the calls of a policy for an identity.
    *
    * @param key of its state
+   * @returns whether it does: false where as many gates are there as may be
    */
-  pause(key: string, ms: number): void {
-    if (this.closed) return;
-    // Further pauses are still shared with the other processes, and hold here by their override.
-    if (this.byKey.size >= 2 * this.settings.maxQueued && !this.byKey.has(key)) return;
+  pause(key: string, ms: number): boolean {
+    if (this.closed || (this.byKey.size >= 2 * this.settings.maxQueued && !this.byKey.has(key))) return false;
     const gate = this.of({ key });
     const until = this.settings.nowMs() + ms;
-    if (until <= gate.pausedUntil) return;
+    if (until <= gate.pausedUntil) return true;
     gate.pausedUntil = until;
     if (gate.asking === 0 && until > gate.opensAt) this.sleep(gate, ms, true);
+    return true;
   }
 
-  /** Ends the pause of a key: what else rejects its calls decides. */
-  endPause(key: string): void {
+  /**
+   * Ends the pause of a key: what else rejects its calls decides.
+   *
+   * @param ms one that lasts longer stays; default: it ends in any case
+   */
+  endPause(key: string, ms = Infinity): void {
     const gate = this.byKey.get(key);
-    if (gate === undefined || gate.pausedUntil === 0) return;
+    if (gate === undefined || gate.pausedUntil === 0 || this.pausedFor(key) > ms) return;
     gate.pausedUntil = 0;
     this.freed(key);
     this.dropIdle(gate);

@@ -5,7 +5,7 @@ import { checkOptions, SCHEDULE_OPTIONS } from '../calls/option-names.js';
 /** Milliseconds that a call waits for its turn by default. */
 export const DEFAULT_MAX_WAIT_MS = 60_000;
 
-/** The longest pause, 100 years: an override lasts at most as long. */
+/** The longest pause: 100 years. */
 export const LONGEST_PAUSE_MS = 3_155_760_000_000;
 
 /** The options of `RateLimiter.schedule`, beside those of `consume`. */

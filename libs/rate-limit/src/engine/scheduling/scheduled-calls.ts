@@ -47,16 +47,15 @@ export class ScheduledCalls {
   async pause(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options: { ms: number; reason?: string },
+    options: { ms: number },
   ): Promise<boolean> {
-    checkOptions(options, 'pause', ['ms', 'reason'], '{ ms: 30_000 }');
-    const { ms, reason = '' } = options;
+    checkOptions(options, 'pause', ['ms'], '{ ms: 30_000 }');
+    const { ms } = options;
     if (typeof ms !== 'number' || !(ms >= 1 && ms <= LONGEST_PAUSE_MS)) {
       throw new TypeError(`${PAUSE}: ms must be milliseconds from 1 to ${LONGEST_PAUSE_MS}, got ${shown(ms)}`);
     }
-    if (typeof reason !== 'string') throw new TypeError(`${PAUSE}: reason must be text, got ${shown(reason)}`);
     const bound = this.policies.bind(policies, 'pause');
     const tag = this.scheduler.charges.tagOf(identity, bound, PAUSE);
-    return this.pauses.pause(this.scheduler.charges.states(bound, tag), ms, reason);
+    return this.pauses.pause(this.scheduler.charges.states(bound, tag), ms);
   }
 }

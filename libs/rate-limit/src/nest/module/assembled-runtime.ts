@@ -32,6 +32,7 @@ import { LayeredStore } from '../../engine/layered-store.js';
 import { Thresholds } from '../../engine/thresholds/thresholds.js';
 import { CallQueue } from '../../engine/scheduling/call-queue.js';
 import { Pauses } from '../../engine/scheduling/pauses.js';
+import { StoredPauses } from '../../engine/scheduling/stored-pauses.js';
 import { ScheduledCalls } from '../../engine/scheduling/scheduled-calls.js';
 import { Scheduler } from '../../engine/scheduling/scheduler.js';
 import { UserFunctions } from '../../engine/functions/user-functions.js';
@@ -199,6 +200,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       plans: this.plans,
       timeZones: this.policyFunctions.timeZones,
       overrides: opened.overrides,
+      pausedFor: (charge) => pauses.left(charge),
       defaults: options,
     });
     const timing = timingOf(opened.store);
@@ -218,18 +220,17 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.pending = new PendingCharges(this.leases, this.functions, expiring);
     const watch = this.part(new OverrideWatch(opened.overrides, active, logger));
     this.overrides = new RateLimitOverrides(new OverrideCalls(opened.overrides, active, watch, known, counted, logger));
-    const turns = new Engine(keyPrefix, layered, fallback, new TurnMonitor(monitor), active);
-    this.calls = this.part(new CallQueue(turns, { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing }));
-    const pauses = new Pauses(this.calls.gates, this.engine, this.overrides, active, logger);
-    active.onChange = (changed) => {
-      pauses.changed(changed);
-      this.calls.gates.overridden(changed);
-    };
+    const stored = this.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);
+    const turns = new Engine(keyPrefix, layered, fallback, new TurnMonitor(monitor), active, stored);
+    const queue = { maxQueued: options.maxQueuedCalls, deadlineMs, ...timing };
+    this.calls = this.part(new CallQueue(turns, queue, stored));
+    const pauses = new Pauses(this.calls.gates, stored, logger);
+    active.onChange = (changed) => this.calls.gates.overridden(changed);
     const charges = new CallCharges(this.engine, this.plans, ipv6Prefix);
     const { timeZones } = this.policyFunctions;
     this.limiter = new RateLimiter(
       new LimiterCalls(this.engine, named, charges, this.leases, expiring),
-      new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates, counted),
+      new LimitLooks(this.engine, named, charges, this.routes, explainer, timeZones, this.calls.gates, pauses, counted),
       new ScheduledCalls(
         named,
         new Scheduler(
