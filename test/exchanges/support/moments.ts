@@ -8,6 +8,7 @@ import { nodeWarnings, unhandledRejections } from '../../support/node-warnings.j
 import { useRedis } from '../../support/redis-fixture.js';
 import { RateLimitRuntime } from '../../support/runtime.js';
 import { COUNTED, CROWD, FINAL_COST, optionsWith, PLACES, QUEUE, SETTLED, stage } from './stage.js';
+import { describeUnanswered } from './unanswered.js';
 import { storeOf, type StoreKind, type TimedStore } from './stores.js';
 import {
   BEFORE_THE_STORE,
@@ -83,6 +84,7 @@ export function describeMoments(transport: Transport, stores: readonly StoreKind
         });
       }
     }
+    if (LONG || stores.length > 1) describeUnanswered(transport, CLIENTS, () => redis?.server.url);
   });
 }
 

@@ -31,6 +31,12 @@ export class Gate {
     this.arrived = 0;
   }
 
+  /** Opens it for others: those that wait never pass. */
+  lose(): void {
+    this.closed = false;
+    this.waiting = [];
+  }
+
   open(): void {
     this.closed = false;
     for (const pass of this.waiting.splice(0)) pass();
