@@ -53,11 +53,13 @@ export interface ProcessHistory {
   readonly stalls: Span[];
   readonly logs: { readonly at: number; readonly level: string; readonly text: string }[];
   readonly heaps: { readonly at: number; readonly bytes: number }[];
+  /** The questions for places. */
+  readonly places: { readonly at: number }[];
   readonly wrong: { readonly at: number; readonly text: string }[];
 }
 
 export function emptyHistory(name: string, path: string, pod: number): ProcessHistory {
-  return { name, path, pod, requests: [], decided: [], stalls: [], logs: [], heaps: [], wrong: [] };
+  return { name, path, pod, requests: [], decided: [], stalls: [], logs: [], heaps: [], places: [], wrong: [] };
 }
 
 /** The history that a process wrote. */

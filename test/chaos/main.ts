@@ -9,6 +9,7 @@ import { checkExactness, type PolicyRow } from './checks/exact.js';
 import { checkHandlers } from './checks/handlers.js';
 import { checkHeap } from './checks/heap.js';
 import { checkLogs } from './checks/logs.js';
+import { checkPlaces, placesLeftIn } from './checks/places.js';
 import { checkProcesses } from './checks/processes.js';
 import { checkQueue } from './checks/queue.js';
 import { checkRecovery } from './checks/recovery.js';
@@ -42,6 +43,7 @@ async function injure(options: ChaosOptions, storms: readonly Storm[], folder: s
   clearInterval(timer);
   await Promise.all(scene.pods.map((pod) => pod.stop('SIGTERM')));
   await scene.collectSlow();
+  const placesLeft = await placesLeftIn(scene.redis);
   const histories = scene.pods.flatMap((pod) =>
     pod.histories.map(({ name, path }) => readHistory(name, path, pod.index)),
   );
@@ -52,6 +54,7 @@ async function injure(options: ChaosOptions, storms: readonly Storm[], folder: s
     histories,
     sent: scene.load.sent,
     turns: scene.redis.turns,
+    placesLeft,
     writes: scene.redis.writes,
     slow: scene.slow,
     clientStalls: scene.stalls,
@@ -68,6 +71,7 @@ function judge(run: Run): { rows: readonly PolicyRow[]; verdicts: Verdict[] } {
     verdicts: [
       verdict,
       checkQueue(run),
+      checkPlaces(run),
       checkHandlers(run),
       checkCharges(run),
       checkAnswers(run),

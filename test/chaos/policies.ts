@@ -114,6 +114,20 @@ export const POLICIES = {
 
 export type PolicyName = keyof typeof POLICIES;
 
+/** Its leases outlive a run: nothing but a release, or an answer that comes late, gives a place back once its holder has renewed it. */
+export const PLACES = {
+  name: 'places',
+  algorithm: 'concurrency',
+  limit: 10_000,
+  lease: '1h',
+  by: 'global',
+  onStoreFailure: 'open',
+} as const satisfies Policy;
+/** The longest time for which a place is held: it ends before the first renewal. */
+export const HELD_MS = 1000;
+/** A place whose answer or release is lost is free after this time. */
+export const UNCONFIRMED_MS = 5000;
+
 export function policyOf(name: PolicyName): ChaosPolicy {
   return POLICIES[name];
 }

@@ -31,6 +31,8 @@ export interface Evidence {
   readonly histories: readonly ProcessHistory[];
   readonly sent: readonly Sent[];
   readonly turns: readonly Turn[];
+  /** The places that are taken once the last holder has ended, and the time is over in which a lost one comes back. */
+  readonly placesLeft: number;
   /** The number of writes to each key that belongs to one request. */
   readonly writes: ReadonlyMap<string, number>;
   /** When the machine was slow, and when the clients were. */

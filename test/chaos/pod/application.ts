@@ -3,7 +3,7 @@ import { ipIdentity, RateLimit, RateLimitModule, userIdentity } from 'nestjs-flo
 import { createClient } from 'redis';
 import { now } from '../clock.js';
 import type { ChaosClient } from '../options.js';
-import { DEADLINE_MS, POLICIES, type PolicyName, ROUTES } from '../policies.js';
+import { DEADLINE_MS, PLACES, POLICIES, type PolicyName, ROUTES } from '../policies.js';
 import type { Recorder } from './recorder.js';
 
 const RECORDER = Symbol('recorder');
@@ -62,7 +62,7 @@ export class PodModule {
     const socket = { host: 'redis.test', port: redisPort };
     const limits = RateLimitModule.forRoot({
       redis: client === 'ioredis' ? socket : createClient({ socket }),
-      policies,
+      policies: { ...policies, places: PLACES },
       middleware: ['gate'],
       identity: [userIdentity(), ipIdentity()],
       deadline: DEADLINE_MS,

@@ -24,6 +24,8 @@ export type Line =
   | (Asked & { readonly kind: 'asked'; readonly askedAt: number })
   | ({ readonly kind: 'decided'; readonly id: string } & Omit<Decided, 'request' | 'process' | 'askedAt' | 'policies'>)
   | { readonly kind: 'handled'; readonly id: string; readonly at: number }
+  /** A question for a place. */
+  | { readonly kind: 'places'; readonly at: number }
   | ({ readonly kind: 'stalls' } & Span)
   | { readonly kind: 'logs'; readonly at: number; readonly level: string; readonly text: string }
   | { readonly kind: 'heaps'; readonly at: number; readonly bytes: number }

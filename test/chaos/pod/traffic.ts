@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Identity, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
 import type { Random } from '../../support/random.js';
-import { type Class, DIRECT, hasClasses, type PolicyName, RIDERS } from '../policies.js';
+import { type Class, DIRECT, HELD_MS, hasClasses, PLACES, type PolicyName, RIDERS } from '../policies.js';
+import { now } from '../clock.js';
 import { asking, type Recorder } from './recorder.js';
 
 const PAUSE_MS = 130;
@@ -48,6 +49,7 @@ export class DirectTraffic {
     const policies = [DIRECT[random(DIRECT.length)]!];
     const other = DIRECT[random(DIRECT.length)]!;
     if (random(2) === 0 && other !== policies[0]) policies.push(other);
+    if (random(4) === 0) void hold(limiter, recorder, id, random(HELD_MS));
     if (random(8) === 0) void peek(limiter, recorder, policies, RIDERS[random(RIDERS.length)]!);
     const cost = random(4) === 0 ? 1 + random(MAX_COST) : 1;
     // The limiter keeps recent clients, but no API keys. With another kind, new identities would look like a leak.
@@ -102,6 +104,20 @@ async function reserve(
   const atExpiry = refunded ? 'cancel' : 'keep';
   const reservation = await limiter.reserve(policies, identity, { ...options, expires: RESERVED, atExpiry });
   if (reservation.allowed && !refunded && options.cost === 1) await reservation.settle(options.cost);
+}
+
+/** Holds a place for a while. */
+async function hold(limiter: RateLimiter, recorder: Recorder, id: string, ms: number): Promise<void> {
+  recorder.add({ kind: 'places', at: now() });
+  recorder.flush(); // as in `asked`
+  const asked = { id: `${id}-place`, what: PLACES.name, user: '', address: '', cost: 1 };
+  try {
+    const lease = await asking.run(asked, () => limiter.acquire(PLACES.name, null));
+    await delay(ms);
+    lease.release();
+  } catch (error) {
+    recorder.wrong(`acquire failed: ${String(error)}`);
+  }
 }
 
 /** Peeks. A peek that charges would show in the ledger. */

@@ -20,6 +20,7 @@ export class Evidence {
       histories: this.processes,
       sent: [],
       turns: [],
+      placesLeft: 0,
       writes: new Map(),
       slow: [],
       clientStalls: [],
