@@ -1,4 +1,4 @@
-// The direction of dependencies: nest -> http -> engine -> metrics -> policy -> identity -> stores -> algorithms. Shedding stands alone.
+// The direction of dependencies: nest -> limiter -> http -> engine -> metrics -> policy -> identity -> stores -> algorithms. Shedding stands alone.
 const LIBRARY = '^libs/rate-limit/src/';
 const CLIENT = '^libs/client/src/';
 const INDEX = `${LIBRARY}index\\.ts$`;
@@ -18,7 +18,8 @@ const MAY_IMPORT = {
   metrics: ['shedding', 'policy', 'identity', 'stores', 'algorithms'],
   engine: ['metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
   http: ['engine', 'metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
-  nest: ['http', 'engine', 'metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
+  limiter: ['http', 'engine', 'metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
+  nest: ['limiter', 'http', 'engine', 'metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
 };
 
 /** Entry points of their own. They may import every layer, and no layer imports them. */
@@ -141,7 +142,8 @@ export default {
       from: {
         path: LIBRARY,
         pathNot: [
-          `${LIBRARY}nest/module/(?:rate-limit\\.module|rate-limit-metrics\\.module|open-store)\\.ts$`,
+          `${LIBRARY}nest/module/(?:rate-limit\\.module|rate-limit-metrics\\.module)\\.ts$`,
+          `${LIBRARY}limiter/(?:create-limiter|open-store)\\.ts$`,
           `${LIBRARY}nest/admin/rate-limit-admin\\.module\\.ts$`,
           `${LIBRARY}stores/redis/redis\\.store\\.ts$`,
           SPEC,

@@ -1,9 +1,10 @@
 import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
 import { LimiterUnavailableError } from '../../libs/rate-limit/src/engine/errors.js';
-import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
-import { Engine } from '../../libs/rate-limit/src/engine/engine.js';
+import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
 import type { PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
-import { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
+import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
+import { type OpenedStore, storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
+import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
 import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
 import type { PrefetchCounts } from '../../libs/rate-limit/src/metrics/stats.js';
 import { type BoundPolicy, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
@@ -63,20 +64,21 @@ export function policyOf({ capacity, refill, global, shards = 1, prefetch }: Lim
 /** While Redis is away, a pod uses its part of the limit, of so many, unless it rejects all requests. */
 export type EngineSettings = Pick<Settings, 'pods' | 'deadlineMs' | 'onStoreFailure'>;
 
-/** The engine of one pod, put together as the module does it. */
+/** The engine of one pod. */
 export class PodEngine implements Decider {
   private readonly engine: Engine;
 
   private constructor(
     private readonly policies: readonly BoundPolicy[],
-    layered: LayeredStore,
+    opened: OpenedStore,
     readonly connected: Promise<void>,
     private readonly clock: Clock,
     { pods, onStoreFailure = 'local' }: EngineSettings,
-    monitor: Monitor,
+    monitor?: Monitor,
   ) {
-    const settings = { onStoreFailure, localShare: pods, fallbackMaxBytes: FALLBACK_BYTES };
-    this.engine = new Engine(PREFIX, layered, new Fallback(settings, SILENT, clock), monitor);
+    const options = { onStoreFailure, localShare: pods, fallbackMaxBytes: FALLBACK_BYTES };
+    const settings = readLimiterOptions(options, 'simulate');
+    this.engine = partsAlone(settings, { ...opened, fallbackClock: clock }, SILENT, monitor).engine;
   }
 
   /** Decides in Redis. Several policies decide together, as those of a route do. */
@@ -92,15 +94,14 @@ export class PodEngine implements Decider {
     const denials = new DenialCache(DENIAL_CACHE_MS, undefined, all.some(isOfClients) ? MAX_DENIALS : 16);
     const owned = { probeKey: (number: number) => `${PREFIX}:{probe-${number}}`, logger: SILENT };
     const store = new LoadedRedisStore(client, readStoreOptions({}), { deadlines, denials, observer: monitor, owned });
-    const layered = new LayeredStore({ store, deadlines, denials }, SILENT);
-    return new PodEngine(all, layered, store.connect(), clock, settings, monitor);
+    const opened = { ...storeAlone(store, settings.deadlineMs), deadlines, denials };
+    return new PodEngine(all, opened, store.connect(), clock, settings, monitor);
   }
 
   /** Decides in the process. */
   static inMemory(policy: BoundPolicy, clock: Clock, settings: EngineSettings): PodEngine {
-    const deadlines = new Deadlines(settings.deadlineMs);
-    const layered = new LayeredStore({ store: new MemoryStore({ clock }), deadlines }, SILENT);
-    return new PodEngine([policy], layered, Promise.resolve(), clock, settings, new Monitor({}, SILENT));
+    const opened = storeAlone(new MemoryStore({ clock }), settings.deadlineMs);
+    return new PodEngine([policy], opened, Promise.resolve(), clock, settings);
   }
 
   get prefetch(): PrefetchCounts {

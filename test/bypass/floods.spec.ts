@@ -56,7 +56,7 @@ describe('a flood', () => {
     entered.length = 0;
     const warned = nodeWarnings();
     await using app = await limited('Express', Routes, { store: new StillStore() });
-    const { waitingRoom } = app.app.get(RateLimitRuntime);
+    const { waitingRoom } = app.app.get(RateLimitRuntime).parts;
     const client = connect(app.port, '127.0.0.1');
     await once(client, 'connect');
     client.write('GET /days HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(36));

@@ -55,7 +55,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
   describe('with a leaky bucket', () => {
     it('answers 503 beyond maxWaiting, and frees the places of clients that disconnect', async () => {
       await using app = await open(QUEUE, { maxWaiting: 2 });
-      const { waitingRoom } = app.app.get(RateLimitRuntime);
+      const { waitingRoom } = app.app.get(RateLimitRuntime).parts;
       expect((await app.send('/nothing')).status).toBe(404);
       const clients = await Promise.all([1, 2].map(() => dial(app.port)));
       for (const client of clients) client.write('GET /free HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -51,7 +51,7 @@ it('a message over TCP frees its lease when it fails, when an event ends, and wh
   await untilFree(app.app, 2);
   expect(await app.client.send('refused')).toMatchObject({ error: {} });
   await untilFree(app.app, 1);
-  expect(app.app.get(RateLimitRuntime).leases.size).toBe(0);
+  expect(app.app.get(RateLimitRuntime).parts.leases.size).toBe(0);
   clock.advance('33s'); // the lease, from its one renewal on
   await untilFree(app.app, 2);
 });

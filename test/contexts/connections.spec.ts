@@ -173,7 +173,7 @@ describe.each(DRIVERS)('a connection over %s', (driver) => {
     }
     await using app = await SocketApp.start(driver, Queue, { maxWaitingPerClient: 3, defaults: [TWENTY] });
     await app.connect();
-    const room = app.http.app.get(RateLimitRuntime).waitingRoom;
+    const room = app.http.app.get(RateLimitRuntime).parts.waitingRoom;
     const waits = await app.connect();
     await until('the connection waits', LIMIT_MS, () => room.size === 1);
     for (let i = 0; i < 20; i++) waits.emit('say', {});

@@ -1,10 +1,10 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
-import { Engine } from '../../libs/rate-limit/src/engine/engine.js';
-import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
-import { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
+import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
+import type { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
 import { ExpiringReservations } from '../../libs/rate-limit/src/engine/settling/expiry/expiring-reservations.js';
-import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
-import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
+import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
+import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
+import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
 import type { ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
 import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
 
@@ -27,14 +27,13 @@ export class ReservingProcess {
       throw new Error(text);
     };
     const logger = { log: () => undefined, warn, error: warn };
-    const deadlines = new Deadlines(PATIENCE_MS);
-    const layered = new LayeredStore({ store, deadlines }, logger);
-    const fallback = new Fallback({ onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1e6 }, logger);
-    this.engine = new Engine('rl', layered, fallback, new Monitor({}, logger));
+    const options = readLimiterOptions({ onStoreFailure: 'closed' }, 'test');
+    const { engine, layered } = partsAlone(options, storeAlone(store, PATIENCE_MS), logger);
+    this.engine = engine;
     const settings = {
       decide: (charges: Parameters<Engine['decide']>[0]) => this.engine.decide(charges),
       settle: (settlements: Parameters<LayeredStore['settle']>[0]) => layered.settle(settlements),
-      within: <T>(answer: Promise<T>) => deadlines.within(answer),
+      within: <T>(answer: Promise<T>) => layered.deadlines.within(answer),
       traits: layered.traits,
       log,
       timer: (ms: number, run: () => void) => {

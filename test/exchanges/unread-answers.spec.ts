@@ -71,6 +71,6 @@ it.each(['text', 'stream'].flatMap((path) => [NO_ERROR, CANCEL].map((code) => [p
       const { policies } = await app.app.get(RateLimiter).peek(FIVE, IP);
       return policies[0]!.remaining === 5;
     });
-    expect(app.app.get(RateLimitRuntime).leases.size).toBe(0);
+    expect(app.app.get(RateLimitRuntime).parts.leases.size).toBe(0);
   },
 );

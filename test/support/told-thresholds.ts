@@ -1,15 +1,15 @@
-import { Engine } from '../../libs/rate-limit/src/engine/engine.js';
-import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
-import { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
+import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
+import type { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
 import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
 import type { ThresholdEvent } from '../../libs/rate-limit/src/engine/thresholds/threshold-event.js';
-import { Thresholds, type ThresholdSettings } from '../../libs/rate-limit/src/engine/thresholds/thresholds.js';
-import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
+import type { ThresholdSettings } from '../../libs/rate-limit/src/engine/thresholds/thresholds.js';
+import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
+import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
+import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
 import { bindPolicy, type BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import type { ChargeMode } from '../../libs/rate-limit/src/stores/charge.js';
-import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
 
 export function boundPolicy(policy: Policy): BoundPolicy {
@@ -21,16 +21,15 @@ export class ToldThresholds {
   readonly events: ThresholdEvent[] = [];
   readonly warnings: string[] = [];
   readonly engine: Engine;
-  private readonly thresholds: Thresholds;
+  private readonly layered: LayeredStore;
 
   /** @param clock of the fallback */
   constructor(store: RateLimitStore, clock: Clock, settings: Partial<ThresholdSettings> = {}) {
     const logger = { log: () => {}, error: () => {}, warn: (message: string) => void this.warnings.push(message) };
     const onThreshold = (event: ThresholdEvent): void => void this.events.push(event);
-    const thresholds = (this.thresholds = new Thresholds({ onThreshold, ...settings }, logger));
-    const layered = new LayeredStore({ store, deadlines: new Deadlines(10_000), thresholds }, logger);
-    const local = { onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 1_000_000, thresholds } as const;
-    this.engine = new Engine('rl', layered, new Fallback(local, logger, clock), new Monitor({}, logger));
+    const options = readLimiterOptions({ onThreshold, onDecision: () => {}, ...settings }, 'test');
+    const opened = { ...storeAlone(store, 10_000), fallbackClock: clock };
+    ({ engine: this.engine, layered: this.layered } = partsAlone(options, opened, logger));
   }
 
   charge(policy: BoundPolicy, identity: string, cost = 1, mode: ChargeMode = 'take'): PolicyCharge {
@@ -39,7 +38,7 @@ export class ToldThresholds {
 
   /** Waits until all levels that were reached are told, and returns their events. */
   async told(): Promise<ThresholdEvent[]> {
-    await this.thresholds.close();
+    await this.layered.thresholds?.close();
     return this.events.splice(0);
   }
 }

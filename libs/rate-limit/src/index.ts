@@ -14,6 +14,8 @@ export type {
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
+export { createLimiter } from './limiter/create-limiter.js';
+export type { LimiterOptions } from './limiter/limiter-options.js';
 export { RateLimiter } from './engine/calls/rate-limiter.js';
 export type { LimitTarget } from './engine/calls/limit-looks.js';
 export type { ResetState } from './engine/calls/reset-states.js';

@@ -24,10 +24,10 @@ export async function openLimiter(
   });
   // Its polls of overrides would stand among the commands that tests count.
   const runtime = context.get(RateLimitRuntime);
-  runtime.overrides['calls']['watch'].stop();
+  runtime.parts.overrides['calls']['watch'].stop();
   return {
     limiter: await withoutDeadline(context.get(RateLimiter)),
-    store: runtime.store,
+    store: runtime.parts.store,
     [Symbol.asyncDispose]: () => context.close(),
   };
 }

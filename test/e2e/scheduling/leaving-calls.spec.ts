@@ -77,11 +77,11 @@ describe('a call that leaves the queue', () => {
     const calls = Array.from({ length: 5 }, async (_, i) => call('partner', `${i}`));
     const slots = Array.from({ length: 3 }, async (_, i) => call('even', `${i}`));
     await turns();
-    expect(runtime.calls.size).toBe(5);
+    expect(runtime.parts.queue.size).toBe(5);
     await close();
     for (const waiting of [...calls.slice(2), ...slots.slice(1)])
       await expect(waiting).rejects.toThrow(LimiterClosedError);
-    expect([runtime.calls.size, clock.waiting]).toEqual([0, 0]);
+    expect([runtime.parts.queue.size, clock.waiting]).toEqual([0, 0]);
     await expect(limiter.schedule('partner', () => 1)).rejects.toThrow(LimiterClosedError);
   });
 
@@ -93,9 +93,9 @@ describe('a call that leaves the queue', () => {
     const error = await call('partner', 'x').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(CallQueueFullError);
     expect(String(error)).toContain("3 calls wait for 'partner', which is maxQueuedCalls");
-    expect([store.questions, runtime.calls.size]).toEqual([asked, 3]);
+    expect([store.questions, runtime.parts.queue.size]).toEqual([asked, 3]);
     await pass(clock, 1_000);
     void call('partner', 'y', { maxWaitMs: 5_000 });
-    expect(runtime.calls.size).toBe(3);
+    expect(runtime.parts.queue.size).toBe(3);
   });
 });

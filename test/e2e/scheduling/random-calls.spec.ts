@@ -50,7 +50,7 @@ it(
             expect(sum).toBeLessThanOrEqual(2 + (ran[to]!.at - ran[from]!.at) / 1000);
           }
         }
-        expect(opened.runtime.calls.size).toBe(0);
+        expect(opened.runtime.parts.queue.size).toBe(0);
         expect(clock.waiting).toBe(0);
       }),
       histories(0.6),

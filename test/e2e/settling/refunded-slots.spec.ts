@@ -37,7 +37,7 @@ describe.each(KINDS)('over $platform with $store, the departure slots of clients
 
   /** Sends requests that wait, in this order, each on a connection of its own. */
   async function sendWaiting({ app }: HttpApp, count: number): Promise<Socket[]> {
-    const { waitingRoom } = app.get(RateLimitRuntime);
+    const { waitingRoom } = app.get(RateLimitRuntime).parts;
     const sockets: Socket[] = [];
     for (let i = 0; i < count; i++) {
       const socket = await dial(app);
@@ -60,7 +60,7 @@ describe.each(KINDS)('over $platform with $store, the departure slots of clients
     await until(
       'the first request has left the waiting room',
       LIMIT_MS,
-      () => app.app.get(RateLimitRuntime).waitingRoom.size === 1,
+      () => app.app.get(RateLimitRuntime).parts.waitingRoom.size === 1,
     );
     expect(await nextSlot(app)).toBe(3);
     second!.destroy();
@@ -72,7 +72,7 @@ describe.each(KINDS)('over $platform with $store, the departure slots of clients
 
   it('are all refunded when a connection with many waiting requests closes', async () => {
     await using app = await open();
-    const { waitingRoom } = app.app.get(RateLimitRuntime);
+    const { waitingRoom } = app.app.get(RateLimitRuntime).parts;
     expect((await app.as('ada', '/')).status).toBe(200);
     const socket = await dial(app.app);
     socket.write(requestFor('/', 'ada').repeat(6));

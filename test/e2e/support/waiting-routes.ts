@@ -76,7 +76,7 @@ export interface Room {
 }
 
 export function roomOf(app: INestApplication): Room {
-  return app.get(RateLimitRuntime).waitingRoom;
+  return app.get(RateLimitRuntime).parts.waitingRoom;
 }
 
 export function serverOf(app: INestApplication): Server {

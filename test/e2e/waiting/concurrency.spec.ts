@@ -180,7 +180,7 @@ describe.each(PLATFORMS)('streams over %s', (platform) => {
     expect((await app.as('ada', '/stream')).status).toBe(429);
     for (const client of clients) client.destroy();
     await untilFree(app.app, 2, STREAMS);
-    expect(app.app.get(RateLimitRuntime).leases.size).toBe(0);
+    expect(app.app.get(RateLimitRuntime).parts.leases.size).toBe(0);
   });
 });
 

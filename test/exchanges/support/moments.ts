@@ -159,7 +159,7 @@ class Scene {
     }
     await Promise.all(sent.map(async ({ ready }) => ready));
     if (moment === 'stream') await Promise.all(sent.map(({ first }) => first));
-    const room = served.app.get(RateLimitRuntime).waitingRoom;
+    const room = served.app.get(RateLimitRuntime).parts.waitingRoom;
     const isHeld = (): number => (held.place === undefined ? room.size : stage.gates[held.place].arrived);
     await until(`all are held (${this.moment})`, LIMIT_MS, () => isHeld() === count).catch((error: unknown) => {
       throw new Error(`${isHeld()} of ${count} are held`, { cause: error });
@@ -182,7 +182,7 @@ class Scene {
   }
 
   private isFree(): boolean {
-    const { leases, waitingRoom } = this.served.app.get(RateLimitRuntime);
+    const { leases, waitingRoom } = this.served.app.get(RateLimitRuntime).parts;
     return leases.size === 0 && waitingRoom.size === 0 && waitingRoom.places === 0;
   }
 
@@ -216,7 +216,7 @@ class Scene {
   /** What is left, and what has to be. */
   private async left(before: Levels, listeners: number): Promise<Compared> {
     const { served, moment, count, transport, way, store } = this;
-    const { leases, waitingRoom } = served.app.get(RateLimitRuntime);
+    const { leases, waitingRoom } = served.app.get(RateLimitRuntime).parts;
     const charged = BEFORE_THE_STORE.includes(moment) ? stage.charged : count;
     const endings = charged === 0 ? [] : [expect.objectContaining(transport.ending(moment, way))];
     store.timers.upkeep();

@@ -24,10 +24,13 @@ export class NamedPolicies<Context = never> {
   private readonly functions = new WeakMap<object, number>();
   private functionCount = 0;
 
-  /** @throws {RateLimitConfigError} for the first policy that is wrong */
-  constructor(policies: Readonly<Record<string, Policy<Context>>> = {}) {
+  /**
+   * @param named how errors begin: what the policies were given to
+   * @throws {RateLimitConfigError} for the first policy that is wrong
+   */
+  constructor(policies: Readonly<Record<string, Policy<Context>>> = {}, named = 'RateLimitModule') {
     for (const [name, policy] of Object.entries(policies)) {
-      const where = `RateLimitModule, policies.${name}`;
+      const where = `${named}, policies.${name}`;
       const rule = POLICY_OPTIONS.name;
       if (!rule.valid(name)) throw new RateLimitConfigError(where, `a name must be ${rule.wanted}`, 'FG_POLICY_NAME');
       if (policy?.name !== undefined && policy.name !== name) {

@@ -32,7 +32,7 @@ export interface RecordedDecisions {
  */
 export function recordDecisions(app: ApplicationLike): RecordedDecisions {
   const all: DecisionEvent[] = [];
-  const stop = runtimeOf('recordDecisions', app).monitor.observe((event) => void all.push(event));
+  const stop = runtimeOf('recordDecisions', app).parts.monitor.observe((event) => void all.push(event));
   return {
     all,
     get last() {

@@ -9,7 +9,7 @@ import { type ApplicationLike, runtimeOf } from './runtime-of.js';
  * @example beforeEach(() => resetLimits(app));
  */
 export function resetLimits(app: ApplicationLike): void {
-  const { store } = runtimeOf('resetLimits', app);
+  const { store } = runtimeOf('resetLimits', app).parts;
   const { clear } = traitsOf(store);
   if (clear === undefined) {
     throw new TypeError(

@@ -1,16 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { identityTag } from '../identity/identity-tag.js';
 import { LimiterUnavailableError } from '../engine/errors.js';
-import { Fallback } from '../engine/fallback.js';
-import { Engine } from '../engine/engine.js';
 import type { PolicyCharge } from '../engine/policy-charge.js';
-import { LayeredStore } from '../engine/layered-store.js';
-import { Monitor } from '../metrics/monitor.js';
 import type { CountedCharge } from '../metrics/policy-tallies.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
-import { Deadlines } from '../stores/deadlines.js';
+import { partsAlone } from '../limiter/parts-alone.js';
+import { LimiterParts } from '../limiter/limiter-parts.js';
+import { storeAlone } from '../limiter/opened-store.js';
+import { readLimiterOptions } from '../limiter/options-table.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError } from '../util/config-error.js';
@@ -47,26 +46,6 @@ export interface ThrottlerStorage {
 /** The token of the storage: `getStorageToken()`. */
 export const ThrottlerStorage = Symbol('nestjs-floodgate: ThrottlerStorage');
 
-/** The two ways to one store. */
-export interface StorageEngine {
-  readonly keyPrefix: string;
-  /** Counts in metrics, and notifies `onDecision`. */
-  readonly deciding: Engine;
-  /** Does neither: for charges that are no decision on a request. */
-  readonly keeping: Engine;
-  /** That of `deciding`. */
-  readonly monitor: Monitor;
-}
-
-/** The engine's options where no module gives them. */
-export const ALONE = {
-  keyPrefix: 'rl',
-  deadlineMs: 50,
-  onStoreFailure: 'local',
-  localShare: 1,
-  fallbackMaxBytes: 64_000_000,
-} as const;
-
 /**
  * Counts hits with Floodgate's engine, in Redis or in the process, and answers as the storage of @nestjs/throttler 6 does: each
  * hit counts for its `ttl`; the one that passes the limit blocks the client for `blockDuration`; what comes meanwhile counts for
@@ -78,16 +57,16 @@ export const ALONE = {
  */
 @Injectable()
 export class ThrottlerStorageService implements ThrottlerStorage {
-  private readonly engine: StorageEngine;
+  private readonly parts: LimiterParts;
   private readonly policies: StoragePolicies;
 
   /** @param store where hits are kept; default a `MemoryStore` */
   constructor(store?: RateLimitStore);
   /** @internal */
-  constructor(engine: StorageEngine);
-  constructor(given: RateLimitStore | StorageEngine = new MemoryStore()) {
-    this.engine = 'deciding' in given ? given : engineOver(given);
-    this.policies = new StoragePolicies(this.engine.keyPrefix);
+  constructor(parts: LimiterParts);
+  constructor(given: RateLimitStore | LimiterParts = new MemoryStore()) {
+    this.parts = given instanceof LimiterParts ? given : partsOver(given);
+    this.policies = new StoragePolicies(this.parts.keyPrefix);
   }
 
   /**
@@ -114,7 +93,7 @@ export class ThrottlerStorageService implements ThrottlerStorage {
     if (block !== undefined) charges.push(this.charge(block, tag, 'peek'));
     charges.push(this.charge(period, tag, 'peek'));
     // Not awaited without need: in the process a hit and what follows from it are one step.
-    const answer = hits === undefined ? this.decideNone(policies, charges) : this.engine.deciding.decision(charges);
+    const answer = hits === undefined ? this.decideNone(policies, charges) : this.parts.engine.decision(charges);
     const decision = isPromise(answer) ? await answer : answer;
     const found = decision.policies;
     if (found.length === 0)
@@ -166,7 +145,7 @@ export class ThrottlerStorageService implements ThrottlerStorage {
    * out. So the rejection is counted here.
    */
   private decideNone({ none }: ThrottlerPolicies, charges: readonly PolicyCharge[]): Answer<Decision> {
-    const { deciding, monitor } = this.engine;
+    const { engine, monitor } = this.parts;
     const since = monitor.begin();
     const counted: readonly CountedCharge[] = [{ policy: none, mode: 'take' }, ...charges];
     const decided = (decision: Decision): Decision => {
@@ -179,13 +158,13 @@ export class ThrottlerStorageService implements ThrottlerStorage {
       if (error instanceof LimiterUnavailableError) monitor.closed(counted, error.retryAfterMs, undefined, since);
       throw error;
     };
-    return attempt(() => deciding.decision(charges), decided, failed);
+    return attempt(() => engine.decision(charges), decided, failed);
   }
 
   /** Writes an instant. The request is decided already, so a store that fails now changes nothing about it. */
   private async keep(policy: BoundPolicy, tag: string): Promise<Decision | undefined> {
     try {
-      const kept = this.engine.keeping.decision([this.charge(policy, tag)]);
+      const kept = this.parts.unobserved.decision([this.charge(policy, tag)]);
       return isPromise(kept) ? await kept : kept;
     } catch {
       return undefined;
@@ -194,21 +173,17 @@ export class ThrottlerStorageService implements ThrottlerStorage {
 
   /** Hits that stay because the store failed expire by themselves: until then the client may pass less, never more. */
   private async forget(key: string): Promise<void> {
-    await this.engine.keeping.reset([key]).catch(() => undefined);
+    await this.parts.unobserved.reset([key]).catch(() => undefined);
   }
 
   private charge(policy: BoundPolicy, tag: string, mode: ChargeMode = 'take'): PolicyCharge {
-    return this.engine.deciding.charge(policy, tag, 1, mode);
+    return this.parts.engine.charge(policy, tag, 1, mode);
   }
 }
 
-function engineOver(store: RateLimitStore): StorageEngine {
-  const logger = new RateLimitLogger();
-  const { keyPrefix, deadlineMs } = ALONE;
-  const layered = new LayeredStore({ store, deadlines: new Deadlines(deadlineMs) }, logger);
-  const monitor = new Monitor({}, logger);
-  const limiter = new Engine(keyPrefix, layered, new Fallback(ALONE, logger), monitor);
-  return { keyPrefix, deciding: limiter, keeping: limiter, monitor };
+function partsOver(store: RateLimitStore): LimiterParts {
+  const options = readLimiterOptions({}, 'ThrottlerStorageService');
+  return partsAlone(options, storeAlone(store, options.deadlineMs), new RateLimitLogger());
 }
 
 /** The part of a decision that a throttler with `limit: 0` adds. */

@@ -32,7 +32,7 @@ import type {
 } from './options.js';
 import { type Defaults, RequestFunctions } from './request-functions.js';
 import { type RouteThrottler, RouteThrottlers } from './route-throttlers.js';
-import { ALONE, type ThrottlerStorage } from './storage.js';
+import type { ThrottlerStorage } from './storage.js';
 import { ThrottlerException, throttlerMessage } from './throttler.exception.js';
 
 /** A guard that was made with new has no metrics. */
@@ -45,6 +45,9 @@ const guarded = new WeakSet<object>();
 export function isGuarded(options: ThrottlerModuleOptions): boolean {
   return guarded.has(options);
 }
+
+/** For a guard without a module: the module's default. */
+const DEADLINE_MS = 50;
 
 /**
  * Limits the routes that it is bound to, as the guard of @nestjs/throttler 6 does, on Floodgate's engine. The throttlers of a
@@ -291,7 +294,8 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
   }
 
   private get calls(): UserFunctions {
-    return (this.functions ??= this.runtime?.functions ?? new UserFunctions(ALONE.deadlineMs, UNOBSERVED, this.logger));
+    return (this.functions ??=
+      this.runtime?.parts.functions ?? new UserFunctions(DEADLINE_MS, UNOBSERVED, this.logger));
   }
 
   private functionsOf(context: ExecutionContext): RequestFunctions {

@@ -73,8 +73,7 @@ function definition(options: Provider, imports: DynamicModule['imports'] = [], m
   const storage: Provider = {
     provide: getStorageToken(),
     inject: [RateLimitRuntime],
-    useFactory: ({ engine: deciding, unobserved, monitor, options: { keyPrefix } }: RateLimitRuntime) =>
-      new ThrottlerStorageService({ keyPrefix, deciding, keeping: unobserved, monitor }),
+    useFactory: ({ parts }: RateLimitRuntime) => new ThrottlerStorageService(parts),
   };
   return {
     module: ThrottlerModule,

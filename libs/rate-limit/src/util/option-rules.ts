@@ -19,6 +19,12 @@ export interface OptionRule {
   readonly read?: (value: unknown) => unknown;
 }
 
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isFunction = (value: unknown): boolean => typeof value === 'function';
+export const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
+  isObject(value) && methods.every((method) => isFunction(value[method]));
+
 /** An option that is one of some values. */
 export function oneOf<T>(values: readonly T[], otherwise: T | undefined): OptionRule {
   return {

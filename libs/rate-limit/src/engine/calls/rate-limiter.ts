@@ -20,6 +20,13 @@ export interface HeaderSetter {
   set(target: object, decision: Decision): boolean;
 }
 
+/** The limiter as something that runs. */
+export interface RunningLimiter {
+  stats(): RateLimitStats;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /**
  * Decides without HTTP: in queue consumers, jobs and gateways. Its policies need a name, and count across the application
  * (scope `'app'`): a route whose policy has that scope and name shares their state.
@@ -40,7 +47,7 @@ export class RateLimiter {
     private readonly looks: LimitLooks,
     private readonly scheduled: ScheduledCalls,
     private readonly headers: HeaderSetter,
-    private readonly counters: () => RateLimitStats,
+    private readonly parts: RunningLimiter,
   ) {}
 
   /** The short form, for policies that are all `by: 'global'`. */
@@ -374,6 +381,19 @@ export class RateLimiter {
    * @example const { requests, rejected, store } = limiter.stats();
    */
   stats(): RateLimitStats {
-    return this.counters();
+    return this.parts.stats();
+  }
+
+  /** Connects the store, and starts what runs by itself. `RateLimitModule` calls it at boot: call it for one of `createLimiter`. */
+  start(): Promise<void> {
+    return this.parts.start();
+  }
+
+  /**
+   * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` calls it at
+   * shutdown: call it for one of `createLimiter`.
+   */
+  close(): Promise<void> {
+    return this.parts.close();
   }
 }

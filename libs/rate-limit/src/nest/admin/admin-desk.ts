@@ -44,7 +44,7 @@ export class AdminDesk {
     private readonly runtime: RateLimitRuntime,
     private readonly author: AuthorFunction | undefined,
   ) {
-    const { monitor, reportBoard } = runtime;
+    const { monitor, reportBoard } = runtime.parts;
     this.rejections = new SharedRejections(monitor.rejectedIdentities, reportBoard, new RateLimitLogger());
   }
 
@@ -64,7 +64,7 @@ export class AdminDesk {
   table(query: unknown): Promise<LimitTable> {
     return answered(() => {
       const wanted = readTable(query);
-      const table = this.runtime.limiter.table();
+      const table = this.runtime.parts.limiter.table();
       if (wanted === undefined) return table;
       return { ...table, routes: table.routes.filter(({ limited }) => limited === wanted) };
     });
@@ -80,32 +80,32 @@ export class AdminDesk {
   explain(body: unknown): Promise<LimitExplanation> {
     return answered(() => {
       const { identity, route, ...options } = readExplain(body);
-      return this.runtime.limiter.explain(route === undefined ? null : { route }, identity, options);
+      return this.runtime.parts.limiter.explain(route === undefined ? null : { route }, identity, options);
     });
   }
 
   reset(body: unknown): Promise<{ readonly cleared: readonly ResetState[] }> {
     return answered(async () => {
       const { identity, what } = readReset(body);
-      return { cleared: await storeAnswered(() => this.runtime.limiter.reset(what, identity)) };
+      return { cleared: await storeAnswered(() => this.runtime.parts.limiter.reset(what, identity)) };
     });
   }
 
   overrides(query: unknown): Promise<OverridePage<RateLimitOverride>> {
-    return answered(() => this.runtime.overrides.list(readPage(query)));
+    return answered(() => this.runtime.parts.overrides.list(readPage(query)));
   }
 
   async setOverride(body: unknown, call: AdminCall): Promise<RateLimitOverride> {
     const author = await this.authorOf(call);
     return answered(() => {
       const { target, change, options } = readSet(body, author);
-      return this.runtime.overrides.set(target, change, options);
+      return this.runtime.parts.overrides.set(target, change, options);
     });
   }
 
   findOverride(body: unknown): Promise<RateLimitOverride> {
     return answered(async () => {
-      const found = await this.runtime.overrides.get(readTarget(body));
+      const found = await this.runtime.parts.overrides.get(readTarget(body));
       if (found === undefined) throw noOverride();
       return found;
     });
@@ -115,19 +115,19 @@ export class AdminDesk {
     const author = await this.authorOf(call);
     return answered(async () => {
       const { target, options } = readRemove(body, author);
-      if (!(await this.runtime.overrides.remove(target, options))) throw noOverride();
+      if (!(await this.runtime.parts.overrides.remove(target, options))) throw noOverride();
       return { removed: true } as const;
     });
   }
 
   history(query: unknown): Promise<OverridePage<OverrideHistoryEntry>> {
-    return answered(() => this.runtime.overrides.history(undefined, readPage(query)));
+    return answered(() => this.runtime.parts.overrides.history(undefined, readPage(query)));
   }
 
   historyOf(body: unknown): Promise<OverridePage<OverrideHistoryEntry>> {
     return answered(() => {
       const { target, page } = readHistory(body);
-      return this.runtime.overrides.history(target, page);
+      return this.runtime.parts.overrides.history(target, page);
     });
   }
 
@@ -138,7 +138,7 @@ export class AdminDesk {
     // Nest passes no execution context to a handler.
     const handler = (type.prototype as Readonly<Record<string, Handler>>)[method];
     const context = new ExecutionContextHost([request, response], type, handler);
-    const name = await this.runtime.functions.answer(() => author(requestOf(context), context));
+    const name = await this.runtime.parts.functions.answer(() => author(requestOf(context), context));
     if (typeof name === 'string' && name !== '') return name;
     throw new TypeError(`RateLimitAdminModule.register: author must return text, got ${shown(name)}`);
   }

@@ -12,11 +12,11 @@ import type { BoundPolicy } from '../types.js';
  * error. If one does not settle within the deadline, the request does not wait for it.
  */
 export class GuardSteps {
-  constructor(private readonly runtime: Pick<RateLimitRuntime, 'functions' | 'identities'>) {}
+  constructor(private readonly runtime: Pick<RateLimitRuntime, 'parts' | 'identities'>) {}
 
   /** Whether `shouldSkip` leaves a request out. */
   async skips(guard: object, answer: unknown): Promise<boolean> {
-    const { functions } = this.runtime;
+    const { functions } = this.runtime.parts;
     const warning = `${nameOf(guard)}.shouldSkip failed, the request is counted`;
     const skips = isPromise(answer) ? await functions.step<unknown>('skipIf', warning, answer, () => false) : answer;
     if (typeof skips === 'boolean' || skips === undefined || skips === null) return skips === true;
@@ -32,9 +32,9 @@ export class GuardSteps {
     context: ExecutionContext,
     resolved: ResolvedIdentities | undefined,
   ): Promise<string> {
-    const { functions, identities } = this.runtime;
+    const { parts, identities } = this.runtime;
     if (!isPromise<unknown>(answer)) throw new TypeError(`an identity's tag must be text, got ${shown(answer)}`);
-    return functions.step<string>(
+    return parts.functions.step<string>(
       'identity',
       `${nameOf(guard)}.identityTag failed, policy '${policy.name}' counts the request as one without an identity`,
       answer as PromiseLike<string>,
@@ -47,7 +47,7 @@ export class GuardSteps {
   /** Settles when `refuse` has answered, or at the deadline. */
   refusal(guard: object, answer: PromiseLike<unknown>): Promise<unknown> {
     const warning = `${nameOf(guard)}.refuse failed, the request gets the answer of the library`;
-    return this.runtime.functions.step<unknown>('problem', warning, answer, () => undefined);
+    return this.runtime.parts.functions.step<unknown>('problem', warning, answer, () => undefined);
   }
 
   /** Logs a later failure of `setHeaders`, which is not awaited. */
@@ -58,7 +58,7 @@ export class GuardSteps {
     notify(
       () => answer,
       undefined,
-      (error) => this.runtime.functions.failed('problem', warning, error),
+      (error) => this.runtime.parts.functions.failed('problem', warning, error),
     );
   }
 }

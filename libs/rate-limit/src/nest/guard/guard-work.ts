@@ -238,11 +238,11 @@ export class GuardWork {
 
   private admit(route: Route, context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
     this.admission ??= new Admission(
-      this.runtime.engine,
-      this.runtime.waitingRoom,
+      this.runtime.parts.engine,
+      this.runtime.parts.waitingRoom,
       this.transport(),
-      this.runtime.pending,
-      this.runtime.monitor,
+      this.runtime.parts.pending,
+      this.runtime.parts.monitor,
     );
     const record = context instanceof ContextView ? context.asks(charges) : RequestRecord.of(requestOf(context));
     return this.admission.admit(route, context, charges, record);

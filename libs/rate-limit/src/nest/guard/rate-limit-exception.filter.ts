@@ -83,7 +83,7 @@ export class RateLimitExceptionFilter extends BaseExceptionFilter {
     if (typeof problem !== 'function' || !(exception instanceof RateLimitExceededException)) {
       return this.send(exception, host, JSON.stringify(problemOf(exception)));
     }
-    const body = this.runtime.functions.call(
+    const body = this.runtime.parts.functions.call(
       'problem',
       'The problem function failed, the answer has the standard members',
       () => bodyBy(problem, exception, host),

@@ -23,7 +23,7 @@ type FindTag = (
 /** Makes the charges of a request: the identity that a policy counts, its cost, the numbers of the client's plan, and the request's class. */
 export class RequestCharges {
   constructor(
-    private readonly runtime: Pick<RateLimitRuntime, 'engine' | 'plans' | 'functions' | 'policyFunctions'>,
+    private readonly runtime: Pick<RateLimitRuntime, 'parts' | 'plans' | 'policyFunctions'>,
     private readonly tagOf: FindTag,
   ) {}
 
@@ -83,7 +83,7 @@ export class RequestCharges {
   private leaveOut({ name }: BoundPolicy, thrown: unknown): undefined {
     const error = readable(thrown);
     if (error instanceof IdentityMissingError || error instanceof ClientGoneError) return;
-    this.runtime.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
+    this.runtime.parts.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
   }
 
   private asked(
@@ -138,7 +138,8 @@ export class RequestCharges {
     cost: number,
     context: ExecutionContext,
   ): Answer<PolicyCharge> {
-    const { engine, policyFunctions } = this.runtime;
+    const { policyFunctions, parts } = this.runtime;
+    const { engine } = parts;
     if (policy.priorityOf === undefined) return engine.charge(policy, tag, cost);
     return andThen(policyFunctions.inClass(policy, context), (variant) => engine.charge(variant, tag, cost));
   }

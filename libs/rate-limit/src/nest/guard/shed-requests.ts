@@ -1,3 +1,5 @@
+import type { LimitableHandler } from '../boot/boot-checks.js';
+import type { GuardCheck } from '../routes/known-handlers.js';
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { UserFunctions } from '../../engine/functions/user-functions.js';
 import type { RequestRecord } from '../../engine/requests/request-record.js';
@@ -9,11 +11,10 @@ import { adopted, isPromise } from '../../util/is-promise.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
 import { shedWarnings } from '../boot/shed-warnings.js';
-import type { Boot, RuntimePart } from '../module/runtime-part.js';
 import type { CheckedShed } from '../options/shed-settings.js';
 import { isExempt } from '../routes/route-sources.js';
 import type { Handler } from '../routes/route.js';
-import type { Route } from '../routes/route-policies.js';
+import type { RoutePolicies, Route } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
 import { RateLimitShedException } from './exceptions.js';
 import { requestOf } from './http-context.js';
@@ -21,8 +22,15 @@ import { requestOf } from './http-context.js';
 const CHECK_FAILED = 'check of shed failed, the process counts as not over it';
 const PRIORITY_FAILED = 'priority of shed failed, the request passes';
 
+/** The application as it starts. */
+interface Boot {
+  readonly handlers: readonly LimitableHandler[];
+  readonly routes: RoutePolicies;
+  readonly isGuarded: GuardCheck;
+}
+
 /** The guard's step that rejects requests while the process is over a threshold of the module's `shed`. */
-export class ShedRequests implements RuntimePart {
+export class ShedRequests {
   private readonly shedder: LoadShedder;
   private readonly warnings: RationedWarning;
   /** One exception for all requests of a class: thousands may be rejected in a second, and a stack trace takes longest. */

@@ -41,7 +41,7 @@ class RateLimitMetrics implements OnApplicationBootstrap, OnApplicationShutdown 
 
   /** Starts at the end of the boot, so that an application that fails to boot leaves nothing behind. */
   onApplicationBootstrap(): void {
-    for (const publish of this.publishers) this.ends.push(publish(this.runtime));
+    for (const publish of this.publishers) this.ends.push(publish(this.runtime.parts));
   }
 
   onApplicationShutdown(): void {

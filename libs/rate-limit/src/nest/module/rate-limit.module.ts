@@ -84,11 +84,15 @@ function provided<Name extends Exclude<keyof AtBoot, 'AssembledRuntime'>>(
         return AssembledRuntime.create(options, discovery, scanner, adapterHost, override, application);
       },
     },
-    { provide: RateLimiter, inject: [RateLimitRuntime], useFactory: (runtime: RateLimitRuntime) => runtime.limiter },
+    {
+      provide: RateLimiter,
+      inject: [RateLimitRuntime],
+      useFactory: (runtime: RateLimitRuntime) => runtime.parts.limiter,
+    },
     {
       provide: RateLimitOverrides,
       inject: [RateLimitRuntime],
-      useFactory: (runtime: RateLimitRuntime) => runtime.overrides,
+      useFactory: (runtime: RateLimitRuntime) => runtime.parts.overrides,
     },
     { provide: RATE_LIMIT_STORE, useValue: null },
     RateLimitGuard,

@@ -1,18 +1,8 @@
 import type { ExecutionContext, INestApplicationContext } from '@nestjs/common';
-import type { RateLimiter } from '../../engine/calls/rate-limiter.js';
-import type { Engine } from '../../engine/engine.js';
 import type { Plans } from '../../engine/functions/plans.js';
-import type { UserFunctions } from '../../engine/functions/user-functions.js';
-import type { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
-import type { WaitingRoom } from '../../engine/requests/waiting-room.js';
-import type { CallQueue } from '../../engine/scheduling/call-queue.js';
-import type { Leases } from '../../engine/settling/leases.js';
-import type { PendingCharges } from '../../engine/settling/pending-charges.js';
+import type { LimiterParts } from '../../limiter/limiter-parts.js';
 import type { HeaderSettings } from '../../http/headers.js';
 import type { ForwardedWatch } from '../../http/trust-proxy.js';
-import type { Monitor } from '../../metrics/monitor.js';
-import type { ReportBoard } from '../../stores/report-board.js';
-import type { RateLimitStore } from '../../stores/store.js';
 import type { Contexts } from '../contexts/contexts.js';
 import type { Operations } from '../contexts/operations.js';
 import type { AddressLists } from '../guard/address-lists.js';
@@ -32,34 +22,18 @@ import type { IdentityChain } from '../types.js';
  */
 export abstract class RateLimitRuntime {
   abstract readonly options: CheckedOptions;
-  /** The store that decides. */
-  abstract readonly store: RateLimitStore;
-  abstract readonly engine: Engine;
-  /** The engine without metrics and `onDecision`: for charges that are no decision on a request. */
-  abstract readonly unobserved: Engine;
-  abstract readonly monitor: Monitor;
-  /** The reports of all processes; undefined if they cannot see each other's. */
-  abstract readonly reportBoard: ReportBoard | undefined;
-  abstract readonly limiter: RateLimiter;
-  abstract readonly overrides: RateLimitOverrides;
+  abstract readonly parts: LimiterParts;
   abstract readonly identities: IdentityChain;
   abstract readonly routes: RoutePolicies;
   abstract readonly policyFunctions: PolicyFunctions;
   /** The plans of clients; undefined without the module's `plan`. */
   abstract readonly plans: Plans<ExecutionContext> | undefined;
-  /** Calls the application's functions within the deadline. */
-  abstract readonly functions: UserFunctions;
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   abstract readonly middleware: Route | undefined;
   /** The module's allow and block lists; undefined without them. */
   abstract readonly addressLists: AddressLists | undefined;
   /** Rejects requests while the process is over a threshold; undefined without the module's `shed`. */
   abstract readonly shedding: ShedRequests | undefined;
-  abstract readonly waitingRoom: WaitingRoom;
-  /** The calls of `RateLimiter.schedule` that wait. */
-  abstract readonly calls: CallQueue;
-  abstract readonly leases: Leases;
-  abstract readonly pending: PendingCharges;
   abstract readonly contexts: Contexts;
   /** The records of operations with several handlers. */
   abstract readonly operations: Operations;

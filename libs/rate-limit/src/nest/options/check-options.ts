@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { meantInSeconds } from '../../util/duration.js';
-import { checkNames, type DurationRule, readOption } from '../../util/option-rules.js';
+import { type Checked, readOptions } from '../../limiter/options-table.js';
 import { checkShape } from './check-shape.js';
 import type { CheckedMiddleware } from './middleware-settings.js';
 import type { RateLimitModuleOptions } from './module-options.js';
@@ -10,28 +10,10 @@ import { shedSettings } from './shed-settings.js';
 
 const WHERE = 'RateLimitModule';
 
-/** The options without a default: they may be undefined after their check. */
-type OpenOption = {
-  [Option in keyof typeof MODULE_OPTIONS]: (typeof MODULE_OPTIONS)[Option]['default'] extends undefined
-    ? Option
-    : never;
-}[keyof typeof MODULE_OPTIONS];
-
-/** The options that are durations. */
-type DurationOption = {
-  [Option in keyof typeof MODULE_OPTIONS]: (typeof MODULE_OPTIONS)[Option] extends DurationRule ? Option : never;
-}[keyof typeof MODULE_OPTIONS];
-
 /** The checked options, with every default. Durations are milliseconds. */
-export type CheckedOptions = Pick<RateLimitModuleOptions, OpenOption> &
-  Required<Omit<RateLimitModuleOptions, OpenOption | DurationOption | 'middleware'>> & {
-    readonly middleware: CheckedMiddleware;
-  } & {
-    readonly [Option in DurationOption as `${Option}Ms`]: number;
-  } & {
-    /** The options as they were given, without defaults. */
-    readonly given: Readonly<RateLimitModuleOptions>;
-  };
+export type CheckedOptions = Omit<Checked<RateLimitModuleOptions, typeof MODULE_OPTIONS>, 'middleware'> & {
+  readonly middleware: CheckedMiddleware;
+};
 
 /** @throws {RateLimitConfigError} naming the option, what was given and what would be right */
 export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
@@ -44,44 +26,10 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
-  checkNames(options, Object.keys(MODULE_OPTIONS), WHERE);
-  const checked: Record<string, unknown> = { given: options };
-  for (const [option, rule] of Object.entries(MODULE_OPTIONS)) {
-    checked['isDuration' in rule ? `${option}Ms` : option] = readOption(options, option, rule, WHERE);
-  }
-  checkTogether(options);
+  const checked = readOptions(options, MODULE_OPTIONS, WHERE) as unknown as CheckedOptions;
   if (options.plan !== undefined) planSettings(options.plan);
-  const all = checked as unknown as CheckedOptions;
-  if (options.shed !== undefined) shedSettings(options.shed, all.middleware.policies);
-  return all;
-}
-
-/** Checks what single options cannot tell. */
-function checkTogether(options: RateLimitModuleOptions): void {
-  const { redis, store, clock = 'redis', maxSkew } = options;
-  const { decisionIdentity, onDecision } = options;
-  if (redis !== undefined && redis !== '' && store !== undefined) {
-    throw new RateLimitConfigError(
-      WHERE,
-      'redis and store are both given: a store of your own brings its own connection',
-      'FG_OPTION_WITHOUT_EFFECT',
-    );
-  }
-  if (maxSkew !== undefined && clock === 'redis') {
-    throw new RateLimitConfigError(
-      WHERE,
-      "maxSkew has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
-      'FG_OPTION_WITHOUT_EFFECT',
-    );
-  }
-  // A hash also names the identities of other events and of stats().
-  if (decisionIdentity === 'tag' && onDecision === undefined) {
-    throw new RateLimitConfigError(
-      WHERE,
-      'decisionIdentity has no effect without onDecision: give onDecision with it, or leave it out',
-      'FG_OPTION_WITHOUT_EFFECT',
-    );
-  }
+  if (options.shed !== undefined) shedSettings(options.shed, checked.middleware.policies);
+  return checked;
 }
 
 /** Plain numbers of durations below these milliseconds are probably meant in seconds. */

@@ -1,16 +1,9 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../../util/duration.js';
-import type { ThresholdEvent } from '../../engine/thresholds/threshold-event.js';
-import type { DecisionEvent } from '../../metrics/decision-event.js';
-import type { IdentityNaming } from '../../identity/identity-tag.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { RequestFunction } from '../../identity/request-function.js';
-import type { OnStoreFailure } from '../../policy/policy.js';
-import type { RedisClient } from '../../stores/redis/clients/redis-client.js';
-import type { OptionNames, RedisConnectionOptions } from '../../stores/redis/clients/redis-options.js';
-import type { StoreStateChange } from '../../stores/store-state.js';
-import type { RateLimitStore } from '../../stores/store.js';
 import type { HeaderFormat } from '../../http/headers.js';
+import type { LimiterOptions } from '../../limiter/limiter-options.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import type { AddressFunction, IdentityResolver, Policy, PolicySource, ProblemFunction } from '../types.js';
 
@@ -26,18 +19,7 @@ export interface MiddlewareOptions {
 }
 
 /** The options of `RateLimitModule.forRoot`. All of them are optional; a wrong one stops the boot with a `RateLimitConfigError`. */
-export interface RateLimitModuleOptions {
-  /**
-   * The Redis that keeps the limits for all processes: a `redis://` or `rediss://` URL or ioredis options, which the module
-   * opens and closes, or a `Redis` or `Cluster` client, which the module duplicates and leaves open. Without it, and without
-   * `store`, each process counts for itself.
-   */
-  redis?: string | RedisConnectionOptions | (RedisClient & OptionNames) | undefined;
-  /**
-   * A store of your own, or a `MemoryStore` or `RedisStore` with options. Without it the module makes a `RedisStore` for `redis`,
-   * else a `MemoryStore`. Not together with `redis`.
-   */
-  store?: RateLimitStore | undefined;
+export interface RateLimitModuleOptions extends Omit<LimiterOptions, 'policies' | 'logger'> {
   /** Policies by name, for `@RateLimit('name')`, `defaults` and `RateLimiter`. Default none. */
   policies?: Readonly<Record<string, Policy>> | undefined;
   /**
@@ -129,85 +111,6 @@ export interface RateLimitModuleOptions {
    * @example problem: (decision) => ({ type: 'https://api.example/problems/quota', title: 'Slow down', status: 429 })
    */
   problem?: boolean | ProblemFunction | undefined;
-  /** How keys begin: 1 to 32 printable characters without blanks and braces. Default `'rl'`. */
-  keyPrefix?: string | undefined;
-  /** The clock that decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */
-  clock?: 'redis' | 'app' | undefined;
-  /**
-   * The most that the clocks of processes may differ with `clock: 'app'`: 0 to `'10s'` in whole milliseconds, default `'1s'`. The
-   * limits hold up to this skew, see "Clocks" in docs/redis.md. A process warns when its clock differs from Redis's by more than
-   * half of it.
-   *
-   * @example RateLimitModule.forRoot({ redis, clock: 'app', maxSkew: '200ms' })
-   */
-  maxSkew?: Duration | undefined;
-  /**
-   * The longest time that a certain rejection stays in the denial cache: 0 (no cache) to `'10s'` in whole milliseconds, default
-   * `'1s'`. Until a policy's `retryAfter` the answer to the same request is certain, and Redis is not asked again.
-   */
-  denialCache?: Duration | undefined;
-  /**
-   * The time that a decision may take before `onStoreFailure` applies, and that each function of a policy may take: `'1ms'` to
-   * `'10s'` in whole milliseconds, default `'50ms'`. A stall of this process's event loop does not count.
-   */
-  deadline?: Duration | undefined;
-  /**
-   * What the boot does while Redis cannot decide, because it is out of reach or refuses (a wrong password, a missing right):
-   * `'retry'` (default) starts, keeps trying and applies `onStoreFailure` meanwhile; `'required'` stops the boot, also if
-   * `redis` is not set. A missing database stops the boot in both cases.
-   *
-   * @example { redis: process.env.REDIS_URL, connect: 'required' }
-   */
-  connect?: 'retry' | 'required' | undefined;
-  /** What requests get while the store cannot decide: `'local'` (default), `'open'` or `'closed'`. A policy may say otherwise. */
-  onStoreFailure?: OnStoreFailure | undefined;
-  /**
-   * The number of processes among which the limits are divided while each decides for itself (`'local'`): 1 (default) to 10,000,
-   * or a function that is asked at each such decision. With the default, 12 processes admit 12 times the limit during an outage.
-   *
-   * A share is rounded down, but never below 1 or a policy's constant cost. If the function fails, its last valid value is kept. It
-   * may return a promise, for which no decision waits: until that settles, the last value counts. Boot asks once.
-   *
-   * @example localShare: () => discovery.podCount
-   */
-  localShare?: (number | (() => number | Promise<number>)) | undefined;
-  /**
-   * The bytes that clients' states may take while the process decides for itself (`'local'`): a whole number from 1, default
-   * 64,000,000, which is enough for some 200,000 clients. Beyond it the process decides as a full `MemoryStore` does.
-   *
-   * @example fallbackMaxBytes: 16_000_000
-   */
-  fallbackMaxBytes?: number | undefined;
-  /**
-   * Called when the store becomes unavailable, and when it is available again. Default none. An error of the function is logged.
-   */
-  onStoreStateChange?: ((change: StoreStateChange) => void) | undefined;
-  /**
-   * Called with every decision of the guard, of `middleware` and of `RateLimiter.consume`, at once and in the request's context
-   * (`AsyncLocalStorage`). Default none. A peek is no decision. An error of the function is logged, at most once a second. The
-   * function must not ask the limiter.
-   *
-   * @example onDecision: ({ decision, source, route, durationMs }) => meter.record(durationMs, { source, route })
-   */
-  onDecision?: ((event: DecisionEvent) => void) | undefined;
-  /**
-   * How `onDecision` names the identities that the policies counted (`identities`): by the identity's tag, such as
-   * `'user:rider-1'` or `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default: not at all. An API key is a hash in both. A
-   * hash is a pseudonym: whoever can list your users or addresses can find them again.
-   *
-   * With `'hash'`, `onThreshold` and `stats().topRejected` name identities by a hash as well; otherwise by the tag.
-   *
-   * @example decisionIdentity: 'hash'
-   */
-  decisionIdentity?: IdentityNaming | undefined;
-  /**
-   * Called when an identity has used up a part of a policy's limit that the policy's `thresholds` name: once for each window,
-   * identity and level, over all processes. Default none. It is called after the decision, and no request waits for it. An error
-   * of the function is logged, at most once a second. See docs/metrics.md.
-   *
-   * @example onThreshold: ({ identity, policy, level }) => mails.send(identity, `${level * 100} % of ${policy} are used`)
-   */
-  onThreshold?: ((event: ThresholdEvent) => void) | undefined;
   /**
    * The most requests that wait for leaky buckets in this process: a whole number from 1, default 10,000. A request reserves a
    * place before the store is asked. Without a place it gets a 503 with `Retry-After: 1`, and no policy is charged. A waiting
@@ -222,13 +125,6 @@ export interface RateLimitModuleOptions {
    * that are rejected: beyond it they get a 503 instead of their policy's 429.
    */
   maxWaitingPerClient?: number | undefined;
-  /**
-   * The most calls of `RateLimiter.schedule` that wait for one policy in this process: a whole number from 1, default 10,000. A
-   * class of `priorities` fills its part of them. A further call rejects with a `CallQueueFullError`, and is not charged.
-   *
-   * @example RateLimitModule.forRoot({ maxQueuedCalls: 500 })
-   */
-  maxQueuedCalls?: number | undefined;
 }
 
 /** The module's option `plan`: which plan a request's client has. */

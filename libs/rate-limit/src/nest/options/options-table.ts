@@ -1,25 +1,20 @@
 import { ON_MISSING_IDENTITY } from '../../identity/identity.js';
 import { isKind } from '../../identity/identity-tag.js';
 import { HEADER_FORMATS, type HeaderFormat } from '../../http/headers.js';
-import { MAX_PROCESSES, isProcessCount } from '../../engine/fallback.js';
-import { isKeyPrefix } from '../../policy/key.js';
-import { STORE_FAILURES } from '../../policy/policy-options.js';
+import { LIMITER_OPTIONS } from '../../limiter/options-table.js';
 import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
 import { shown } from '../../util/config-error.js';
-import { gotRedis, isGivenRedis, WANTED_REDIS } from '../../stores/redis/clients/given-redis.js';
-import { duration, oneOf, type OptionRule, whole, wrongMember } from '../../util/option-rules.js';
+import {
+  hasMethods,
+  isFunction,
+  isObject,
+  oneOf,
+  type OptionRule,
+  whole,
+  wrongMember,
+} from '../../util/option-rules.js';
 import { readMiddleware, wrongMiddleware } from './middleware-settings.js';
 import type { RateLimitModuleOptions } from './module-options.js';
-
-const MAX_MS = 10_000;
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isFunction = (value: unknown): boolean => typeof value === 'function';
-const hasMethods = (value: unknown, methods: readonly string[]): boolean =>
-  isObject(value) && methods.every((method) => isFunction(value[method]));
-
-const callback = { default: undefined, valid: isFunction, wanted: 'a function' } as const satisfies OptionRule;
 
 const policyList: OptionRule = {
   default: [],
@@ -43,20 +38,12 @@ const addressList = {
   wanted: 'an array of addresses and CIDR ranges, or a function of the address',
 } as const satisfies OptionRule;
 
+/** Nest has a logger. */
+const { logger: _, ...OF_LIMITER } = LIMITER_OPTIONS;
+
 /** The options of the module: each is declared here and nowhere else. A test compares docs/module.md with it. */
 export const MODULE_OPTIONS = {
-  redis: {
-    default: undefined,
-    valid: isGivenRedis,
-    wanted: WANTED_REDIS,
-    got: gotRedis, // never the value: a URL can hold a password
-  },
-  store: {
-    default: undefined,
-    valid: (value) => hasMethods(value, ['consume', 'reset']),
-    wanted: 'a RateLimitStore (an object with consume and reset)',
-  },
-  policies: { default: {}, valid: isObject, wanted: 'an object of policies by name' },
+  ...OF_LIMITER,
   defaults: policyList,
   middleware,
   identity: {
@@ -91,34 +78,8 @@ export const MODULE_OPTIONS = {
     valid: (value) => typeof value === 'boolean' || isFunction(value),
     wanted: 'true, false, or a function that returns the members of the problem',
   },
-  keyPrefix: {
-    default: 'rl',
-    valid: isKeyPrefix,
-    wanted: '1 to 32 printable characters without blanks and braces',
-  },
-  clock: oneOf(['redis', 'app'], 'redis'),
-  maxSkew: duration('1s', 0, MAX_MS),
-  denialCache: duration('1s', 0, MAX_MS),
-  deadline: duration('50ms', 1, MAX_MS),
-  connect: oneOf(['retry', 'required'], 'retry'),
-  onStoreFailure: oneOf(STORE_FAILURES, 'local'),
-  localShare: {
-    default: 1,
-    valid: (value) => isFunction(value) || isProcessCount(value),
-    wanted: `a whole number of processes from 1 to ${MAX_PROCESSES}, or a function`,
-  },
-  fallbackMaxBytes: whole(64_000_000, 1),
-  onStoreStateChange: callback,
-  onDecision: callback,
-  decisionIdentity: {
-    default: undefined,
-    valid: (value) => value === 'tag' || value === 'hash',
-    wanted: "'tag' or 'hash'",
-  },
-  onThreshold: callback,
   maxWaiting: whole(10_000, 1),
   maxWaitingPerClient: whole(100, 1),
-  maxQueuedCalls: whole(10_000, 1),
 } as const satisfies Record<keyof RateLimitModuleOptions, OptionRule>;
 
 function wrongPolicies(policies: unknown): string | undefined {

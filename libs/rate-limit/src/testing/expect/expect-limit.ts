@@ -133,7 +133,7 @@ export class LimitExpectation {
 
   private async check(stack: string): Promise<LimitCheck> {
     const { app, options, identity, answering } = this.settings;
-    const { monitor, store } = runtimeOf('expectLimit', app);
+    const { monitor, store } = runtimeOf('expectLimit', app).parts;
     const clock = options.clock ?? (store instanceof VirtualStore ? store.virtualClock : undefined);
     if (clock === undefined) throw noClock(store);
     const request = await this.request();
@@ -178,7 +178,7 @@ export interface LimitedApplication {
  * ```
  */
 export function expectLimit(app: HttpApplicationLike, options: ExpectLimitOptions = {}): LimitedApplication {
-  runtimeOf('expectLimit', app);
+  runtimeOf('expectLimit', app).parts;
   checkOptions(options);
   const of = (method: string) => (path: string) => {
     if (typeof path !== 'string' || !path.startsWith('/')) {

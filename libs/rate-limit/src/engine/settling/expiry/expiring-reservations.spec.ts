@@ -1,18 +1,16 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type LogOutcome, SharedLog } from '../../../../../../test/support/shared-log.js';
-import { Monitor } from '../../../metrics/monitor.js';
+import { partsAlone } from '../../../limiter/parts-alone.js';
+import { storeAlone } from '../../../limiter/opened-store.js';
+import { readLimiterOptions } from '../../../limiter/options-table.js';
 import { type BoundPolicy, bindPolicy } from '../../../policy/bound-policy.js';
 import { parsePolicy } from '../../../policy/parse-policy.js';
-import { Deadlines } from '../../../stores/deadlines.js';
 import type { ReservationLog } from '../../../stores/reservation-log.js';
 import type { StoreTraits } from '../../../stores/traits.js';
 import { VirtualClock } from '../../../testing/virtual-clock.js';
 import { VirtualStore } from '../../../testing/virtual-store.js';
-import { Engine } from '../../engine.js';
 import { LimiterUnavailableError, ReservationsFullError } from '../../errors.js';
-import { Fallback } from '../../fallback.js';
-import { LayeredStore } from '../../layered-store.js';
 import type { Reservation, Settlement } from '../reservation.js';
 import { type AtExpiry, readExpiry } from '../../../policy/expiry.js';
 import { ExpiringReservations } from './expiring-reservations.js';
@@ -57,16 +55,13 @@ function podOn(
 ): Pod {
   const warnings: string[] = [];
   const logger = { log: () => undefined, warn: (text: string) => void warnings.push(text), error: () => undefined };
-  const deadlines = new Deadlines(deadlineMs);
-  const layered = new LayeredStore({ store, deadlines }, logger);
-  const fallback = new Fallback({ onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 1e6 }, logger);
-  const engine = new Engine('rl', layered, fallback, new Monitor({}, logger));
+  const { engine, layered } = partsAlone(readLimiterOptions({}, 'test'), storeAlone(store, deadlineMs), logger);
   const { virtualClock } = store;
   const expiring = new ExpiringReservations(
     {
       decide: (charges) => engine.decide(charges),
       settle: (settlements) => layered.settle(settlements),
-      within: (answer) => deadlines.within(answer),
+      within: (answer) => layered.deadlines.within(answer),
       traits: { ...layered.traits, ...traits },
       log,
       timer: store.timer,

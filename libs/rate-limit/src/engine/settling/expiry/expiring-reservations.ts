@@ -71,7 +71,7 @@ export class ExpiringReservations {
   }
 
   /** Begins to settle what processes that died have reserved, if the charges of requests expire. */
-  start({ routes }: { readonly routes: { readonly expire: boolean } }): void {
+  start(routes: { readonly expire: boolean }): void {
     if (routes.expire) this.sweep?.start();
   }
 

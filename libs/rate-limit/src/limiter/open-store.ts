@@ -1,21 +1,17 @@
-import { DenialCache } from '../../engine/layers/denial-cache.js';
-import type { Monitor } from '../../metrics/monitor.js';
-import { keyOf } from '../../policy/key.js';
-import { Deadlines } from '../../stores/deadlines.js';
-import { MemoryOverrideLog } from '../../stores/memory/override-log.js';
-import { MemoryStore } from '../../stores/memory/memory.store.js';
-import type { ReportBoard } from '../../stores/report-board.js';
-import type { ReservationLog } from '../../stores/reservation-log.js';
-import { LOAD, type RateLimitStore } from '../../stores/store.js';
-import { traitsOf } from '../../stores/traits.js';
-import { RateLimitConfigError } from '../../util/config-error.js';
-import type { Logger } from '../../util/logger.js';
-import type { CheckedOptions } from '../options/check-options.js';
-import type { RateLimitModuleOptions } from '../options/module-options.js';
-import { RateLimitLogger } from './logger.js';
+import { DenialCache } from '../engine/layers/denial-cache.js';
+import type { Monitor } from '../metrics/monitor.js';
+import { Deadlines } from '../stores/deadlines.js';
+import { MemoryOverrideLog } from '../stores/memory/override-log.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
+import { LOAD, type RateLimitStore } from '../stores/store.js';
+import { traitsOf } from '../stores/traits.js';
+import { RateLimitConfigError } from '../util/config-error.js';
+import type { Logger } from '../util/logger.js';
+import type { LimiterOptions } from './limiter-options.js';
+import type { CheckedLimiterOptions } from './options-table.js';
 import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
 
-type Option = keyof RateLimitModuleOptions;
+type Option = keyof LimiterOptions;
 
 /** Options that need a store outside of this process. */
 const NEED_REDIS: readonly Option[] = [
@@ -43,9 +39,9 @@ const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
  * @throws {RateLimitConfigError} for a given option that this store cannot apply
  */
 export async function openStore(
-  options: CheckedOptions,
+  options: CheckedLimiterOptions,
   monitor: Monitor,
-  logger: Logger = new RateLimitLogger(),
+  logger: Logger,
 ): Promise<OpenedStore> {
   const { redis, store } = options;
   if (store !== undefined) return givenStore(store, options);
@@ -54,10 +50,10 @@ export async function openStore(
   return openRedisStore(redis, options, monitor, logger);
 }
 
-async function givenStore(store: RateLimitStore, options: CheckedOptions): Promise<OpenedStore> {
+async function givenStore(store: RateLimitStore, options: CheckedLimiterOptions): Promise<OpenedStore> {
   const { given, denialCacheMs, deadlineMs } = options;
   for (const [option, advice] of Object.entries(BELONG_TO_STORE)) {
-    if (given[option as Option] !== undefined) throw noEffect(option, 'with store', advice);
+    if (given[option as Option] !== undefined) throw noEffect(options.where, option, 'with store', advice);
   }
   await store[LOAD]?.();
   const opened = {
@@ -69,13 +65,18 @@ async function givenStore(store: RateLimitStore, options: CheckedOptions): Promi
   // A virtual clock may drive the store, so denials are kept only on request.
   if (given.denialCache === undefined || denialCacheMs === 0) return { ...opened, store };
   if (traitsOf(store).isLocal) {
-    throw noEffect('denialCache', 'with a MemoryStore', 'leave it out, a MemoryStore answers as fast as the cache');
+    throw noEffect(
+      options.where,
+      'denialCache',
+      'with a MemoryStore',
+      'leave it out, a MemoryStore answers as fast as the cache',
+    );
   }
   return { ...opened, store, denials: new DenialCache(denialCacheMs) };
 }
 
 /** A store that a test has put in place of the application's. The options of the application's own store have no effect. */
-export async function overridingStore(store: RateLimitStore, options: CheckedOptions): Promise<OpenedStore> {
+export async function overridingStore(store: RateLimitStore, options: CheckedLimiterOptions): Promise<OpenedStore> {
   await store[LOAD]?.();
   const { deadlineMs } = options;
   const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the module's options`;
@@ -83,10 +84,10 @@ export async function overridingStore(store: RateLimitStore, options: CheckedOpt
   return { store, deadlines: new Deadlines(deadlineMs), owned: false, overrides, description };
 }
 
-function memoryStore({ given, deadlineMs, connect }: CheckedOptions): OpenedStore {
+function memoryStore({ given, deadlineMs, connect, where }: CheckedLimiterOptions): OpenedStore {
   if (connect === 'required') {
     throw new RateLimitConfigError(
-      'RateLimitModule',
+      where,
       `connect is 'required', and redis is ${given.redis === '' ? 'empty' : 'missing'}: is REDIS_URL set? Each process would count for itself`,
       'FG_REDIS_REQUIRED',
     );
@@ -100,16 +101,6 @@ function memoryStore({ given, deadlineMs, connect }: CheckedOptions): OpenedStor
     owned: true,
     description: `Limits are kept in this process, so each process gives each client the whole limit. Set redis to share limits${without}`,
   };
-}
-
-/** The reports of all processes beside the limits; undefined if the store has no place for them. */
-export function reportBoardOf(store: RateLimitStore, keyPrefix: string): ReportBoard | undefined {
-  return traitsOf(store).reportBoard?.((part) => keyOf(keyPrefix, 'rejected', `:${part}`));
-}
-
-/** The log of reservations that expire; undefined if the store has no place for it. */
-export function reservationLogOf(store: RateLimitStore, { keyPrefix }: CheckedOptions): ReservationLog | undefined {
-  return traitsOf(store).reservationLog?.((part) => keyOf(keyPrefix, `reservations-${part}`, ''));
 }
 
 /** A store may be a plain object, or have no prototype at all. */

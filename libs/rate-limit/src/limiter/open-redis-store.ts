@@ -1,21 +1,21 @@
-import { DenialCache } from '../../engine/layers/denial-cache.js';
-import type { Monitor } from '../../metrics/monitor.js';
-import { keyOf } from '../../policy/key.js';
-import { Deadlines } from '../../stores/deadlines.js';
-import { changedOptions, duplicateRedis, type OpenedRedis, openRedis } from '../../stores/redis/clients/open-redis.js';
-import { isRedisClient, type RedisClient } from '../../stores/redis/clients/redis-client.js';
-import { LoadedRedisStore } from '../../stores/redis/loaded-redis-store.js';
-import { readStoreOptions } from '../../stores/redis/store-options.js';
-import type { StoreStateChange } from '../../stores/store-state.js';
-import { withHelp } from '../../util/error-codes.js';
-import type { Logger } from '../../util/logger.js';
-import type { CheckedOptions } from '../options/check-options.js';
+import { DenialCache } from '../engine/layers/denial-cache.js';
+import type { Monitor } from '../metrics/monitor.js';
+import { keyOf } from '../policy/key.js';
+import { Deadlines } from '../stores/deadlines.js';
+import { changedOptions, duplicateRedis, type OpenedRedis, openRedis } from '../stores/redis/clients/open-redis.js';
+import { isRedisClient, type RedisClient } from '../stores/redis/clients/redis-client.js';
+import { LoadedRedisStore } from '../stores/redis/loaded-redis-store.js';
+import { readStoreOptions } from '../stores/redis/store-options.js';
+import type { StoreStateChange } from '../stores/store-state.js';
+import { withHelp } from '../util/error-codes.js';
+import type { Logger } from '../util/logger.js';
+import type { CheckedLimiterOptions } from './options-table.js';
 import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
 
 /** The store on the Redis of the module's options, not connected yet. */
 export async function openRedisStore(
-  redis: NonNullable<CheckedOptions['redis']>,
-  options: CheckedOptions,
+  redis: NonNullable<CheckedLimiterOptions['redis']>,
+  options: CheckedLimiterOptions,
   monitor: Monitor,
   logger: Logger,
 ): Promise<OpenedStore> {
@@ -36,6 +36,7 @@ export async function openRedisStore(
   if (client === undefined) {
     if (onStoreStateChange !== undefined) {
       throw noEffect(
+        options.where,
         'onStoreStateChange',
         'with a client that has no duplicate()',
         'the module watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
@@ -69,7 +70,7 @@ export async function openRedisStore(
     description: `${description}${typeof redis === 'string' ? `; ${library === 'redis' ? 'node-redis' : library} opens the URL` : duplicated(redis)}`,
     ...(ignored.length > 0 && {
       warning: withHelp(
-        `RateLimitModule, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
+        `${options.where}, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
         'FG_REDIS_OPTION_IGNORED',
       ),
     }),
@@ -77,12 +78,12 @@ export async function openRedisStore(
 }
 
 /** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */
-async function clientFor(redis: NonNullable<CheckedOptions['redis']>): Promise<Partial<OpenedRedis>> {
+async function clientFor(redis: NonNullable<CheckedLimiterOptions['redis']>): Promise<Partial<OpenedRedis>> {
   return isRedisClient(redis) ? { client: await duplicateRedis(redis) } : openRedis(redis);
 }
 
 /** Names the duplicate and its differences: operators may look for the connection or its retries. */
-function duplicated(redis: CheckedOptions['redis']): string {
+function duplicated(redis: CheckedLimiterOptions['redis']): string {
   const changed = isRedisClient(redis) ? changedOptions(redis) : [];
   return changed.length === 0
     ? ''
@@ -90,7 +91,7 @@ function duplicated(redis: CheckedOptions['redis']): string {
 }
 
 /** A warning at boot of what the default `localShare` means in an outage. */
-function wholeLimits({ onStoreFailure, localShare }: CheckedOptions): string {
+function wholeLimits({ onStoreFailure, localShare }: CheckedLimiterOptions): string {
   if (onStoreFailure !== 'local' || localShare !== 1) return '';
   return "; while Redis is unavailable each process admits the whole limit of every policy that is 'local' (set localShare to the number of processes)";
 }

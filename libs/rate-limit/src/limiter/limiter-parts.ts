@@ -1,0 +1,225 @@
+import { CallCharges } from '../engine/calls/call-charges.js';
+import { CallPolicies } from '../engine/calls/call-policies.js';
+import { LimitLooks, type RoutePolicySource } from '../engine/calls/limit-looks.js';
+import { LimiterCalls } from '../engine/calls/limiter-calls.js';
+import { type HeaderSetter, RateLimiter } from '../engine/calls/rate-limiter.js';
+import { Engine } from '../engine/engine.js';
+import { CountedIdentities } from '../engine/explain/counted-identities.js';
+import { LimitExplainer } from '../engine/explain/limit-explainer.js';
+import type { HandlerDirectory } from '../engine/explain/limit-references.js';
+import type { PolicyDefaults } from '../engine/explain/limit-table.js';
+import { Fallback, type FallbackSettings } from '../engine/fallback.js';
+import type { Plans } from '../engine/functions/plans.js';
+import type { TimeZones } from '../engine/functions/time-zones.js';
+import { UserFunctions } from '../engine/functions/user-functions.js';
+import { LayeredStore } from '../engine/layered-store.js';
+import { ActiveOverrides } from '../engine/overrides/active-overrides.js';
+import { KnownPolicies } from '../engine/overrides/known-policies.js';
+import { OverrideCalls } from '../engine/overrides/override-calls.js';
+import { OverrideWatch } from '../engine/overrides/override-watch.js';
+import { RateLimitOverrides } from '../engine/overrides/rate-limit-overrides.js';
+import { WaitingRoom, type WaitingRoomLimits } from '../engine/requests/waiting-room.js';
+import { CallQueue } from '../engine/scheduling/call-queue.js';
+import { Pauses } from '../engine/scheduling/pauses.js';
+import { StoredPauses } from '../engine/scheduling/stored-pauses.js';
+import { ScheduledCalls } from '../engine/scheduling/scheduled-calls.js';
+import { Scheduler } from '../engine/scheduling/scheduler.js';
+import { ExpiringReservations } from '../engine/settling/expiry/expiring-reservations.js';
+import { Leases } from '../engine/settling/leases.js';
+import { PendingCharges } from '../engine/settling/pending-charges.js';
+import { Thresholds, type ThresholdSettings } from '../engine/thresholds/thresholds.js';
+import { Monitor } from '../metrics/monitor.js';
+import type { RateLimitStats } from '../metrics/stats.js';
+import { TurnMonitor } from '../metrics/turn-monitor.js';
+import type { NamedPolicies } from '../policy/named-policies.js';
+import type { ReportBoard } from '../stores/report-board.js';
+import type { RateLimitStore } from '../stores/store.js';
+import { timingOf } from '../stores/timer.js';
+import type { Logger } from '../util/logger.js';
+import { type OpenedStore, reportBoardOf, reservationLogOf } from './opened-store.js';
+
+/** The options of the limiter's parts, checked. Durations are milliseconds. */
+export interface LimiterSettings
+  extends FallbackSettings, PolicyDefaults, WaitingRoomLimits, Partial<ThresholdSettings> {
+  readonly keyPrefix: string;
+  readonly deadlineMs: number;
+  readonly maxQueuedCalls: number;
+}
+
+/** The policies of an application's routes, as the framework knows them. */
+export interface LimitedRoutes extends RoutePolicySource {
+  policyNames(): Iterable<string>;
+  /** Whether the reservations of one of them expire. */
+  readonly expire: boolean;
+}
+
+/** What the limiter is made for: the routes of an application and its requests, or neither. */
+export interface Surroundings {
+  readonly policies: NamedPolicies<never>;
+  readonly routes: LimitedRoutes;
+  readonly handlers: HandlerDirectory;
+  readonly headers: HeaderSetter;
+  readonly plans: Pick<Plans<never>, 'look' | 'lastKnown'> | undefined;
+  readonly timeZones: Pick<TimeZones<never>, 'look'>;
+  /** The kinds of identities that requests have. */
+  readonly kinds: readonly string[];
+  readonly ipv6Prefix: number;
+  /** Whether a guard of the application finds identities itself. */
+  readonly findsIdentities: () => boolean;
+  /** Counters of what stands in front of the limiter. */
+  readonly stats?: () => Partial<RateLimitStats>;
+}
+
+/** What runs by itself beside decisions. A part has those of these methods that it needs. */
+interface RunningPart {
+  /** Begins the work, once the store is connected. */
+  start?(routes: LimitedRoutes): Promise<void> | void;
+  /** Rejects what waits, and all that comes later. */
+  close?(): void;
+  /** Ends what runs by itself. The last requests have ended. */
+  stop?(): void;
+  stats?(): Partial<RateLimitStats>;
+}
+
+/** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */
+export class LimiterParts {
+  /** The store with its layers. */
+  readonly layered: LayeredStore;
+  readonly engine: Engine;
+  /** The engine without metrics and `onDecision`: for charges that are no decision on a request. */
+  readonly unobserved: Engine;
+  /** What the application calls. */
+  readonly limiter: RateLimiter;
+  readonly overrides: RateLimitOverrides;
+  readonly waitingRoom: WaitingRoom;
+  /** The calls of `RateLimiter.schedule` that wait. */
+  readonly queue: CallQueue;
+  readonly leases: Leases;
+  readonly pending: PendingCharges;
+  private readonly fallback: Fallback;
+  private readonly running: readonly RunningPart[];
+
+  /** @param functions calls the application's functions within the deadline */
+  constructor(
+    private readonly settings: LimiterSettings,
+    private readonly opened: OpenedStore,
+    readonly monitor: Monitor,
+    readonly functions: UserFunctions,
+    private readonly around: Surroundings,
+    private readonly logger: Logger,
+  ) {
+    const { keyPrefix, deadlineMs, onThreshold, decisionIdentity } = settings;
+    const { store, overrides: log } = opened;
+    const { policies, routes, plans, ipv6Prefix } = around;
+    const timing = timingOf(store);
+    const thresholds = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
+    const layered = (this.layered = new LayeredStore({ ...opened, thresholds }, logger));
+    this.fallback = new Fallback({ ...settings, thresholds }, logger, opened.fallbackClock);
+    const active = new ActiveOverrides(logger, log.processMs);
+    const stored = layered.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);
+    const engineFor = (observer: Monitor | TurnMonitor, pauses?: StoredPauses): Engine =>
+      new Engine(keyPrefix, layered, this.fallback, observer, active, pauses);
+    this.engine = engineFor(monitor);
+    this.unobserved = engineFor(new Monitor({}, logger));
+    const turns = engineFor(new TurnMonitor(monitor), stored);
+
+    this.waitingRoom = new WaitingRoom(settings, store.timer);
+    this.leases = new Leases(logger, store.timer);
+    const expiring = new ExpiringReservations(
+      {
+        decide: (charges) => this.engine.decide(charges),
+        settle: (settlements) => layered.settle(settlements),
+        within: (answer) => opened.deadlines.within(answer),
+        traits: layered.traits,
+        log: reservationLogOf(store, settings),
+        ...timing,
+      },
+      logger,
+    );
+    this.pending = new PendingCharges(this.leases, functions, expiring);
+
+    const named = new CallPolicies(policies, keyPrefix, routes, logger, layered.traits.prefetch);
+    const known = new KnownPolicies(policies, named, routes);
+    const counted = new CountedIdentities(routes, around.kinds, ipv6Prefix, settings, around.findsIdentities);
+    const watch = new OverrideWatch(log, active, logger);
+    this.overrides = new RateLimitOverrides(new OverrideCalls(log, active, watch, known, counted, logger));
+    this.queue = new CallQueue(turns, { maxQueued: settings.maxQueuedCalls, deadlineMs, ...timing }, stored);
+    const { gates } = this.queue;
+    const pauses = new Pauses(gates, stored, logger);
+    active.onChange = (changed) => gates.overridden(changed);
+    const explainer = new LimitExplainer({
+      engine: this.unobserved,
+      places: around.handlers,
+      policies: known,
+      identities: counted,
+      named: policies,
+      plans,
+      timeZones: around.timeZones,
+      overrides: log,
+      pausedFor: (charge) => pauses.left(charge),
+      defaults: settings,
+    });
+
+    const chargesOf = (engine: Engine): CallCharges => new CallCharges(engine, plans, ipv6Prefix);
+    const charges = chargesOf(this.engine);
+    const scheduler = new Scheduler(turns, chargesOf(turns), this.queue, this.leases, functions, expiring);
+    this.limiter = new RateLimiter(
+      new LimiterCalls(this.engine, named, charges, this.leases, expiring),
+      new LimitLooks(this.engine, named, charges, routes, explainer, around.timeZones, gates, pauses, counted),
+      new ScheduledCalls(named, scheduler, pauses),
+      around.headers,
+      this,
+    );
+    this.running = [this.waitingRoom, expiring, watch, this.queue];
+  }
+
+  /** How keys begin. */
+  get keyPrefix(): string {
+    return this.settings.keyPrefix;
+  }
+
+  /** The store that decides. */
+  get store(): RateLimitStore {
+    return this.opened.store;
+  }
+
+  /** The reports of all processes; undefined if they cannot see each other's. */
+  get reportBoard(): ReportBoard | undefined {
+    return reportBoardOf(this.opened.store, this.keyPrefix);
+  }
+
+  /** Connects the store, and starts what runs by itself. */
+  async start(): Promise<void> {
+    if (this.opened.warning !== undefined) this.logger.warn(this.opened.warning);
+    await this.opened.store.connect?.();
+    for (const part of this.running) await part.start?.(this.around.routes);
+    // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
+    if (!this.layered.traits.isLocal) this.fallback.noteProcesses();
+    this.logger.log(this.opened.description);
+  }
+
+  /** Rejects what waits, and all that would wait later. Requests are still decided. */
+  drain(): void {
+    for (const part of this.running) part.close?.();
+  }
+
+  /** Ends what runs by itself, and the store if the limiter has opened it. The last requests have ended. */
+  async close(): Promise<void> {
+    this.drain();
+    for (const part of this.running) part.stop?.();
+    await this.engine.close();
+    if (!this.opened.owned) return;
+    this.leases.stop();
+    await this.opened.store.close?.();
+  }
+
+  /** A feature that is not configured counts nothing. */
+  stats(): RateLimitStats {
+    const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
+    const reservations = { open: 0, rejected: 0, untimed: 0 };
+    const engine = { memoryOverflows, prefetch, overrides, leases: this.leases.held() };
+    const own = { ...this.monitor.stats(), ...engine, waiting: 0, scheduled: [], reservations, shedding: undefined };
+    const parts = [...this.running, this.around];
+    return parts.reduce<RateLimitStats>((all, part) => ({ ...all, ...part.stats?.() }), own);
+  }
+}

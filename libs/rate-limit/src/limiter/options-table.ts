@@ -1,0 +1,147 @@
+import { MAX_PROCESSES, isProcessCount } from '../engine/fallback.js';
+import { isKeyPrefix } from '../policy/key.js';
+import { STORE_FAILURES } from '../policy/policy-options.js';
+import { gotRedis, isGivenRedis, WANTED_REDIS } from '../stores/redis/clients/given-redis.js';
+import { RateLimitConfigError } from '../util/config-error.js';
+import {
+  checkNames,
+  duration,
+  type DurationRule,
+  hasMethods,
+  isFunction,
+  isObject,
+  oneOf,
+  type OptionRule,
+  readOption,
+  whole,
+} from '../util/option-rules.js';
+import type { LimiterOptions } from './limiter-options.js';
+
+const MAX_MS = 10_000;
+
+const callback = { default: undefined, valid: isFunction, wanted: 'a function' } as const satisfies OptionRule;
+
+/** The options of a limiter: each is declared here and nowhere else. */
+export const LIMITER_OPTIONS = {
+  redis: {
+    default: undefined,
+    valid: isGivenRedis,
+    wanted: WANTED_REDIS,
+    got: gotRedis, // never the value: a URL can hold a password
+  },
+  store: {
+    default: undefined,
+    valid: (value) => hasMethods(value, ['consume', 'reset']),
+    wanted: 'a RateLimitStore (an object with consume and reset)',
+  },
+  policies: { default: {}, valid: isObject, wanted: 'an object of policies by name' },
+  keyPrefix: {
+    default: 'rl',
+    valid: isKeyPrefix,
+    wanted: '1 to 32 printable characters without blanks and braces',
+  },
+  clock: oneOf(['redis', 'app'], 'redis'),
+  maxSkew: duration('1s', 0, MAX_MS),
+  denialCache: duration('1s', 0, MAX_MS),
+  deadline: duration('50ms', 1, MAX_MS),
+  connect: oneOf(['retry', 'required'], 'retry'),
+  onStoreFailure: oneOf(STORE_FAILURES, 'local'),
+  localShare: {
+    default: 1,
+    valid: (value) => isFunction(value) || isProcessCount(value),
+    wanted: `a whole number of processes from 1 to ${MAX_PROCESSES}, or a function`,
+  },
+  fallbackMaxBytes: whole(64_000_000, 1),
+  onStoreStateChange: callback,
+  onDecision: callback,
+  decisionIdentity: {
+    default: undefined,
+    valid: (value) => value === 'tag' || value === 'hash',
+    wanted: "'tag' or 'hash'",
+  },
+  onThreshold: callback,
+  maxQueuedCalls: whole(10_000, 1),
+  logger: {
+    default: undefined,
+    valid: (value) => hasMethods(value, ['log', 'warn', 'error']),
+    wanted: 'a logger (an object with log, warn and error), such as console',
+  },
+} as const satisfies Record<keyof LimiterOptions, OptionRule>;
+
+type Rules = Readonly<Record<string, OptionRule>>;
+
+/** The options without a default: they may be undefined after their check. */
+type OpenOption<Table extends Rules> = {
+  [Option in keyof Table]: Table[Option]['default'] extends undefined ? Option : never;
+}[keyof Table];
+
+/** The options that are durations. */
+type DurationOption<Table extends Rules> = {
+  [Option in keyof Table]: Table[Option] extends DurationRule ? Option : never;
+}[keyof Table];
+
+/** Checked options, with every default. Durations are milliseconds. */
+export type Checked<Options, Table extends Rules> = Pick<Options, OpenOption<Table> & keyof Options> &
+  Required<Omit<Options, OpenOption<Table> | DurationOption<Table>>> & {
+    readonly [Option in DurationOption<Table> & string as `${Option}Ms`]: number;
+  } & {
+    /** The options as they were given, without defaults. */
+    readonly given: Readonly<Options>;
+    /** How errors begin: what the options were given to. */
+    readonly where: string;
+  };
+
+export type CheckedLimiterOptions = Checked<LimiterOptions, typeof LIMITER_OPTIONS>;
+
+/** As `readOptions`, for the options of a limiter alone. */
+export function readLimiterOptions(options: LimiterOptions, where: string): CheckedLimiterOptions {
+  return readOptions(options, LIMITER_OPTIONS, where);
+}
+
+/**
+ * Checks each option, and what several of them mean together.
+ *
+ * @param where how errors begin
+ * @throws {RateLimitConfigError} naming the option, what was given and what would be right
+ */
+export function readOptions<Options extends LimiterOptions, Table extends Rules>(
+  options: Options,
+  table: Table,
+  where: string,
+): Checked<Options, Table> {
+  checkNames(options, Object.keys(table), where);
+  const checked: Record<string, unknown> = { given: options, where };
+  for (const [option, rule] of Object.entries(table)) {
+    checked['isDuration' in rule ? `${option}Ms` : option] = readOption(options, option, rule, where);
+  }
+  checkTogether(options, checked as unknown as CheckedLimiterOptions);
+  return checked as unknown as Checked<Options, Table>;
+}
+
+/** Checks what single options cannot tell. */
+function checkTogether(options: LimiterOptions, { where }: CheckedLimiterOptions): void {
+  const { redis, store, clock = 'redis', maxSkew } = options;
+  const { decisionIdentity, onDecision } = options;
+  if (redis !== undefined && redis !== '' && store !== undefined) {
+    throw new RateLimitConfigError(
+      where,
+      'redis and store are both given: a store of your own brings its own connection',
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  if (maxSkew !== undefined && clock === 'redis') {
+    throw new RateLimitConfigError(
+      where,
+      "maxSkew has no effect on Redis's clock: give clock: 'app' with it, or leave it out",
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  // A hash also names the identities of other events and of stats().
+  if (decisionIdentity === 'tag' && onDecision === undefined) {
+    throw new RateLimitConfigError(
+      where,
+      'decisionIdentity has no effect without onDecision: give onDecision with it, or leave it out',
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+}
