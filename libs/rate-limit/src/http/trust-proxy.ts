@@ -58,7 +58,8 @@ const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const;
  * share its address, and one limit.
  */
 export class ForwardedWatch {
-  private watching = true;
+  /** Whether `see` has to look at requests: until it has warned, or has found nothing to warn of. */
+  isWatching = true;
 
   /** @param setting reads the setting when the first header appears: an application may set it late */
   constructor(
@@ -68,7 +69,6 @@ export class ForwardedWatch {
 
   /** Looks at the headers of a limited request. */
   see({ headers }: HttpRequest): void {
-    if (!this.watching) return;
     // Written out: a loop over the names costs every request twice as much.
     if (
       headers['x-forwarded-for'] === undefined &&
@@ -77,7 +77,7 @@ export class ForwardedWatch {
     ) {
       return;
     }
-    this.watching = false;
+    this.isWatching = false;
     this.found(FORWARDED.find((name) => headers[name] !== undefined)!);
   }
 

@@ -10,7 +10,7 @@ import type { PolicyCharge } from '../../engine/policy-charge.js';
 import { RequestRecord } from '../../engine/requests/request-record.js';
 import type { BoundPolicy } from '../types.js';
 import type { Decision } from '../../policy/decision.js';
-import { type Answer, attempt } from '../../util/answer.js';
+import { andThen, type Answer, attempt } from '../../util/answer.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { isPromise } from '../../util/is-promise.js';
 import { readable } from '../../util/thrown.js';
@@ -34,7 +34,7 @@ import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
 import type { Listed } from './address-lists.js';
 import { GuardSteps } from './guard-steps.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
-import { RequestCharges } from './request-charges.js';
+import { type FindTag, RequestCharges } from './request-charges.js';
 import type { Route } from '../routes/route-policies.js';
 
 /** The steps of a guard. A subclass may override them. */
@@ -51,27 +51,36 @@ const LIBRARY = RateLimitGuard.prototype as unknown as Seams;
 /** What a `RateLimitGuard` does between its steps: it finds the route, makes the charges, asks the engine, and answers. */
 export class GuardWork {
   private readonly seams: Seams;
+  /** The steps that a subclass overrides. The library's own are not called where they would only pass a call on. */
+  private readonly skips: boolean;
+  private readonly showsItself: boolean;
+  private readonly steps: GuardSteps;
+  private readonly charges: RequestCharges;
+  private readonly admission: Admission<ExecutionContext>;
   private trustsHop: TrustsHop | undefined;
   /** The number of calls that wait for each promise. */
   private readonly arriving = new WeakMap<object, number>();
-  private admission: Admission<ExecutionContext> | undefined;
-  private ownChargeMaker: RequestCharges | undefined;
-  private ownSteps: GuardSteps | undefined;
 
   constructor(
     private readonly runtime: RateLimitRuntime,
     private readonly guard: RateLimitGuard,
     private readonly adapterHost: HttpAdapterHost,
   ) {
-    this.seams = guard as unknown as Seams; // its steps are protected
+    const seams = (this.seams = guard as unknown as Seams); // its steps are protected
+    this.skips = seams.shouldSkip !== LIBRARY.shouldSkip;
+    this.showsItself = seams.setHeaders !== LIBRARY.setHeaders;
+    this.steps = new GuardSteps(runtime);
+    this.charges = new RequestCharges(runtime, this.tagOf());
+    const { engine, waitingRoom, pending, monitor } = runtime.parts;
+    this.admission = new Admission(engine, waitingRoom, this.transport(), pending, monitor);
   }
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (!isHttp(context)) return this.limitElsewhere(context);
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
     // Without policies there is nothing to count twice, and the lists are remembered.
-    if (route === undefined) return this.passesUnlimited || this.limitUnlessListed(route, context);
-    return !RequestRecord.of(requestOf(context)).isFirstGuard(route) || this.limitUnlessListed(route, context);
+    if (route !== undefined && !RequestRecord.of(requestOf(context)).isFirstGuard(route)) return true;
+    return this.pass(route, context);
   }
 
   /** The step of the library's own guard. */
@@ -84,73 +93,53 @@ export class GuardWork {
   }
 
   /**
-   * Limits a request whose address is in neither list of the module.
+   * Passes a request through the gates, which answer before anything is charged: the module's address lists, `shouldSkip`, and
+   * shedding. Then limits it by the policies of its route, or by those of the middleware. Synchronous steps are not awaited: every
+   * request would pay for the promise.
    *
    * @param route undefined for a handler that no policy limits
    */
-  limitUnlessListed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+  pass(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
     const { addressLists } = this.runtime;
-    if (addressLists === undefined) return this.limitUnlisted(route, context);
+    if (addressLists === undefined) return this.passUnlisted(route, context);
     const record = this.recordOf(context);
     return attempt(
       (): Answer<Listed> => record.listed ?? addressLists.of(context),
-      (listed) => this.limitListed(listed, record, route, context),
-      (error) => this.fail(context, error),
-    );
-  }
-
-  private limitListed(
-    listed: Listed,
-    record: RequestRecord,
-    route: Route | undefined,
-    context: ExecutionContext,
-  ): Answer<boolean> {
-    record.listed = listed;
-    if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
-    return listed === 'allow' || this.limitUnlisted(route, context);
-  }
-
-  private limitUnlisted(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    if (route === undefined && this.runtime.shedding?.active !== true) return true;
-    return this.limitUnlessSkipped(route, context);
-  }
-
-  /** Whether requests of handlers without policies pass in any case. */
-  private get passesUnlimited(): boolean {
-    const { addressLists, shedding } = this.runtime;
-    return addressLists === undefined && shedding?.active !== true;
-  }
-
-  /** Rejects a request of low priority, or continues: the process is over a threshold. */
-  private shed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    return attempt(
-      () => this.runtime.shedding!.rejection(route, context, this.recordOf(context)),
-      (rejection) => {
-        if (rejection !== undefined) return this.fail(context, rejection);
-        return route === undefined || this.limit(route, context);
+      (listed) => {
+        record.listed = listed;
+        if (listed === 'block') return this.fail(context, new RateLimitAddressBlockedException());
+        return listed === 'allow' || this.passUnlisted(route, context);
       },
       (error) => this.fail(context, error),
     );
   }
 
-  /**
-   * Limits a request by the policies of its route, or by those of the middleware. Synchronous steps are not awaited:
-   *   every request would pay for the promise.
-   */
-  limitUnlessSkipped(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+  private passUnlisted(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    const sheds = this.runtime.shedding?.active === true;
+    if (route === undefined && !sheds) return true;
+    if (!this.skips) return sheds ? this.shed(route, context) : this.limit(route!, context);
     let skipped: Answer<boolean>;
     try {
       skipped = this.seams.shouldSkip(context);
     } catch (error) {
       throw readable(error);
     }
-    if (typeof skipped === 'boolean') return skipped || this.limitUnlessShed(route, context);
-    return this.steps.skips(this.guard, skipped).then((skip) => skip || this.limitUnlessShed(route, context));
+    if (typeof skipped !== 'boolean') skipped = this.steps.skips(this.guard, skipped);
+    return andThen(skipped, (skip) => skip || this.shed(route, context));
   }
 
-  private limitUnlessShed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    if (this.runtime.shedding?.active === true) return this.shed(route, context);
-    return route === undefined || this.limit(route, context);
+  /** Rejects a request of low priority while the process is over a threshold, or limits it. */
+  private shed(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    const { shedding } = this.runtime;
+    if (shedding?.active !== true) return route === undefined || this.limit(route, context);
+    return attempt(
+      () => shedding.rejection(route, context, this.recordOf(context)),
+      (rejection) => {
+        if (rejection !== undefined) return this.fail(context, rejection);
+        return route === undefined || this.limit(route, context);
+      },
+      (error) => this.fail(context, error),
+    );
   }
 
   /** Limits a handler of another context than HTTP. */
@@ -165,14 +154,15 @@ export class GuardWork {
     if (opened !== undefined && isPromise(opened)) await this.waitUntil(opened, context, adapter);
     const route = routes.of(context.getClass(), context.getHandler());
     // One array of arguments belongs to one call, and all of its guards.
-    if (route === undefined && this.passesUnlimited) return true;
+    const { addressLists, shedding } = this.runtime;
+    if (route === undefined && addressLists === undefined && shedding?.active !== true) return true;
     const call = RequestRecord.of(context.getArgs());
     if (!call.isFirstGuard(route ?? context.getHandler())) return true;
     await contexts.prepare(adapter);
     const record = operations.of(adapter.operation?.(context), adapter.execution?.(context)) ?? call;
     const view = this.view(context, adapter, record);
     rememberView(context, view);
-    return this.limitUnlessListed(route, view);
+    return this.pass(route, view);
   }
 
   /**
@@ -198,11 +188,11 @@ export class GuardWork {
   }
 
   private limit(route: Route, context: ExecutionContext): Answer<boolean> {
-    const request = requestOf(context);
-    this.runtime.forwarded.see(request);
+    const { forwarded, policyFunctions } = this.runtime;
+    if (forwarded.isWatching) forwarded.see(requestOf(context));
     const { fixed } = route;
     if (fixed !== undefined) return this.limitBy(fixed, route, context);
-    return this.runtime.policyFunctions.policiesOf(route, context).then(
+    return policyFunctions.policiesOf(route, context).then(
       (policies) => this.limitBy(policies, route, context),
       (error: unknown) => this.fail(context, error),
     );
@@ -212,40 +202,30 @@ export class GuardWork {
     let charges: Answer<readonly PolicyCharge[]>;
     // `attempt` is not used here: every request would pay for its closures.
     try {
-      charges = this.chargeMaker.makeAll(policies, context);
+      charges = this.charges.makeAll(policies, context);
     } catch (error) {
       return this.fail(context, error);
     }
-    if (!(charges instanceof Promise)) return charges.length === 0 || this.admit(route, context, charges);
+    if (!(charges instanceof Promise)) return this.admit(route, context, charges);
     return charges.then(
-      (made) => made.length === 0 || this.admit(route, context, made),
+      (made) => this.admit(route, context, made),
       (error: unknown) => this.fail(context, error),
     );
   }
 
-  private get chargeMaker(): RequestCharges {
-    return (this.ownChargeMaker ??= new RequestCharges(this.runtime, (policy, context, resolved) => {
-      const tag = this.seams.identityTag(policy, context, resolved);
-      // In the library's own method, each function has a deadline of its own.
-      const isOwn = typeof tag === 'object' && this.seams.identityTag !== LIBRARY.identityTag;
-      return isOwn ? this.steps.tag(this.guard, tag, policy, context, resolved) : tag;
-    }));
-  }
-
-  private get steps(): GuardSteps {
-    return (this.ownSteps ??= new GuardSteps(this.runtime));
-  }
-
   private admit(route: Route, context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
-    this.admission ??= new Admission(
-      this.runtime.parts.engine,
-      this.runtime.parts.waitingRoom,
-      this.transport(),
-      this.runtime.parts.pending,
-      this.runtime.parts.monitor,
-    );
+    if (charges.length === 0) return true;
     const record = context instanceof ContextView ? context.asks(charges) : RequestRecord.of(requestOf(context));
     return this.admission.admit(route, context, charges, record);
+  }
+
+  /** The guard's own step, or the chain of identities. */
+  private tagOf(): FindTag {
+    if (this.seams.identityTag === LIBRARY.identityTag) return (...asked) => this.runtime.identities.tag(...asked);
+    return (policy, context, resolved) => {
+      const tag = this.seams.identityTag(policy, context, resolved);
+      return typeof tag === 'object' ? this.steps.tag(this.guard, tag, policy, context, resolved) : tag;
+    };
   }
 
   private recordOf(context: ExecutionContext): RequestRecord {
@@ -255,6 +235,7 @@ export class GuardWork {
   private transport(): Transport<ExecutionContext> {
     return {
       decided: (context, decision) => {
+        if (!this.showsItself) return this.setHeaders(context, decision);
         try {
           this.steps.watch(this.guard, this.seams.setHeaders(context, decision));
         } catch (error) {

@@ -28,7 +28,7 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
       // The functions of policies may ask a context for its class and handler: these have no metadata.
       const context = new ExecutionContextHost([request, response, next], RateLimitMiddleware, this.use);
       this.guard ??= this.guardOfApplication();
-      passed = this.guard[WORK].limitUnlessListed(policies, context);
+      passed = this.guard[WORK].pass(policies, context);
     } catch (error) {
       next(asError(error));
       return;

@@ -14,7 +14,7 @@ import type { BoundPolicy } from '../types.js';
 type MadeCharge = Answer<PolicyCharge | undefined>;
 
 /** Finds the identity that a policy counts: the guard's step. */
-type FindTag = (
+export type FindTag = (
   policy: BoundPolicy,
   context: ExecutionContext,
   resolved: ResolvedIdentities | undefined,
