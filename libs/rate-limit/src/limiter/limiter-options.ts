@@ -23,7 +23,7 @@ export interface LimiterOptions {
    */
   store?: RateLimitStore | undefined;
   /** Policies by name, for `RateLimiter`. Default none. */
-  policies?: Readonly<Record<string, Policy<never>>> | undefined;
+  policies?: Readonly<Record<string, Policy>> | undefined;
   /** How keys begin: 1 to 32 printable characters without blanks and braces. Default `'rl'`. */
   keyPrefix?: string | undefined;
   /** The clock that decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */

@@ -55,7 +55,7 @@ export interface LimitedRoutes extends RoutePolicySource {
 
 /** What the limiter is made for: the routes of an application and its requests, or neither. */
 export interface Surroundings {
-  readonly policies: NamedPolicies<never>;
+  readonly policies: NamedPolicies;
   readonly routes: LimitedRoutes;
   readonly handlers: HandlerDirectory;
   readonly headers: HeaderSetter;
