@@ -121,7 +121,7 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
   ],
 };
 
-const OTHERS = ['table', 'stats'];
+const OTHERS = ['start', 'close', 'table', 'stats'];
 const INNER = ['decide', 'checkOrder', 'isRouteName', 'resettable'];
 
 async function messageOf(call: () => unknown): Promise<string> {

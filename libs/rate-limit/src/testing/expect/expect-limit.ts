@@ -178,7 +178,7 @@ export interface LimitedApplication {
  * ```
  */
 export function expectLimit(app: HttpApplicationLike, options: ExpectLimitOptions = {}): LimitedApplication {
-  runtimeOf('expectLimit', app).parts;
+  runtimeOf('expectLimit', app);
   checkOptions(options);
   const of = (method: string) => (path: string) => {
     if (typeof path !== 'string' || !path.startsWith('/')) {
