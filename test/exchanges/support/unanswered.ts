@@ -32,7 +32,7 @@ export function describeUnanswered(transport: Transport, count: number, url: () 
       await using served = await transport.open(options, 'queue');
       const clients = [];
       for (let i = 0; i < count; i++) clients.push(await served.client(transport.ways[0]!));
-      const { leases } = served.app.get(RateLimitRuntime);
+      const { leases } = served.app.get(RateLimitRuntime).parts;
       await until(
         'what came before has ended',
         LIMIT_MS,
