@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -12,13 +12,16 @@ jest.setTimeout(60_000); // it is real time, and the machine may be busy
 const LIMIT_MS = 20_000;
 const LEASE_MS = 2_000;
 const ADA = { kind: 'user', value: 'ada' } as const;
-const NAMES = ['places', 'brief', 'budget', 'tokens', 'queue'] as const;
+const NAMES = ['places', 'brief', 'budget', 'tokens', 'queue', 'line'] as const;
+/** More than a batch has, and more than one turn asks for. */
+const IN_LINE = 150;
 const POLICIES: RateLimitModuleOptions['policies'] = {
   places: { algorithm: 'concurrency', limit: 5, lease: '10m' },
   brief: { algorithm: 'concurrency', limit: 5, lease: LEASE_MS },
   budget: { algorithm: 'fixed-window', limit: 10_000, window: '300d' },
   tokens: { algorithm: 'token-bucket', capacity: 100, refill: '1/d' },
   queue: { algorithm: 'leaky-bucket', capacity: 20, drain: '1/h' },
+  line: { algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h' },
 };
 
 let server: RedisServer;
@@ -48,6 +51,12 @@ async function open(redis: string, more: RateLimitModuleOptions): Promise<RateLi
   );
   apps.push(app);
   return app.get(RateLimiter);
+}
+
+/** Asks in a later turn of the event loop. */
+async function asTurn<T>(turn: number, ask: () => Promise<T>): Promise<T> {
+  for (let i = 0; i < turn; i++) await nextTurn();
+  return ask();
 }
 
 interface Pod {
@@ -82,8 +91,9 @@ describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure
       ...Array.from({ length: 4 }, async () => limiter.reserve('budget', ADA, { cost: 2_000 })),
       ...Array.from({ length: 4 }, async () => limiter.consume('tokens', ADA)),
       ...Array.from({ length: 4 }, async () => limiter.consume('queue', ADA)),
+      ...Array.from({ length: IN_LINE }, async (_, i) => asTurn(i % 3, () => limiter.consume('line', ADA))),
     ]);
-    expect(asked).toHaveLength(15);
+    expect(asked).toHaveLength(15 + IN_LINE);
     await proxy.pass();
     expect(await Promise.all(scheduled)).toEqual([1, 2]);
     const isBack = async (): Promise<boolean> => JSON.stringify(await left()) === JSON.stringify(wanted);

@@ -20,7 +20,6 @@ import { ActiveOverrides } from './overrides/active-overrides.js';
 import type { ActiveOverride } from './overrides/override-table.js';
 import { PlainPath } from './plain.js';
 import { chargeOf, type PolicyCharge } from './policy-charge.js';
-import { ReturnedSlots } from './requests/returned-slots.js';
 import type { StoredPauses } from './scheduling/stored-pauses.js';
 import { Reservation } from './settling/reservation.js';
 import { ReservedCharges } from './settling/reserved-charges.js';
@@ -38,7 +37,6 @@ const NO_LOGGER = { warn: (): void => undefined };
 export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
   private readonly refunds: ChargeReceipt[] = [];
-  private readonly slots: ReturnedSlots;
   private readonly chain: Decider;
   private readonly orElse: ElseLayer;
   private readonly inLayers: KeptDecider = { isPlain: false, decide: ({ charges }) => this.decision(charges) };
@@ -58,7 +56,6 @@ export class Engine {
     private readonly pauses?: Pick<StoredPauses, 'decide' | 'over'>,
   ) {
     const { traits, open, chain } = store;
-    this.slots = new ReturnedSlots((receipt) => store.refundSlot(receipt), store.timer);
     this.chain = new OverridesLayer(overrides, pauses ?? chain);
     this.orElse = new ElseLayer({
       inner: this.chain,
@@ -285,8 +282,7 @@ export class Engine {
     for (const { proof, keeper } of receipts) {
       if (proof.cost === 0) continue;
       if (keeper.by !== 'store') keeper.refund([proof]);
-      else if (proof.algorithm.delays && this.store.traits.settles) this.slots.add(proof);
-      else made.push(proof);
+      else if (!this.store.returnSlot(proof)) made.push(proof);
     }
     if (made.length === 0) return;
     if (this.refunds.length === 0) {

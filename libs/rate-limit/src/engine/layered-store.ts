@@ -9,6 +9,7 @@ import {
   type SettledCharge,
   type Verdict,
 } from '../stores/store.js';
+import { ReturnedSlots } from '../stores/returned-slots.js';
 import { processTimer, type Timer } from '../stores/timer.js';
 import { type StoreTraits, traitsOf } from '../stores/traits.js';
 import { StoreUnavailableError } from '../stores/unavailable.js';
@@ -59,6 +60,7 @@ export class LayeredStore implements ChargeKeeper {
   private readonly store: RateLimitStore;
   private readonly denials: DenialCache | undefined;
   private readonly innermost: StoreDecider;
+  private readonly slots: ReturnedSlots;
   private readonly failures: RationedWarning;
   /** Whether the store answers without a promise. Undefined until the store was asked. */
   private atOnce: boolean | undefined;
@@ -75,7 +77,11 @@ export class LayeredStore implements ChargeKeeper {
     this.denials = denials;
     this.atOnce = traits.answersAtOnce;
     this.failures = new RationedWarning(logger);
-    this.innermost = withinDeadline(store, traits, deadlines, (receipts) => this.refund(receipts));
+    this.slots = new ReturnedSlots((receipt) => this.refundSlot(receipt), this.timer);
+    this.innermost = withinDeadline(store, traits, deadlines, (receipts) => {
+      const others = receipts.filter((receipt) => !this.returnSlot(receipt));
+      if (others.length > 0) this.refund(others);
+    });
     let chain: Decider = new EstimatesLayer(this.open, this.innermost);
     if (denials !== undefined) chain = new DenialsLayer(denials, !traits.notesDenials, chain);
     if (traits.prefetch) {
@@ -145,8 +151,14 @@ export class LayeredStore implements ChargeKeeper {
     unawaited(attempt(() => answerOf(this.store.refund?.(receipts)), nothing, failed));
   }
 
-  /** Takes back a slot of a queue, if it is the last one. */
-  refundSlot(receipt: ChargeReceipt): Answer<boolean> {
+  /** Takes back the slot of a queue, as soon as it is the last one. Returns false for a charge without a slot. */
+  returnSlot(receipt: ChargeReceipt): boolean {
+    if (!receipt.algorithm.delays || !this.traits.settles) return false;
+    this.slots.add(receipt);
+    return true;
+  }
+
+  private refundSlot(receipt: ChargeReceipt): Answer<boolean> {
     const settlements = [{ receipt, finalCost: 0, overdraft: 0 }];
     return andThen(this.settle(settlements), ([settled]) => (settled?.refunded ?? 0) > 0);
   }

@@ -12,6 +12,8 @@ import type {
   Verdict,
 } from '../store.js';
 import { withinLoopTime } from '../loop-timer.js';
+import { ReturnedSlots } from '../returned-slots.js';
+import { processTimer } from '../timer.js';
 import type { StoreTraits } from '../traits.js';
 import { watchClock } from './connection/clock-skew.js';
 import { Connection, REQUIRED_PATIENCE_MS, requiredError } from './connection/connection.js';
@@ -124,6 +126,7 @@ export class LoadedRedisStore implements RateLimitStore {
       denials,
       observer,
       refund: (receipts) => void this.refund(receipts),
+      slots: new ReturnedSlots((receipt) => this.refundSlot(receipt), processTimer),
     });
   }
 
@@ -162,6 +165,12 @@ export class LoadedRedisStore implements RateLimitStore {
     if (settlements.length === 1) return this.settleTogether(settlements);
     const lanes = new Set(settlements.map(({ receipt }) => this.topology.laneOfKey(receipt.key)));
     return lanes.size === 1 ? this.settleTogether(settlements) : this.settleBySlot(settlements, [...lanes]);
+  }
+
+  /** Takes back the slot of a queue, if it is the last one. */
+  private async refundSlot(receipt: ChargeReceipt): Promise<boolean> {
+    const [settled] = await this.settleTogether([{ receipt, finalCost: 0, overdraft: 0 }]);
+    return settled!.refunded! > 0;
   }
 
   private settleTogether(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {

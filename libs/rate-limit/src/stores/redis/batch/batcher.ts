@@ -1,7 +1,8 @@
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Denials, StoreObserver } from '../../denials.js';
 import type { Charge } from '../../charge.js';
-import type { ChargeReceipt } from '../../receipt.js';
+import type { ChargeReceipt, SettledCharge } from '../../receipt.js';
+import type { ReturnedSlots } from '../../returned-slots.js';
 import { RateLimitStoreError, type Verdict } from '../../store.js';
 import type { Availability } from './availability.js';
 import { Batch, MAX_PLACES, MAX_ROWS } from './batch.js';
@@ -34,6 +35,8 @@ export interface BatcherSettings {
   readonly observer?: StoreObserver | undefined;
   /** Holds the writes of a flush back until the returned function is called. Default: each batch is a write of its own. */
   readonly cork?: (() => () => void) | undefined;
+  /** Takes back the slots of queues that were not the last ones. Undefined: they pass unused. */
+  readonly slots?: Pick<ReturnedSlots, 'add'> | undefined;
   /** Decides the requests that a call has left undecided, in another way. Undefined: a call decides all of its requests. */
   readonly undecided?: UndecidedRequests | undefined;
 }
@@ -224,8 +227,17 @@ export class Batcher {
     const undecided = batch.settle(reply, this.settings.denials, sentAt, abandoned);
     // Only the last slot of a waiting room can be refunded, and then the one before it is the last.
     abandoned?.sort((one, other) => other.resetAt - one.resetAt);
-    for (const receipt of abandoned ?? []) this.add(refundOf(receipt), true);
+    for (const receipt of abandoned ?? [])
+      this.add(
+        refundOf(receipt, (settled) => this.left(receipt, settled)),
+        true,
+      );
     return undecided;
+  }
+
+  /** Waits for slots that stand behind a late one: another late batch may give them back. */
+  private left(receipt: ChargeReceipt, settled: readonly SettledCharge[] | undefined): void {
+    if (receipt.algorithm.delays && settled?.[0]!.refunded === 0) this.settings.slots?.add(receipt);
   }
 
   private ask(lane: Lane, batch: Batch, call: BatchCall): Promise<readonly number[]> {

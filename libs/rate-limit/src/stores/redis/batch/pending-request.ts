@@ -58,8 +58,11 @@ export class PendingSettlement {
 }
 
 /** The refund of one charge. A refund that is lost stays charged. */
-export function refundOf(receipt: ChargeReceipt, done: () => void = nothing): PendingSettlement {
-  return new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, done);
+export function refundOf(
+  receipt: ChargeReceipt,
+  done: (settled?: readonly SettledCharge[]) => void,
+): PendingSettlement {
+  return new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, () => done());
 }
 
 const nothing = (): void => undefined;

@@ -1,7 +1,7 @@
-import type { ChargeReceipt } from '../../stores/receipt.js';
-import type { Timer } from '../../stores/timer.js';
-import type { Answer } from '../../util/answer.js';
-import { unawaited } from '../../util/unawaited.js';
+import type { ChargeReceipt } from './receipt.js';
+import type { Timer } from './timer.js';
+import type { Answer } from '../util/answer.js';
+import { unawaited } from '../util/unawaited.js';
 
 /** The most slots of left clients that wait for their return, of all queues together. */
 const MAX_SLOTS = 10_000;

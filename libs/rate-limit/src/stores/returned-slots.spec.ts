@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { expect, it } from '@jest/globals';
-import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
-import { histories } from '../../../../../test/support/property-runs.js';
-import { MemoryStore } from '../../stores/memory/memory.store.js';
-import { receiptsOf } from '../../stores/receipt.js';
+import { algorithmOf } from '../../../../test/support/algorithm-of.js';
+import { histories } from '../../../../test/support/property-runs.js';
+import { MemoryStore } from './memory/memory.store.js';
+import { receiptsOf } from './receipt.js';
 import { ReturnedSlots } from './returned-slots.js';
 
 const INTERVAL = 10_000;
