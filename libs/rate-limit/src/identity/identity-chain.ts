@@ -65,6 +65,8 @@ export class IdentityChain<Context extends object> {
   private readonly byKind: Readonly<Record<'ip' | 'user' | 'api-key', readonly IdentityResolver<Context>[]>>;
   /** The sources that `by: 'client'` prefers to an address. */
   private readonly beforeAddress: readonly IdentityResolver<Context>[];
+  /** Whether a request that `by: 'client'` counts by its address is looked at: its identity may come later. */
+  private readonly notesAddresses: boolean;
 
   /**
    * @param resolvers the module's, in the order in which `by: 'client'` asks them
@@ -92,6 +94,7 @@ export class IdentityChain<Context extends object> {
       0,
       this.client.findIndex(({ kind }) => kind === 'ip'),
     );
+    this.notesAddresses = missing !== undefined && this.beforeAddress.length > 0;
   }
 
   /**
@@ -126,7 +129,12 @@ export class IdentityChain<Context extends object> {
   tag(policy: CountedBy<Context>, context: Context, resolved?: ResolvedIdentities): Tag {
     const { by } = policy;
     if (by === 'global') return globalTag(policy.name);
-    if (by === 'client') return this.clientTag(policy, context, resolved);
+    if (by === 'client') {
+      const tag = this.find(this.client, 0, context, policy, resolved);
+      if (!this.notesAddresses) return tag;
+      if (typeof tag === 'string') return this.noteAddress(tag, policy, context);
+      return tag.then((found) => this.noteAddress(found, policy, context));
+    }
     if (typeof by === 'string') return this.find(this.byKind[by], 0, context, policy, resolved);
     const found = this.askFunction(by, context, policy, resolved);
     if (!isPromise(found)) return this.tagOf(found, context, policy, resolved);
@@ -176,13 +184,6 @@ export class IdentityChain<Context extends object> {
     return false;
   }
 
-  private clientTag(policy: CountedBy<Context>, context: Context, resolved: ResolvedIdentities | undefined): Tag {
-    const tag = this.find(this.client, 0, context, policy, resolved);
-    if (this.missing === undefined || this.beforeAddress.length === 0) return tag;
-    if (typeof tag !== 'string') return tag.then((later) => this.noteAddress(later, policy, context));
-    return this.noteAddress(tag, policy, context);
-  }
-
   private noteAddress(tag: string, policy: CountedBy<Context>, context: Context): string {
     if (isAddress(tag)) this.missing?.addressed(policy, context);
     return tag;
@@ -205,6 +206,7 @@ export class IdentityChain<Context extends object> {
             : this.tagOf(later, context, policy, resolved),
         );
       }
+      if (typeof found === 'string') return found;
       if (found !== undefined) return this.tagOf(found, context, policy, resolved);
     }
     return this.lacking(context, policy, resolved, undefined);
