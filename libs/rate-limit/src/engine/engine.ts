@@ -11,7 +11,7 @@ import { type Answer, attempt } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import type { KeptDecider } from './calls/kept-clients.js';
 import type { Decider } from './decider.js';
-import type { Execution } from './execution.js';
+import { Execution } from './execution.js';
 import type { Fallback } from './fallback.js';
 import { Judgement, type Receipt } from './judgement.js';
 import { ElseLayer, hasElse, UnmadeCharge } from './layers/else.js';
@@ -29,6 +29,23 @@ import type { LayeredStore } from './layered-store.js';
 /** An engine without overrides logs nothing about them. */
 const NO_LOGGER = { warn: (): void => undefined };
 
+/** A request that is being decided, and who waits for it. */
+class Question<T> {
+  /**
+   * @param as continues with the judgement: a separate `then` would cost one more promise
+   * @param failed continues where nothing decides
+   * @param since when the decision began, for `onDecision` and the metrics
+   */
+  constructor(
+    readonly charges: readonly PolicyCharge[],
+    readonly as: (judgement: Judgement) => Answer<T>,
+    readonly failed: (error: unknown) => Answer<T>,
+    readonly since: number,
+    readonly handler?: HandlerContext,
+    readonly execution?: Execution,
+  ) {}
+}
+
 /**
  * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store, overrides
  * first. If it is rejected, they are asked for what its policies run over to. If they fail, the fallback decides instead, in the same
@@ -39,6 +56,8 @@ export class Engine {
   private readonly refunds: ChargeReceipt[] = [];
   private readonly chain: Decider;
   private readonly orElse: ElseLayer;
+  /** Decides where the store has failed. */
+  private readonly local: ElseLayer;
   private readonly inLayers: KeptDecider = { isPlain: false, decide: ({ charges }) => this.decision(charges) };
   /** Undefined if the store has no fast path. */
   private readonly plain: PlainPath | undefined;
@@ -53,7 +72,7 @@ export class Engine {
     private readonly fallback: Fallback,
     private readonly monitor: DecisionMonitor,
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
-    private readonly pauses?: Pick<StoredPauses, 'decide' | 'over'>,
+    pauses?: Pick<StoredPauses, 'decide' | 'over'>,
   ) {
     const { traits, open, chain } = store;
     this.chain = new OverridesLayer(overrides, pauses ?? chain);
@@ -64,10 +83,19 @@ export class Engine {
       decidesAlternatives: traits.decidesAlternatives,
       deadlines: store.deadlines,
     });
+    const withoutStore: Decider = { decide: (asked, execution) => fallback.decide(asked, execution!.cause!) };
+    this.local = new ElseLayer({
+      inner: new OverridesLayer(overrides, pauses?.over(withoutStore) ?? withoutStore),
+      monitor,
+      overrides,
+      // Each policy of a row says by itself who decides without the store. In the process nothing happens between two questions.
+      decidesAlternatives: () => false,
+      deadlines: { ms: Infinity },
+    });
     this.plain =
       traits.plain &&
       new PlainPath(traits.plain, open, overrides, monitor, this.inLayers, (charges, error, since) =>
-        this.fallBack(charges, error, decisionAlone, undefined, since, undefined, rethrow),
+        this.fallBack(new Question(charges, decisionAlone, rethrow, since), error),
       );
   }
 
@@ -104,12 +132,12 @@ export class Engine {
    * @throws {LimiterUnavailableError} when the store fails and a policy's `onStoreFailure` is `'closed'`
    */
   decide(charges: readonly PolicyCharge[], handler?: HandlerContext, execution?: Execution): Answer<Judgement> {
-    return this.judge(charges, itself, handler, execution);
+    return this.judge(new Question(charges, itself, rethrow, this.monitor.begin(), handler, execution));
   }
 
   /** Decides one request, and returns the decision without its receipts. */
   decision(charges: readonly PolicyCharge[]): Answer<Decision> {
-    return this.judge(charges, decisionAlone, undefined, undefined);
+    return this.judge(new Question(charges, decisionAlone, rethrow, this.monitor.begin()));
   }
 
   /** Decides a call whose charges are kept. */
@@ -143,73 +171,50 @@ export class Engine {
     next: (judgement: Judgement) => Answer<T>,
     failed: (error: unknown) => Answer<T>,
   ): Answer<T> {
-    return this.judge(charges, next, undefined, undefined, failed);
+    return this.judge(new Question(charges, next, failed, this.monitor.begin()));
   }
 
-  /**
-   * @param as continues with the judgement: a separate `then` would cost one more promise
-   * @param failed continues where nothing decides; default: it throws
-   */
-  private judge<T>(
-    charges: readonly PolicyCharge[],
-    as: (judgement: Judgement) => Answer<T>,
-    handler: HandlerContext | undefined,
-    execution: Execution | undefined,
-    failed: (error: unknown) => Answer<T> = rethrow,
-  ): Answer<T> {
-    const since = this.monitor.begin();
+  private judge<T>(question: Question<T>): Answer<T> {
+    const { charges, execution } = question;
     let answer: Answer<LayerVerdict>;
     // `attempt` is not used here: every decision would pay for its closures.
     try {
       answer = this.chain.decide(charges, execution);
     } catch (error) {
-      return this.fallBack(charges, error, as, handler, since, execution, failed);
+      return this.fallBack(question, error);
     }
-    if (!isPromise(answer)) return this.concluded(charges, answer, as, handler, since, execution, failed, undefined);
+    if (!isPromise(answer)) return this.concluded(question, answer, undefined);
     const askedAt = hasElse(charges) ? performance.now() : undefined;
     return answer.then(
-      (verdict) => this.concluded(charges, verdict, as, handler, since, execution, failed, askedAt),
-      (error: unknown) => this.fallBack(charges, error, as, handler, since, execution, failed),
+      (verdict) => this.concluded(question, verdict, askedAt),
+      (error: unknown) => this.fallBack(question, error),
     );
   }
 
   /**
    * Asks the policies that a rejected request runs over to. That is no layer of the chain: every request of a policy with an `else`
    * would pay for its promise.
+   *
+   * @param askedAt when the store was asked, in monotonic milliseconds; undefined if it has answered at once
    */
-  private concluded<T>(
-    charges: readonly PolicyCharge[],
-    verdict: LayerVerdict,
-    as: (judgement: Judgement) => Answer<T>,
-    handler: HandlerContext | undefined,
-    since: number,
-    execution: Execution | undefined,
-    failed: (error: unknown) => Answer<T>,
-    askedAt: number | undefined,
-  ): Answer<T> {
-    if (verdict.allowed || !hasElse(charges)) return this.told(charges, verdict, as, handler, since, failed);
+  private concluded<T>(question: Question<T>, verdict: LayerVerdict, askedAt: number | undefined): Answer<T> {
+    const { charges, execution } = question;
+    if (verdict.allowed || !hasElse(charges)) return this.told(question, verdict);
     return attempt<LayerVerdict, T>(
       () => this.orElse.after(charges, verdict, execution, askedAt),
-      (last) => this.told(charges, last, as, handler, since, failed),
-      (error) => this.fallBack(charges, error, as, handler, since, execution, failed),
+      (last) => this.told(question, last),
+      (error) => this.fallBack(question, error),
     );
   }
 
-  private told<T>(
-    charges: readonly PolicyCharge[],
-    verdict: LayerVerdict,
-    as: (judgement: Judgement) => Answer<T>,
-    handler: HandlerContext | undefined,
-    since: number,
-    failed: (error: unknown) => Answer<T>,
-  ): Answer<T> {
+  private told<T>(question: Question<T>, verdict: LayerVerdict): Answer<T> {
     let judgement: Judgement;
     try {
-      judgement = this.judged(charges, verdict, handler, since);
+      judgement = this.judged(question, verdict);
     } catch (error) {
-      return failed(error);
+      return question.failed(error);
     }
-    return as(judgement);
+    return question.as(judgement);
   }
 
   /**
@@ -217,12 +222,7 @@ export class Engine {
    *
    * @throws {LimiterUnavailableError} when the verdict carries this error
    */
-  private judged(
-    charges: readonly PolicyCharge[],
-    verdict: LayerVerdict,
-    handler: HandlerContext | undefined,
-    since: number,
-  ): Judgement {
+  private judged({ charges, handler, since }: Question<unknown>, verdict: LayerVerdict): Judgement {
     const { monitor } = this;
     const { source = 'store', asked = charges, overridden, unavailable } = verdict;
     let counted = asked;
@@ -243,32 +243,16 @@ export class Engine {
     return judgement;
   }
 
-  private fallBack<T>(
-    charges: readonly PolicyCharge[],
-    error: unknown,
-    as: (judgement: Judgement) => Answer<T>,
-    handler: HandlerContext | undefined,
-    since: number,
-    execution: Execution | undefined,
-    failed: (error: unknown) => Answer<T>,
-  ): Answer<T> {
+  /** Decides without the store, which has failed. */
+  private fallBack<T>(question: Question<T>, error: unknown): Answer<T> {
+    const { charges, execution, failed, since } = question;
     if (UnmadeCharge.is(error)) return failed(error.reason);
     const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
-    const fallback: Decider = { decide: (asked) => this.fallback.decide(asked, cause) };
-    const { overrides, monitor, pauses } = this;
-    const local = new ElseLayer({
-      inner: new OverridesLayer(overrides, pauses?.over(fallback) ?? fallback),
-      monitor,
-      overrides,
-      // Each policy of a row says by itself who decides without the store. In the process nothing happens between two questions.
-      decidesAlternatives: () => false,
-      deadlines: { ms: Infinity },
-    });
     return attempt<LayerVerdict, T>(
-      () => local.decide(charges),
-      (verdict) => this.told(charges, verdict, as, handler, since, failed),
+      () => this.local.decide(charges, new Execution(cause)),
+      (verdict) => this.told(question, verdict),
       (thrown) => failed(UnmadeCharge.is(thrown) ? thrown.reason : thrown),
     );
   }
@@ -293,7 +277,7 @@ export class Engine {
 
   /** Decides charges of mode `'reserve'`. Throws as `decide` does. */
   reserve(charges: readonly PolicyCharge[]): Answer<Reservation> {
-    return this.judge(charges, reservationOf, undefined, undefined);
+    return this.judge(new Question(charges, reservationOf, rethrow, this.monitor.begin()));
   }
 
   /** A peek under the numbers of the identity's override; undefined if no override changes the policy's numbers. */
