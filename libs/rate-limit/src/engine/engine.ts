@@ -23,7 +23,7 @@ import { chargeOf, type PolicyCharge } from './policy-charge.js';
 import type { StoredPauses } from './scheduling/stored-pauses.js';
 import { Reservation } from './settling/reservation.js';
 import { ReservedCharges } from './settling/reserved-charges.js';
-import { type LayerVerdict, UNASKED } from './layer-verdict.js';
+import type { LayerVerdict } from './layer-verdict.js';
 import type { LayeredStore } from './layered-store.js';
 
 /** An engine without overrides logs nothing about them. */
@@ -229,7 +229,7 @@ export class Engine {
     if (overridden !== undefined) {
       const { changed, exempt, blocked } = overridden;
       if (charges[0]!.mode !== 'peek') monitor.overridden(changed, exempt, blocked);
-      counted = verdict.charges.includes(UNASKED) ? asked.filter((_, i) => verdict.charges[i] !== UNASKED) : asked;
+      counted = asked.filter((_, i) => verdict.charges[i]!.unasked !== 'override');
     }
     if (unavailable !== undefined) {
       monitor.closed(counted, unavailable.retryAfterMs, handler, since);

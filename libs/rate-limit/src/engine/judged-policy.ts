@@ -1,5 +1,14 @@
 import type { PolicyDecision } from '../policy/decision.js';
+import type { Algorithm } from '../algorithms/algorithm.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { ChargeVerdict } from '../stores/store.js';
 import type { PolicyCharge } from './policy-charge.js';
+
+export const MICROSECONDS = 1000;
+
+export function milliseconds(microseconds: number): number | null {
+  return microseconds === Infinity ? null : microseconds / MICROSECONDS;
+}
 
 /** One policy's decision, with its charge. */
 export class JudgedPolicy implements PolicyDecision {
@@ -14,33 +23,55 @@ export class JudgedPolicy implements PolicyDecision {
   declare readonly estimated?: true;
   declare readonly insteadOf?: string;
 
+  readonly policy: string;
+  readonly algorithm: PolicyDecision['algorithm'];
+  readonly limit: number;
+  readonly allowed: boolean;
+  readonly remaining: number;
+  readonly resetAfterMs: number;
+  readonly retryAfterMs: number | null;
+  readonly delayMs: number;
+
+  /**
+   * @param charge is kept, and not read: with many clients it is rarely in the CPU's cache
+   * @param policy of the charge
+   * @param algorithm of the charge, with the numbers that decided
+   * @param headroom of the charge
+   */
   constructor(
-    readonly policy: string,
-    readonly algorithm: PolicyDecision['algorithm'],
-    readonly limit: number,
-    readonly allowed: boolean,
-    readonly remaining: number,
-    readonly resetAfterMs: number,
-    readonly retryAfterMs: number | null,
-    readonly delayMs: number,
     charge: PolicyCharge,
+    { name, plan, priority }: BoundPolicy,
+    algorithm: Algorithm,
+    headroom: number,
+    verdict: ChargeVerdict,
     override: number | undefined,
-    plan: string | undefined,
-    priority: string | undefined,
-    blockedForMs: number | undefined,
-    estimated?: true,
-    blockStep?: number,
+    insteadOf: string | undefined,
   ) {
     this.#charge = charge;
+    this.policy = name;
+    this.algorithm = algorithm.name;
+    this.limit = algorithm.limit - headroom;
+    this.allowed = verdict.allowed;
+    this.remaining = verdict.remaining;
+    this.resetAfterMs = verdict.resetAfter / MICROSECONDS;
+    this.retryAfterMs = milliseconds(verdict.retryAfter);
+    this.delayMs = verdict.delay / MICROSECONDS;
     if (override !== undefined) this.override = override;
     if (plan !== undefined) this.plan = plan;
     if (priority !== undefined) this.priority = priority;
-    if (blockedForMs !== undefined) {
-      this.blockedForMs = blockedForMs;
+    const { blockedFor, blockStep, estimated } = verdict;
+    if (blockedFor !== undefined) {
+      this.blockedForMs = blockedFor / MICROSECONDS;
       if (blockStep !== undefined) this.blockStep = blockStep;
     }
     if (estimated !== undefined) this.estimated = estimated;
-    if (charge.insteadOf !== undefined) this.insteadOf = charge.insteadOf;
+    if (insteadOf !== undefined) this.insteadOf = insteadOf;
+  }
+
+  /** The decision of a charge's policy. */
+  static of(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
+    const { policy, algorithm, headroom, override, insteadOf } = charge;
+    return new JudgedPolicy(charge, policy, algorithm, headroom, verdict, override, insteadOf);
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {

@@ -3,12 +3,10 @@ import { reserves, takes } from '../stores/charge.js';
 import { resetAtOf } from '../stores/receipt.js';
 import type { ChargeReceipt, ChargeVerdict } from '../stores/store.js';
 import type { ChargeKeeper } from './charge-keeper.js';
-import { JudgedPolicy } from './judged-policy.js';
+import { JudgedPolicy, MICROSECONDS, milliseconds } from './judged-policy.js';
 import { ESTIMATED_RETRY } from './settling/open-charges.js';
 import type { PolicyCharge } from './policy-charge.js';
-import { later, type LayerVerdict, wasCounted } from './layer-verdict.js';
-
-export const MICROSECONDS = 1000;
+import { later, type LayerVerdict } from './layer-verdict.js';
 
 /** Proof of a charge that was made: what refunds, settlements and leases begin with. */
 export interface Receipt {
@@ -57,7 +55,7 @@ export class Judgement {
       const charge = charges[index]!;
       const verdict = verdicts[index]!;
       // An allowed request is charged to all its policies, except to shadows that it does not fit.
-      if (!wasCounted(verdict) || !verdict.allowed || !(takes(charge) || reserves(charge))) continue;
+      if (verdict.unasked !== undefined || !verdict.allowed || !(takes(charge) || reserves(charge))) continue;
       const { key, algorithm, cost } = charge;
       const proof = verdict.receipt ?? {
         key,
@@ -81,7 +79,9 @@ export class Judgement {
   at(index: number): JudgedCharge | undefined {
     const charge = this.charges[index]!;
     const verdict = this.verdict.charges[index]!;
-    return wasCounted(verdict) ? { charge, verdict: told(charge, verdict, this.decision.decidedBy) } : undefined;
+    return verdict.unasked === undefined
+      ? { charge, verdict: told(charge, verdict, this.decision.decidedBy) }
+      : undefined;
   }
 
   /** The judgement, with earlier decisions on other states counted down to now. */
@@ -116,10 +116,10 @@ export function decisionOf(charges: readonly PolicyCharge[], given: LayerVerdict
   let delay = 0;
   for (let i = 0; i < verdicts.length; i++) {
     const one = verdicts[i]!;
-    if (!wasCounted(one)) continue;
+    if (one.unasked !== undefined) continue;
     const charge = charges[i]!;
     const verdict = told(charge, one, decidedBy);
-    const said = saidOf(charge, verdict);
+    const said = JudgedPolicy.of(charge, verdict);
     if (charge.shadow) {
       if (shadow === undefined) shadow = [said];
       else shadow.push(said);
@@ -146,29 +146,7 @@ export function policyDecision(
   given: ChargeVerdict,
   decidedBy: Decision['decidedBy'],
 ): PolicyDecision {
-  return saidOf(charge, told(charge, given, decidedBy));
-}
-
-function saidOf(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
-  const { policy, algorithm, headroom } = charge;
-  const { blockedFor } = verdict;
-  return new JudgedPolicy(
-    policy.name,
-    algorithm.name,
-    algorithm.limit - headroom,
-    verdict.allowed,
-    verdict.remaining,
-    verdict.resetAfter / MICROSECONDS,
-    milliseconds(verdict.retryAfter),
-    verdict.delay / MICROSECONDS,
-    charge,
-    charge.override,
-    policy.plan,
-    policy.priority,
-    blockedFor === undefined ? undefined : blockedFor / MICROSECONDS,
-    verdict.estimated,
-    blockedFor === undefined ? undefined : verdict.blockStep,
-  );
+  return JudgedPolicy.of(charge, told(charge, given, decidedBy));
 }
 
 function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] {
@@ -186,8 +164,4 @@ function told(charge: PolicyCharge, verdict: ChargeVerdict, decidedBy: Decision[
   const estimate = Math.max(blockedFor, Math.min(retryAfter, ESTIMATED_RETRY));
   if (retryAfter === Infinity || decidedBy === 'override' || estimate === retryAfter) return verdict;
   return { ...verdict, retryAfter: estimate, estimated: true };
-}
-
-export function milliseconds(microseconds: number): number | null {
-  return microseconds === Infinity ? null : microseconds / MICROSECONDS;
 }

@@ -12,6 +12,7 @@ export interface OverriddenCounts {
 
 /** A verdict on the charges of one request, and what it comes from. */
 export interface LayerVerdict extends Verdict {
+  readonly charges: readonly LayerChargeVerdict[];
   /** Default: the store. */
   readonly source?: DecisionSource;
   /** The charges with the numbers that decided, if overrides changed them: one for each charge, in the same order. */
@@ -27,17 +28,17 @@ export interface LayerVerdict extends Verdict {
 const NOTHING = { allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 } as const;
 
 /**
- * The verdict on a charge that was not asked: an override exempts its client, or another charge's override blocks the request.
+ * A verdict on one charge. Without `unasked` a state was asked about it. Otherwise:
+ *
+ * - `'override'`: an override exempts its client, or another charge's override blocks the request
+ * - `'unavailable'`: it passed without being counted while the store was unavailable
  */
-export const UNASKED: ChargeVerdict = { ...NOTHING };
-
-/** The verdict on a charge that passed without being counted while the store was unavailable. */
-export const UNCOUNTED: ChargeVerdict = { ...NOTHING };
-
-/** Whether a state was asked about the charge. */
-export function wasCounted(verdict: ChargeVerdict): boolean {
-  return verdict !== UNASKED && verdict !== UNCOUNTED;
+export interface LayerChargeVerdict extends ChargeVerdict {
+  readonly unasked?: 'override' | 'unavailable';
 }
+
+export const UNASKED: LayerChargeVerdict = { ...NOTHING, unasked: 'override' };
+export const UNCOUNTED: LayerChargeVerdict = { ...NOTHING, unasked: 'unavailable' };
 
 /** For each charge of a request, its index in `asked`; -1 if it was not asked. Both lists have the same order. */
 export function placesAmong(all: readonly PolicyCharge[], asked: readonly PolicyCharge[]): readonly number[] {

@@ -6,8 +6,7 @@ import type { PlainStore, PlainVerdict } from '../stores/memory/plain.js';
 import type { RateLimitStore } from '../stores/store.js';
 import type { Answer } from '../util/answer.js';
 import type { KeptClient, KeptDecider } from './calls/kept-clients.js';
-import { JudgedPolicy } from './judged-policy.js';
-import { MICROSECONDS, milliseconds } from './judgement.js';
+import { JudgedPolicy, MICROSECONDS } from './judged-policy.js';
 import type { StoreDecider } from './layers/deadline.js';
 import type { OpenCharges } from './settling/open-charges.js';
 import type { ActiveOverrides } from './overrides/active-overrides.js';
@@ -96,25 +95,14 @@ export class PlainPath implements KeptDecider {
 
 /** Makes the decision without reading the charge, which may not be in the CPU's cache. */
 function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVerdict, override?: number): Decision {
-  const { name, algorithm, plan, priority, headroom } = policy;
-  const { allowed, remaining } = verdict;
-  const retryAfterMs = milliseconds(verdict.retryAfter);
-  const delayMs = verdict.delay / MICROSECONDS;
-  const said = new JudgedPolicy(
-    name,
-    algorithm.name,
-    algorithm.limit - headroom,
+  const said = new JudgedPolicy(charge, policy, policy.algorithm, policy.headroom, verdict, override, undefined);
+  const { allowed, retryAfterMs, delayMs } = said;
+  return {
     allowed,
-    remaining,
-    verdict.resetAfter / MICROSECONDS,
+    decidedBy: 'store',
+    policies: [said],
     retryAfterMs,
     delayMs,
-    charge,
-    override,
-    plan,
-    priority,
-    undefined,
-  );
-  const decidedAtMs = verdict.at / MICROSECONDS;
-  return { allowed, decidedBy: 'store', policies: [said], retryAfterMs, delayMs, decidedAtMs };
+    decidedAtMs: verdict.at / MICROSECONDS,
+  };
 }

@@ -1,5 +1,6 @@
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
-import { MICROSECONDS, policyDecision } from '../judgement.js';
+import { MICROSECONDS } from '../judged-policy.js';
+import { policyDecision } from '../judgement.js';
 import { later } from '../layer-verdict.js';
 import type { Passed } from './charge-history.js';
 

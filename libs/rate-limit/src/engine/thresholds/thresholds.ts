@@ -1,7 +1,7 @@
 import { globalTag, type IdentityNaming, namedIdentity } from '../../identity/identity-tag.js';
 import { reachedAt } from '../../policy/thresholds.js';
 import { reserves, takes } from '../../stores/charge.js';
-import type { ChargeVerdict, SettledCharge, Verdict } from '../../stores/store.js';
+import type { ChargeVerdict, SettledCharge } from '../../stores/store.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { LruMap } from '../../util/lru-map.js';
@@ -10,7 +10,7 @@ import { RationedWarning } from '../../util/rationed-warning.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { ChargeKeeper } from '../charge-keeper.js';
 import type { Receipt } from '../judgement.js';
-import { wasCounted } from '../layer-verdict.js';
+import type { LayerVerdict } from '../layer-verdict.js';
 import type { PolicyCharge } from '../policy-charge.js';
 import { markOf } from './marks.js';
 import type { ThresholdEvent } from './threshold-event.js';
@@ -59,13 +59,13 @@ export class Thresholds {
   }
 
   /** Looks at the charges of an allowed request. It only compares numbers, unless a level was reached. */
-  decided(charges: readonly PolicyCharge[], { at, charges: verdicts }: Verdict, keeper: ChargeKeeper): void {
+  decided(charges: readonly PolicyCharge[], { at, charges: verdicts }: LayerVerdict, keeper: ChargeKeeper): void {
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
       const { thresholds } = charge.policy;
       if (thresholds === undefined || charge.shadow || !(takes(charge) || reserves(charge))) continue;
       const verdict = verdicts[i]!;
-      if (!wasCounted(verdict)) continue;
+      if (verdict.unasked !== undefined) continue;
       const { limit } = charge.algorithm;
       // An allowed charge has left its headroom free, which does not count as remaining for its class.
       const used = limit - verdict.remaining - (charge.headroom ?? 0);
