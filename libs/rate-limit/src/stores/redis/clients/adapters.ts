@@ -1,7 +1,7 @@
 import type { StoreClient } from './client.js';
 import { noClient } from './given-redis.js';
 import { givenIoredis } from './ioredis-client.js';
-import { givenNodeRedis } from './node-redis-client.js';
+import { givenNodeRedis } from './node-redis-given.js';
 import { isNodeRedisClient, isRedisCommands, type RedisClient } from './redis-client.js';
 
 /**

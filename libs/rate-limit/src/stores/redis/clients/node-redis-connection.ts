@@ -1,202 +1,188 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoff } from './backoff.js';
-import type { ConnectionSocket, ConnectionState, RedisConnection } from './client.js';
+import type { ConnectionSocket, OwnedClient } from './client.js';
 import { ConnectionError } from './client-failure.js';
-import { programCommand, type NodeRedis, type NodeRedisSocket } from './node-redis.js';
-import { failureOfCall, inOurWords } from './node-redis-failure.js';
-import { type DialOwner, NodeRedisDial } from './node-redis-dial.js';
-import type { NodeRedisLink } from './node-redis-link.js';
+import { queuedLookup } from './lookup.js';
+import { type Address, AS_SENT, type NodeRedis, NodeRedisBase, type NodeRedisOptions } from './node-redis.js';
+import { inOurWords } from './node-redis-failure.js';
 
 /** Milliseconds until a server that still reads its data is asked again. */
 const LOADING_MS = 100;
 
-export interface NodeRedisConnectionSettings {
-  /** Makes the client of the next connection, with `link.socketOf` as its option `socket`. */
-  make(link: NodeRedisLink): NodeRedis | Promise<NodeRedis>;
-  /** Checks a connection before it is used: rejects if it must not be. */
-  check?(link: NodeRedisLink): Promise<unknown>;
-  readonly keyPrefix: string;
-  readonly database: number;
-  readonly reconnectStrategy: NodeRedisSocket['reconnectStrategy'];
+/**
+ * The options of each connection that the store opens, whatever the application has chosen for its own. The store queues nothing for an
+ * unavailable server, and sends nothing twice.
+ */
+export const PROMISED = {
+  disableOfflineQueue: true,
+  commandsQueueMaxLength: undefined,
+  pingInterval: undefined,
+  readonly: false,
+  // Its keep-alive is a connection of its own, which would take over from the one that is watched.
+  maintNotifications: 'disabled',
+  clientSideCache: undefined,
+  emitInvalidate: undefined,
+  commandOptions: undefined,
+} as const;
+export const PROMISED_SOCKET = { socketTimeout: undefined } as const;
+
+/** The options of a connection: those of the application, except what a promise depends on. */
+export function promised(given: NodeRedisOptions, signal: AbortSignal, address?: Address): object {
+  const { host, lookup = queuedLookup, ...rest } = { ...given.socket, ...address };
+  // Version 5 keeps the brackets of a URL's IPv6 address, which no lookup finds.
+  const target = host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') };
+  const socket = { ...rest, ...target, ...PROMISED_SOCKET, lookup, reconnectStrategy: false, signal };
+  return { ...given, ...PROMISED, database: undefined, keyPrefix: undefined, socket };
 }
 
-/** A connection of node-redis that the store opened, and opens again whenever it is lost. */
-export class NodeRedisConnection implements RedisConnection, DialOwner {
-  state: ConnectionState = 'closed';
-  readonly isProbed = true;
-  firstAnswerMs = 0;
-  readonly keyPrefix: string;
-  readonly writesLater = true;
+/** node-redis does not show its socket: each answer counts as a byte. */
+interface Link extends ConnectionSocket {
+  bytesRead: number;
+  connecting: boolean;
+  destroyed: boolean;
+  /** Undefined until the address is known. */
+  client: NodeRedis | undefined;
+}
+
+export interface NodeRedisConnectionSettings {
+  /** Makes the client of the next connection, whose sockets end with the signal. It may have to ask for the address first. */
+  make(signal: AbortSignal): NodeRedis | Promise<NodeRedis>;
+  readonly keyPrefix?: string;
+  readonly database?: number | undefined;
+  /** Tells the delays between attempts. */
+  readonly socket?: NodeRedisOptions['socket'];
+}
+
+/**
+ * A connection to one server, which is opened again whenever it is lost: by another client each time. node-redis would open it again by
+ * itself, but not one that has fallen silent, nor before version 6 one that is lost while it introduces itself; and its wait for the next
+ * attempt outlasts `destroy`.
+ */
+export class NodeRedisConnection extends NodeRedisBase implements OwnedClient {
+  readonly cluster = undefined;
+  readonly database: number;
+  private link: Link | undefined;
   /** The attempt that is under way. */
-  private dial: NodeRedisDial | undefined;
-  /** The connection on which Redis has answered. */
-  private link: NodeRedisLink | undefined;
-  private readonly stateListeners: ((state: ConnectionState) => void)[] = [];
-  private readonly errorListeners: ((error: Error) => void)[] = [];
-  /** Those that wait for the next connection, or for the end of the attempt. */
-  private waiting: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
+  private attempt: Promise<void> | undefined;
   private attempts = 0;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly settings: NodeRedisConnectionSettings) {
-    this.keyPrefix = settings.keyPrefix;
+    super(settings.keyPrefix ?? '');
+    this.database = settings.database ?? 0;
   }
 
-  get socket(): ConnectionSocket | undefined {
-    return this.link;
+  override get socket(): ConnectionSocket | undefined {
+    return this.link?.client && this.link;
   }
 
-  onState(listener: (state: ConnectionState) => void): void {
-    this.stateListeners.push(listener);
-  }
-
-  onError(listener: (error: Error) => void): void {
-    this.errorListeners.push(listener);
-  }
-
-  /** Connects, and again whenever the connection is lost. Rejects when the first attempt fails. */
+  /** Connects, and again whenever the connection is lost. Rejects when the attempt that is under way fails. */
   connect(): Promise<void> {
-    const connected = this.ready();
-    this.open();
-    return connected;
-  }
-
-  /** Resolves when the connection is ready, and rejects when the attempt that is under way fails. */
-  ready(): Promise<void> {
     if (this.state === 'ready') return Promise.resolve();
-    return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
+    if (this.state === 'ended') return Promise.reject(closed());
+    return (this.attempt ??= this.open().finally(() => (this.attempt = undefined)));
   }
 
   /** Sends a command, unless the connection is not ready: then nothing is sent. */
   send(args: readonly string[]): Promise<unknown> {
-    if (this.state === 'ready') return this.link!.send(args);
+    if (this.state === 'ready') return this.write(this.link!, args);
     return Promise.reject(new ConnectionError('there is no connection to Redis', undefined, true));
   }
 
-  runByHash(sha1: string, keys: number, args: readonly string[]): Promise<unknown> {
-    return this.send(programCommand('evalsha', sha1, keys, args, this.keyPrefix));
-  }
-
-  runByText(text: string, keys: number, args: readonly string[]): Promise<unknown> {
-    return this.send(programCommand('eval', text, keys, args, this.keyPrefix));
-  }
-
-  failureOf(thrown: unknown): Error {
-    const failure = failureOfCall(thrown);
+  override failureOf(thrown: unknown): Error {
+    const failure = super.failureOf(thrown);
     // The master was demoted: behind its name another server may answer.
     if (failure.message.startsWith('READONLY')) this.link?.destroy(failure);
     return failure;
   }
 
   async close(): Promise<void> {
-    await this.link?.close();
-  }
-
-  /** Replaces the connection: the server is not the one to be used any more. */
-  replace(error: Error): void {
-    this.link?.destroy(error);
+    if (this.state === 'ready') await this.link?.client?.close();
   }
 
   destroy(): void {
     clearTimeout(this.timer);
-    if (this.state === 'ended') return;
-    const { dial, link } = this;
-    this.dial = this.link = undefined;
     this.become('ended');
-    const error = new ConnectionError('the connection to Redis is closed', undefined, true);
-    dial?.destroy(error);
-    link?.destroy(error);
-    this.settle((one) => one.reject(error));
+    this.link?.destroy(closed());
   }
 
-  make(link: NodeRedisLink): NodeRedis | Promise<NodeRedis> {
-    return this.settings.make(link);
-  }
-
-  answered(link: NodeRedisLink, ms: number): void {
-    if (this.dial === undefined) return;
-    this.dial = undefined;
-    this.link = link;
-    this.firstAnswerMs = ms;
-    this.become('connected');
-    this.prepare(link).then(
-      () => this.prepared(link),
-      (error: Error) => link.destroy(error),
-    );
-  }
-
-  failed(error: Error): void {
-    if (this.dial === undefined) return;
-    this.dial = undefined;
-    this.lost(error);
-  }
-
-  ended(link: NodeRedisLink, error: Error): void {
-    if (link !== this.link) return;
-    this.link = undefined;
-    this.lost(error);
-  }
-
-  private open(): void {
-    if (this.state === 'ended' || this.dial !== undefined || this.link !== undefined) return;
+  private open(): Promise<void> {
     clearTimeout(this.timer);
-    this.dial = new NodeRedisDial(this);
-    this.become('connecting');
-    this.dial.start();
+    return new Promise((resolve, reject) => {
+      const aborter = new AbortController();
+      const destroy = (error: Error): void => {
+        if (link.destroyed) return;
+        link.destroyed = true;
+        // First: calls that fail now find a connection that is known to be lost.
+        this.lost(error);
+        reject(inOurWords(error));
+        try {
+          link.client?.destroy();
+        } catch {
+          // node-redis 5 throws when the connection is lost already.
+        }
+        // node-redis leaves a socket alone that is still connecting.
+        aborter.abort(error);
+      };
+      const link: Link = { bytesRead: 0, connecting: true, destroyed: false, client: undefined, destroy };
+      this.link = link;
+      this.become('connecting');
+      this.dial(link, aborter.signal).then(resolve, destroy);
+    });
   }
 
-  /** Waits until the server has read its data, and chooses the database. */
-  private async prepare(link: NodeRedisLink): Promise<void> {
-    const { database } = this.settings;
-    for (let told = link.persistence; told.includes('loading:1') && !link.destroyed;) {
-      await delay(LOADING_MS, undefined, { ref: false });
-      told = String(await link.send(['INFO', 'persistence']).catch(() => ''));
-    }
+  private async dial(link: Link, signal: AbortSignal): Promise<void> {
+    const client = await this.settings.make(signal);
+    if (link.destroyed) return;
+    link.client = client;
+    // Without a listener, an `error` event ends the process. Each of them means that the connection is lost.
+    client.on('error', (error) => link.destroy(error));
+    client.on('connect', () => {
+      link.connecting = false;
+      if (!link.destroyed) this.become('connected');
+    });
+    await client.connect();
+    link.bytesRead++;
+    const isLoading = async (): Promise<boolean> =>
+      String(await this.write(link, ['INFO', 'persistence']).catch(() => '')).includes('loading:1');
+    while (!link.destroyed && (await isLoading())) await delay(LOADING_MS, undefined, { ref: false });
     // A refusal is reported by those who ask whether the database is the right one: see `expectDatabase`.
-    if (database !== 0) await link.send(['SELECT', String(database)]).catch(() => undefined);
-    await this.settings.check?.(link);
-  }
-
-  private prepared(link: NodeRedisLink): void {
-    if (link !== this.link) return;
+    if (this.database !== 0) await this.write(link, ['SELECT', String(this.database)]).catch(() => undefined);
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- it may be lost meanwhile
+    if (link.destroyed) return;
     this.attempts = 0;
     this.become('ready');
-    this.settle((one) => one.resolve());
+  }
+
+  private write(link: Link, args: readonly string[]): Promise<unknown> {
+    const answer = link.client!.sendCommand(args, AS_SENT);
+    const heard = (): void => void link.bytesRead++;
+    answer.then(heard, heard);
+    return answer;
   }
 
   private lost(error: Error): void {
-    const words = inOurWords(error);
+    this.link = undefined;
+    if (this.state === 'ended') return;
     // A server that closes a connection says nothing else by it than the state `closed` does.
-    if (!error.message.startsWith('Socket closed unexpectedly')) {
-      for (const listener of this.errorListeners) listener(words);
-    }
+    if (!error.message.startsWith('Socket closed unexpectedly')) this.events.emit('failure', inOurWords(error));
+    this.timer = setTimeout(() => void this.connect().catch(() => undefined), this.retryMs(this.attempts++, error));
     this.become('closed');
-    this.settle((one) => one.reject(words));
-    if (this.state !== 'closed') return;
-    this.timer = setTimeout(() => this.open(), this.retryMs(++this.attempts, error));
-  }
-
-  private become(state: ConnectionState): void {
-    this.state = state;
-    for (const listener of this.stateListeners) listener(state);
-  }
-
-  private settle(how: (one: (typeof this.waiting)[number]) => void): void {
-    const { waiting } = this;
-    this.waiting = [];
-    for (const one of waiting) how(one);
   }
 
   /** The application's own delay. Its end is replaced by a back-off: the process would not use Redis again until it restarts. */
-  private retryMs(attempt: number, cause: Error): number {
-    const { reconnectStrategy } = this.settings;
-    if (typeof reconnectStrategy === 'number') return reconnectStrategy;
-    if (typeof reconnectStrategy !== 'function') return backoff(attempt);
+  private retryMs(retries: number, cause: Error): number {
+    const { reconnectStrategy } = this.settings.socket ?? {};
     try {
-      const ms = reconnectStrategy(attempt - 1, cause);
-      return typeof ms === 'number' && ms >= 0 ? ms : backoff(attempt);
+      const ms = typeof reconnectStrategy === 'function' ? reconnectStrategy(retries, cause) : reconnectStrategy;
+      if (typeof ms === 'number' && ms >= 0) return ms;
     } catch {
-      return backoff(attempt);
+      // as if it had ended the attempts
     }
+    return backoff(retries + 1);
   }
+}
+
+function closed(): ConnectionError {
+  return new ConnectionError('the connection to Redis is closed', undefined, true);
 }

@@ -7,30 +7,17 @@ const CLOSED_BEFORE = 'the connection to Redis was closed before the answer came
 
 /** Messages of node-redis, and what they mean. `true`: nothing was sent. */
 const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean])[] = [
-  [/^The client is (closed|offline)/, 'there is no connection to Redis', true],
-  // A createSentinel that nobody has connected.
-  [/reading 'isReady'/, 'there is no connection to Redis', true],
+  // The second one is that of a createSentinel that nobody has connected.
+  [/^The client is (closed|offline)|reading 'isReady'/, 'there is no connection to Redis', true],
   [/^Cluster closed/, 'the connection to Redis is closed', true],
   [/^The queue is full/, 'the queue of the client is full (commandsQueueMaxLength)', true],
   [/^(Socket closed unexpectedly|Disconnects client)/, CLOSED_BEFORE, false],
-  [
-    /^(Connection timeout|Socket timeout|Command timeout)/,
-    'Redis did not answer within the time that the client gives it',
-    false,
-  ],
+  [/^(Connection|Socket|Command) timeout/, 'Redis did not answer within the time that the client gives it', false],
   [/^All the root nodes are unavailable/, 'no node of the Redis Cluster is connected', false],
   [/^Unknown RESP type/, 'the server is no Redis: it answers in another protocol', false],
   [/reading 'master'/, 'no node of the Redis Cluster has the slot of the key', true],
-  [
-    /^(Too many Cluster redirections|Cannot find node)/,
-    'the nodes of the Redis Cluster redirect the call without end',
-    false,
-  ],
-  [
-    /^(None of the sentinels are available|no valid master node|unable to connect to any)/i,
-    'no Sentinel names a master of Redis',
-    false,
-  ],
+  [/^(Too many|Cannot find node)/, 'the nodes of the Redis Cluster redirect the call without end', false],
+  [/^(None of the sentinels|no valid master|unable to connect)/i, 'no Sentinel names a master of Redis', false],
 ];
 
 /**
@@ -40,7 +27,9 @@ const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean]
 export function inOurWords(thrown: unknown): Error {
   const error = isError(thrown) ? thrown : new Error(shown(thrown));
   if (error instanceof ConnectionError) return error;
-  if (isReply(error)) return replied(error);
+  if (REPLY.test(error.message) && !('code' in error)) {
+    return Object.assign(new Error(error.message, { cause: error }), { name: 'ReplyError' });
+  }
   const known = TEXTS.find(([text]) => text.test(error.message));
   if (known !== undefined) return new ConnectionError(known[1], thrown, known[2]);
   // Its timeout of a command has no message.
@@ -52,16 +41,6 @@ export function failureOfCall(thrown: unknown): Error {
   const error = inOurWords(thrown);
   if (error instanceof ConnectionError || error.name === 'ReplyError') return error;
   return 'code' in error ? new ConnectionError(CLOSED_BEFORE, thrown, false) : error;
-}
-
-function isReply(error: Error): boolean {
-  return REPLY.test(error.message) && !('code' in error);
-}
-
-function replied(error: Error): Error {
-  const reply = new Error(error.message, { cause: error });
-  reply.name = 'ReplyError';
-  return reply;
 }
 
 /** Recognises errors, also those from another V8 context, for which `instanceof` is false. */

@@ -1,24 +1,25 @@
+import { EventEmitter } from 'node:events';
+import type { ClusterMap, ConnectionSocket, ConnectionState, StoreClient } from './client.js';
+import { failureOfCall } from './node-redis-failure.js';
 import type { NodeRedisClient } from './redis-client.js';
 
-/** The options of `createClient` that matter here, of node-redis 5 and 6. */
-export interface NodeRedisOptions {
-  readonly url?: string;
-  readonly socket?: NodeRedisSocket;
-  readonly username?: string;
-  readonly password?: string;
-  readonly credentialsProvider?: unknown;
-  readonly database?: number;
-  readonly keyPrefix?: string | Buffer;
+export interface Address {
+  readonly host: string;
+  readonly port: number;
 }
 
-export interface NodeRedisSocket {
-  readonly host?: string;
-  readonly port?: number;
-  readonly path?: string;
-  readonly tls?: boolean;
-  readonly connectTimeout?: number;
-  readonly lookup?: unknown;
-  readonly reconnectStrategy?: false | number | ((retries: number, cause: Error) => false | Error | number);
+/** What is used of the options of `createClient`, `createCluster` and `createSentinel`, of node-redis 5 and 6. */
+export interface NodeRedisOptions {
+  readonly url?: string;
+  readonly socket?: Partial<Address> & {
+    readonly lookup?: unknown;
+    readonly reconnectStrategy?: false | number | ((retries: number, cause: Error) => false | Error | number);
+  };
+  readonly database?: number;
+  readonly keyPrefix?: string | Buffer;
+  readonly RESP?: number;
+  /** Where servers are reached that others announce at other addresses. */
+  readonly nodeAddressMap?: Readonly<Record<string, Address>> | ((address: string) => Address | undefined);
 }
 
 /** What is used of one connection: what `createClient` returns. */
@@ -31,41 +32,12 @@ export interface NodeRedis extends NodeRedisClient {
   connect(): Promise<unknown>;
   close(): Promise<unknown>;
   destroy(): void;
-  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  on(event: 'error', listener: (error: unknown) => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
   on(event: 'connect', listener: () => void): unknown;
 }
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Maps the addresses that servers announce to those at which they are reached. */
-export type NodeAddressMap = Readonly<Record<string, Address>> | ((address: string) => Address | undefined);
-
-/** What is used of the options of `createCluster`. */
-export interface NodeRedisClusterOptions {
-  readonly rootNodes: readonly NodeRedisOptions[];
-  readonly defaults?: NodeRedisOptions;
-  readonly nodeAddressMap?: NodeAddressMap;
-  readonly RESP?: number;
-  readonly keyPrefix?: string | Buffer;
-}
-
-/** What is used of the options of `createSentinel`. */
-export interface NodeRedisSentinelOptions {
-  readonly name: string;
-  readonly sentinelRootNodes: readonly Address[];
-  readonly nodeClientOptions?: NodeRedisOptions;
-  readonly sentinelClientOptions?: NodeRedisOptions;
-  readonly nodeAddressMap?: NodeAddressMap;
-  readonly RESP?: number;
-  readonly keyPrefix?: string | Buffer;
-}
-
 /** Makes a client without connecting it: `createClient`. */
-export type MakeNodeRedis = (options: object) => NodeRedis;
+export type CreateClient = (options: object) => NodeRedis;
 
 /**
  * The options of each command. Replies come as Redis sent them, whatever the application maps them to. Version 6 makes a timer for each
@@ -74,43 +46,93 @@ export type MakeNodeRedis = (options: object) => NodeRedis;
  */
 export const AS_SENT = { typeMapping: {}, timeout: undefined } as const;
 
-/**
- * The options of each connection that the store opens, whatever the application has chosen for its own. The store queues nothing for an
- * unavailable server, and connects again by itself.
- */
-export const PROMISED = {
-  disableOfflineQueue: true,
-  commandsQueueMaxLength: undefined,
-  pingInterval: undefined,
-  readonly: false,
-  // Its keep-alive is a connection of its own, which would take over from the one that is watched.
-  maintNotifications: 'disabled',
-  clientSideCache: undefined,
-  emitInvalidate: undefined,
-  commandOptions: undefined,
-} as const;
+/** What all clients of node-redis have in common: the commands of the store, and a state. */
+export abstract class NodeRedisBase implements StoreClient {
+  readonly writesLater = true;
+  /** The watchdog watches from the first packet on. */
+  readonly isProbed = false;
+  readonly firstAnswerMs = 0;
+  abstract readonly cluster: ClusterMap | undefined;
+  protected readonly events = new EventEmitter().setMaxListeners(0);
+  private current: ConnectionState = 'closed';
 
-/** Of `socket`, beside those of a single connection. `connectTimeout` is kept, by a clock that stops while the event loop stalls. */
-export const PROMISED_SOCKET = { reconnectStrategy: false, socketTimeout: undefined, connectTimeout: 0 } as const;
+  constructor(readonly keyPrefix: string) {}
 
-/** The command of a program, in small letters as ioredis writes it. */
-export function programCommand(
-  command: 'evalsha' | 'eval',
-  program: string,
-  keys: number,
-  args: readonly string[],
-  keyPrefix: string,
-): string[] {
-  if (keyPrefix === '') return [command, program, String(keys), ...args];
-  return [command, program, String(keys), ...args.map((arg, i) => (i < keys ? `${keyPrefix}${arg}` : arg))];
+  get state(): ConnectionState {
+    return this.current;
+  }
+
+  get socket(): ConnectionSocket | undefined {
+    return undefined;
+  }
+
+  onState(listener: (state: ConnectionState) => void): void {
+    this.events.on('state', listener);
+  }
+
+  onError(listener: (error: Error) => void): void {
+    this.events.on('failure', listener);
+  }
+
+  runByHash(sha1: string, keys: number, args: readonly string[]): Promise<unknown> {
+    return this.run('evalsha', sha1, keys, args);
+  }
+
+  runByText(text: string, keys: number, args: readonly string[]): Promise<unknown> {
+    return this.run('eval', text, keys, args);
+  }
+
+  del(key: string): Promise<unknown> {
+    return this.ask(['DEL', `${this.keyPrefix}${key}`], `${this.keyPrefix}${key}`);
+  }
+
+  select(database: number): Promise<unknown> {
+    return this.ask(['SELECT', String(database)]);
+  }
+
+  async info(section: string): Promise<string> {
+    return String(await this.ask(['INFO', section]));
+  }
+
+  time(): Promise<unknown> {
+    return this.ask(['TIME']);
+  }
+
+  failureOf(thrown: unknown): Error {
+    return failureOfCall(thrown);
+  }
+
+  /** @param key with its prefix; undefined: any server will do */
+  protected abstract send(args: readonly string[], key: string | undefined): Promise<unknown>;
+
+  protected become(state: ConnectionState): void {
+    if (state === this.current) return;
+    this.current = state;
+    this.events.emit('state', state);
+  }
+
+  private async ask(args: readonly string[], key?: string): Promise<unknown> {
+    try {
+      return await this.send(args, key);
+    } catch (error) {
+      throw this.failureOf(error);
+    }
+  }
+
+  /** Writes the command in small letters, as ioredis does. */
+  private run(command: string, program: string, keys: number, args: readonly string[]): Promise<unknown> {
+    const { keyPrefix } = this;
+    const prefixed = keyPrefix === '' ? args : args.map((arg, i) => (i < keys ? `${keyPrefix}${arg}` : arg));
+    return this.send([command, program, String(keys), ...prefixed], prefixed[0]!);
+  }
 }
 
-/** Where a server is reached that others announce at `host:port`. */
-export function mapped(map: NodeAddressMap | undefined, address: Address): Address {
+/** Where a server is reached that is announced at an address. */
+export function mapped(map: NodeRedisOptions['nodeAddressMap'], address: Address): Address {
   const name = `${address.host}:${address.port}`;
-  return (typeof map === 'function' ? map(name) : map?.[name]) ?? { host: address.host, port: address.port };
+  return (typeof map === 'function' ? map(name) : map?.[name]) ?? address;
 }
 
 export function prefixOf(keyPrefix: string | Buffer | undefined): string {
-  return keyPrefix === undefined ? '' : keyPrefix.toString();
+  return keyPrefix?.toString() ?? '';
 }

@@ -2,19 +2,11 @@ import { RateLimitConfigError, shown } from '../../../util/config-error.js';
 import { optionalPackageError } from '../../../util/optional-package.js';
 import type { OwnedClient } from './client.js';
 import { checkDatabase } from './database.js';
-import {
-  type MakeNodeRedis,
-  type NodeRedis,
-  type NodeRedisClusterOptions,
-  type NodeRedisOptions,
-  type NodeRedisSentinelOptions,
-  prefixOf,
-  PROMISED,
-  PROMISED_SOCKET,
-} from './node-redis.js';
-import { isNodeRedisCluster, isNodeRedisSentinel, OwnedNodeRedis } from './node-redis-client.js';
-import { NodeRedisCluster } from './node-redis-cluster.js';
-import { ownedNodeRedisSentinel } from './node-redis-sentinel.js';
+import { type CreateClient, type NodeRedis, prefixOf } from './node-redis.js';
+import { NodeRedisCluster, type NodeRedisClusterOptions } from './node-redis-cluster.js';
+import { NodeRedisConnection, promised, PROMISED, PROMISED_SOCKET } from './node-redis-connection.js';
+import { isNodeRedisCluster, isNodeRedisSentinel } from './node-redis-given.js';
+import { type NodeRedisSentinelOptions, ownedNodeRedisSentinel } from './node-redis-sentinel.js';
 import { hasMethods, type NodeRedisClient } from './redis-client.js';
 
 const WHERE = 'RateLimitModule, redis';
@@ -37,9 +29,7 @@ export async function openNodeRedis(url: string): Promise<OwnedClient> {
       'FG_UNKNOWN_OPTION',
     );
   }
-  const client = make({ url });
-  const db = searchParams.get('db');
-  return ownedSingle(client, db === null ? {} : { database: Number(db) });
+  return ownedSingle(make({ url }), Number(searchParams.get('db')));
 }
 
 /**
@@ -67,44 +57,24 @@ export function changedNodeRedisOptions(client: NodeRedisClient): string[] {
     : isNodeRedisSentinel(client)
       ? (optionsOf(client) as NodeRedisSentinelOptions).nodeClientOptions
       : (client as NodeRedis).options;
-  const { socket, ...given } = (options ?? {}) as Readonly<Record<string, unknown>> & { readonly socket?: object };
-  // `connectTimeout` and `reconnectStrategy` hold, by other means.
-  const { socketTimeout } = PROMISED_SOCKET;
-  return [...differing(PROMISED, given), ...differing({ socketTimeout }, socket ?? {})];
+  const given: Readonly<Record<string, unknown>> = { ...UNGIVEN, ...options?.socket, ...options };
+  // node-redis writes `auto` itself. `reconnectStrategy` holds, by other means.
+  return Object.entries({ ...PROMISED, ...PROMISED_SOCKET })
+    .filter(([name, value]) => given[name] !== value && given[name] !== 'auto')
+    .map(([name, value]) => `${name}: ${String(value)}`);
 }
 
-/** What holds where nothing is given, if it is not undefined. Nobody misses notifications that nobody has asked for. */
-const UNGIVEN: Readonly<Record<string, unknown>> = {
-  disableOfflineQueue: false,
-  readonly: false,
-  maintNotifications: 'disabled',
-};
-/** What node-redis writes among the options itself. */
-const WRITTEN = 'auto';
+/** What holds where nothing is given. Nobody misses notifications that nobody has asked for. */
+const UNGIVEN = { disableOfflineQueue: false, readonly: false, maintNotifications: 'disabled' };
 
-/** The promised values that differ from what was given. */
-function differing(promised: object, given: object): string[] {
-  return Object.entries(promised).flatMap(([name, value]) => {
-    const had = (given as Readonly<Record<string, unknown>>)[name] ?? UNGIVEN[name];
-    return had === value || had === WRITTEN ? [] : `${name}: ${String(value)}`;
-  });
-}
-
-function ownedSingle(client: NodeRedis, more: { readonly database?: number } = {}): OwnedClient {
+function ownedSingle(client: NodeRedis, database?: number): OwnedClient {
   // The client has read its URL when it was made.
-  const options: NodeRedisOptions = client.options ?? {};
-  return new OwnedNodeRedis({
-    make: (link) =>
-      client.duplicate({
-        ...PROMISED,
-        url: undefined,
-        database: undefined,
-        keyPrefix: undefined,
-        socket: link.socketOf(options.socket),
-      }),
+  const options = client.options ?? {};
+  return new NodeRedisConnection({
+    make: (signal) => client.duplicate({ ...promised(options, signal), url: undefined }),
     keyPrefix: prefixOf(options.keyPrefix),
-    database: more.database ?? options.database ?? 0,
-    reconnectStrategy: options.socket?.reconnectStrategy,
+    database: database || options.database,
+    socket: options.socket,
   });
 }
 
@@ -141,7 +111,7 @@ export async function isNodeRedisInstalled(): Promise<boolean> {
   }
 }
 
-async function createClient(): Promise<MakeNodeRedis> {
+async function createClient(): Promise<CreateClient> {
   try {
     return (await import('redis')).createClient;
   } catch (error) {
