@@ -7,6 +7,7 @@ import type { ChargeMode } from '../stores/charge.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
+import { setImmediate } from '../util/real-timers.js';
 import { type Answer, attempt } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import type { KeptDecider } from './calls/kept-clients.js';

@@ -98,6 +98,8 @@ export class LimiterParts {
   readonly pending: PendingCharges;
   private readonly fallback: Fallback;
   private readonly running: readonly RunningPart[];
+  /** Whether it closes, or has closed. */
+  isClosed = false;
 
   /** @param functions calls the application's functions within the deadline */
   constructor(
@@ -192,6 +194,8 @@ export class LimiterParts {
   async start(): Promise<void> {
     if (this.opened.warning !== undefined) this.logger.warn(this.opened.warning);
     await this.opened.store.connect?.();
+    // The application may close while it starts.
+    if (this.isClosed) return;
     for (const part of this.running) await part.start?.(this.around.routes);
     // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
     if (!this.layered.traits.isLocal) this.fallback.noteProcesses();
@@ -200,6 +204,7 @@ export class LimiterParts {
 
   /** Rejects what waits, and all that would wait later. Requests are still decided. */
   drain(): void {
+    this.isClosed = true;
     for (const part of this.running) part.close?.();
   }
 

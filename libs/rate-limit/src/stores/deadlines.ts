@@ -1,3 +1,4 @@
+import { now, setImmediate, setTimeout } from '../util/real-timers.js';
 import { RateLimitStoreError } from './store.js';
 
 /** The store gave no answer in time. */
@@ -25,8 +26,8 @@ export interface LoopTime {
 }
 
 const LOOP: LoopTime = {
-  now: () => performance.now(),
-  later: (task, ms) => setTimeout(task, ms), // the global is read with each call: tests replace it
+  now,
+  later: (task, ms) => setTimeout(task, ms),
   turn: (task) => void setImmediate(task),
 };
 

@@ -1,3 +1,5 @@
+import { clearImmediate, clearTimeout, setImmediate, setTimeout } from '../util/real-timers.js';
+
 /** Parts of the waiting time. Each ends with turns of the event loop, so a stall uses up one part at most. */
 const PARTS = 5;
 

@@ -216,7 +216,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const proxies = trustProxyWarning(trustProxyOf(this.adapterHost));
     if (proxies !== undefined) this.logger.warn(proxies);
     await this.parts.start();
-    this.shedding?.start({ handlers, routes: this.routes, isGuarded: this.guards });
+    if (!this.parts.isClosed) this.shedding?.start({ handlers, routes: this.routes, isGuarded: this.guards });
   }
 
   onModuleDestroy(): void {

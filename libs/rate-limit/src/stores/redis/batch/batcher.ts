@@ -10,6 +10,7 @@ import { NotRunError } from './not-run-error.js';
 import { type Pending, type PendingSettlement, refundOf, StoreRequest } from './pending-request.js';
 import type { BatchCall, Lane, Routing } from './lane.js';
 import { placesOf } from './wire.js';
+import { nextTick, setImmediate } from '../../../util/real-timers.js';
 import { unawaited } from '../../../util/unawaited.js';
 
 /**
@@ -151,7 +152,7 @@ export class Batcher {
    * is late enough.
    */
   private schedule(): void {
-    if (this.alone && this.inFlight === 0) process.nextTick(this.flush);
+    if (this.alone && this.inFlight === 0) nextTick(this.flush);
     else setImmediate(this.flush);
   }
 

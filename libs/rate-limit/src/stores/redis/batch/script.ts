@@ -3,6 +3,7 @@ import type { Batch } from './batch.js';
 import type { BatchCall } from './lane.js';
 import type { Program } from './programs.js';
 import type { ProgramRunner } from '../clients/client.js';
+import { setImmediate } from '../../../util/real-timers.js';
 
 export interface ScriptSettings {
   /** Undefined: Redis decides by its own clock. */

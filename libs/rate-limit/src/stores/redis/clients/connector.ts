@@ -1,6 +1,7 @@
 import { connect, isIP, Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { afterLoopTime, withinLoopTime } from '../../loop-timer.js';
+import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
 import { shown } from '../../../util/config-error.js';
 import { addressesOf, answerWith } from './lookup.js';
 
@@ -15,6 +16,28 @@ export interface ConnectorOptions {
   readonly disconnectTimeout?: number;
   /** Milliseconds that the lookup may take; default `connectTimeout`. */
   readonly lookupTimeout?: number;
+  /** The connections of the client, which may have some that it does not show: to Sentinels, and to a Cluster's nodes for their slots. */
+  readonly connections?: Connections;
+}
+
+/** The connections of one client, which end together. */
+export class Connections {
+  private readonly open = new Set<PingingConnector>();
+  private isEnded = false;
+
+  add(connector: PingingConnector): void {
+    if (this.isEnded) connector.destroy();
+    else this.open.add(connector);
+  }
+
+  delete(connector: PingingConnector): void {
+    this.open.delete(connector);
+  }
+
+  destroy(): void {
+    this.isEnded = true;
+    for (const connector of this.open) connector.destroy();
+  }
 }
 
 /** Milliseconds until a second connection is tried beside a silent one. Doubled for each further one, up to the maximum. */
@@ -62,17 +85,27 @@ export class PingingConnector {
 
   /** Resolves to a destroyed stream when no connection answers: ioredis then tries again. After a rejection it would not. */
   async connect(): Promise<Socket> {
+    const { connections } = this.options;
     const attempt = new Attempt(this.options);
     this.attempt = attempt;
+    connections?.add(this);
     try {
       this.stream = await attempt.stream();
       this.stream.on('error', (error) => (this.firstError = error));
+      this.stream.once('close', () => connections?.delete(this));
       return this.stream;
     } catch (error) {
+      connections?.delete(this);
       if (attempt.cancelled) throw error;
       this.firstError = error as Error;
       return new Socket().destroy();
     }
+  }
+
+  /** Closes the connection, or ends the attempt, at once. */
+  destroy(): void {
+    this.attempt?.cancel();
+    this.stream?.destroy();
   }
 
   disconnect(): void {

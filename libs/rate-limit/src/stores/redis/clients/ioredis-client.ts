@@ -6,7 +6,8 @@ import type {
   RedisConnection,
   StoreClient,
 } from './client.js';
-import { firstAnswerMs, PingingConnector } from './connector.js';
+import { ConnectionError } from './client-failure.js';
+import { Connections, firstAnswerMs, PingingConnector } from './connector.js';
 import { inOurWords } from './ioredis-failure.js';
 import type { RedisCommands } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
@@ -104,8 +105,12 @@ class ConnectionOfIoredis<T extends Ioredis> implements RedisConnection {
 class ClientOfIoredis extends ConnectionOfIoredis<IoredisClient> implements OwnedClient {
   readonly cluster: ClusterMap | undefined;
   readonly database: number;
+  private end: (() => void) | undefined;
 
-  constructor(client: IoredisClient) {
+  constructor(
+    client: IoredisClient,
+    private readonly connections = new Connections(),
+  ) {
     super(client);
     const isCluster = client.isCluster === true;
     this.cluster = isCluster ? new NodesOfIoredis(client as unknown as IoredisCluster) : undefined;
@@ -128,8 +133,12 @@ class ClientOfIoredis extends ConnectionOfIoredis<IoredisClient> implements Owne
     return worded(() => this.client.time());
   }
 
+  /** With Sentinels, and on a Cluster, ioredis never settles an attempt that `disconnect` ends. */
   connect(): Promise<void> {
-    return worded(() => this.client.connect());
+    const ended = new Promise<never>((_, reject) => {
+      this.end = () => reject(new ConnectionError('the connection to Redis is closed', undefined, true));
+    });
+    return worded(() => Promise.race([this.client.connect(), ended]));
   }
 
   close(): Promise<unknown> {
@@ -139,6 +148,8 @@ class ClientOfIoredis extends ConnectionOfIoredis<IoredisClient> implements Owne
   /** Also after `close`: only this ends the connections that watch Sentinels for failovers. */
   destroy(): void {
     this.client.disconnect();
+    this.connections.destroy();
+    this.end?.();
   }
 
   onError(listener: (error: Error) => void): void {
@@ -200,8 +211,8 @@ async function worded<T>(call: () => Promise<T> | undefined): Promise<T> {
 }
 
 /** Adapts a client that the store opened. */
-export function ownedIoredis(client: IoredisClient): OwnedClient {
-  return new ClientOfIoredis(client);
+export function ownedIoredis(client: IoredisClient, connections: Connections): OwnedClient {
+  return new ClientOfIoredis(client, connections);
 }
 
 /** Adapts a client of the application, of which the store uses nothing else but what `RedisCommands` has. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withinLoopTime } from '../../loop-timer.js';
 import { SLOTS, slotOf } from '../../slots.js';
+import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
 import { backoff } from './backoff.js';
 import type { ClusterMap, OwnedClient, RedisConnection } from './client.js';
 import { ConnectionError } from './client-failure.js';

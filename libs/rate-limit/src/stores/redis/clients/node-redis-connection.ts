@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
 import { backoff } from './backoff.js';
 import type { ConnectionSocket, OwnedClient } from './client.js';
 import { ConnectionError } from './client-failure.js';

@@ -54,15 +54,16 @@ export function ownedNodeRedisSentinel(options: NodeRedisSentinelOptions, create
     socket: node?.socket,
   });
   // A replaced master may acknowledge writes that are lost later.
-  const watch = setInterval(() => {
-    if (client.state !== 'ready') return;
-    const other = new Error('the Sentinels name another master');
-    const look = ({ host, port }: Address): void => {
-      if (host !== current?.host || port !== current.port) client.socket?.destroy(other);
+  let watch: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    const compare = ({ host, port }: Address): void => {
+      const isSame = host === current?.host && port === current.port;
+      if (!isSame) client.socket?.destroy(new Error('the Sentinels name another master'));
     };
-    master().then(look, () => undefined);
-  }, WATCH_MS).unref();
+    if (client.state === 'ready') master().then(compare, () => undefined);
+  };
   client.onState((state) => {
+    if (state === 'ready') watch ??= setInterval(look, WATCH_MS).unref();
     if (state !== 'ended') return;
     clearInterval(watch);
     for (const sentinel of sentinels) sentinel.destroy();

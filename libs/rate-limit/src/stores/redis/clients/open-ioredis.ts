@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import type { Redis, RedisOptions } from 'ioredis';
 import { optionalPackageError } from '../../../util/optional-package.js';
 import { backoff } from './backoff.js';
-import { PingingConnector } from './connector.js';
+import { Connections, PingingConnector } from './connector.js';
 import { checkDatabase } from './database.js';
 import type { OwnedClient } from './client.js';
 import { type IoredisClient, opensItself, ownedIoredis } from './ioredis-client.js';
@@ -81,17 +81,18 @@ interface OpenedIoredis {
 export async function openIoredis(redis: string | RedisConnectionOptions): Promise<OpenedIoredis> {
   const Client = await redisClass();
   checkDatabase(redis);
+  const connections = new Connections();
   if (typeof redis === 'string') {
     const { url, ignored } = withoutPromised(redis);
-    return {
-      client: owned(new Client(url, { ...DEFAULTS, ...PROMISED, ...CONNECTOR } as RedisOptions)),
-      ignored,
-    };
+    const own = { ...DEFAULTS, ...PROMISED, ...CONNECTOR, connections };
+    return { client: owned(new Client(url, own as RedisOptions), connections), ignored };
   }
   checkIoredisOptions(redis, new Client({ lazyConnect: true }).options);
   const options = { ...DEFAULTS, ...defined(redis), ...PROMISED, retryStrategy: endless(redis.retryStrategy) };
-  const client = new Client((opensItself(options) ? options : { ...options, ...CONNECTOR }) as RedisOptions);
-  return { client: owned(client), ignored: differences(PROMISED, redis) };
+  const client = new Client(
+    (opensItself(options) ? options : { ...options, ...CONNECTOR, connections }) as RedisOptions,
+  );
+  return { client: owned(client, connections), ignored: differences(PROMISED, redis) };
 }
 
 async function redisClass(): Promise<typeof Redis> {
@@ -127,16 +128,18 @@ export function duplicateIoredis(client: RedisCommands): OwnedClient | undefined
   };
   if (typeof duplicate !== 'function') return undefined;
   const own = { ...DEFAULTS, ...PROMISED };
+  const connections = new Connections();
   if (client.isCluster !== true) {
-    return owned(duplicate.call(client, opensItself(options) ? own : { ...own, ...CONNECTOR }));
+    const given = opensItself(options) ? own : { ...own, ...CONNECTOR, connections };
+    return owned(duplicate.call(client, given), connections);
   }
   const { lazyConnect: _, ...redisOptions } = { ...options.redisOptions, ...own };
   const cluster = duplicate.call(client, [], {
     ...CLUSTER_OPTIONS,
-    redisOptions: opensItself(redisOptions) ? redisOptions : { ...redisOptions, ...CONNECTOR },
+    redisOptions: opensItself(redisOptions) ? redisOptions : { ...redisOptions, ...CONNECTOR, connections },
     ...(options.dnsLookup === dns.lookup && { dnsLookup: lookupFirst }),
   });
-  return ownedIoredis(cluster);
+  return ownedIoredis(cluster, connections);
 }
 
 /** The options in which the duplicate differs from the client, such as `maxRetriesPerRequest: 0`; functions by their names. */
@@ -165,13 +168,13 @@ function inWords(name: string, value: unknown): string {
   return typeof value === 'function' ? name : `${name}: ${String(value)}`;
 }
 
-function owned(client: IoredisClient): OwnedClient {
-  queueLookups(client);
-  return ownedIoredis(client);
+function owned(client: IoredisClient, connections: Connections): OwnedClient {
+  adaptSentinels(client, connections);
+  return ownedIoredis(client, connections);
 }
 
-/** Sends ioredis's own lookups of names through the queue of `addressesOf`, if Sentinels are used. */
-function queueLookups(client: IoredisClient): void {
+/** If Sentinels are used, sends ioredis's own lookups of names through the queue of `addressesOf`, and opens connections to Sentinels. */
+function adaptSentinels(client: IoredisClient, connections: Connections): void {
   const { connector } = client as {
     connector?: {
       connectToSentinel?: (endpoint: unknown, options?: object) => unknown;
@@ -186,6 +189,7 @@ function queueLookups(client: IoredisClient): void {
       lookupTimeout: CONNECT_MS,
       ...options,
       ...CONNECTOR,
+      connections,
     });
   connector.resolve = async (endpoint) => {
     const master = await resolve.call(connector, endpoint);

@@ -1,3 +1,5 @@
+import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
+
 /** Failures in a row after which no request is sent to Redis. */
 const FAILURES = 5;
 /** Milliseconds until the first probe. Each pause is half as long again as the one before, up to the cap. */

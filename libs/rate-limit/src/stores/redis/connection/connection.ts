@@ -1,3 +1,4 @@
+import { setTimeout } from '../../../util/real-timers.js';
 import { RateLimitConfigError } from '../../../util/config-error.js';
 import { withHelp } from '../../../util/error-codes.js';
 import type { Charge } from '../../charge.js';
@@ -83,12 +84,15 @@ export class Connection implements Availability {
    * @throws {RateLimitConfigError} when Redis refuses the database, or cannot decide and has to; the connection is closed then
    */
   async open(required?: Probe): Promise<void> {
+    if (this.closed) return;
     this.isRequired = required !== undefined;
     try {
       await withinLoopTime(this.isRequired ? REQUIRED_PATIENCE_MS : BOOT_PATIENCE_MS, this.client.connect());
       await expectDatabase(this.client);
       if (required !== undefined) await withinLoopTime(REQUIRED_PATIENCE_MS, this.askAll(required));
     } catch (error) {
+      // oxlint-disable-next-line typescript/no-unnecessary-condition -- `close` ends what is under way
+      if (this.closed) return;
       const isRefused = error instanceof DatabaseRefusedError;
       const reason = this.reasonOf(error as Error);
       if (!isRefused && !this.isRequired) return this.trip(reason);

@@ -1,0 +1,38 @@
+import { expect, it, jest } from '@jest/globals';
+import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { start } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
+
+const redis = useRedis();
+const POLICY = { name: 'rides', algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const;
+
+it('decides on Redis while a test fakes all timers', async () => {
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: redis.server.url })] });
+  const limiter = app.app.get(RateLimiter);
+  jest.useFakeTimers();
+  const decisions = [];
+  for (let i = 0; i < 4; i++) decisions.push(await limiter.consume(POLICY, { kind: 'user', value: 'ada' }));
+  // Two in one turn share a call.
+  const two = ['lin', 'lin'].map((value) => limiter.consume(POLICY, { kind: 'user', value }));
+  decisions.push(...(await Promise.all(two)));
+  jest.useRealTimers();
+  expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual([
+    [true, 'store'],
+    [true, 'store'],
+    [true, 'store'],
+    [false, expect.anything()],
+    [true, 'store'],
+    [true, 'store'],
+  ]);
+});
+
+it('answers by the deadline while a test fakes all timers and Redis hangs', async () => {
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: redis.server.url })] });
+  const limiter = app.app.get(RateLimiter);
+  await limiter.consume(POLICY, { kind: 'user', value: 'eve' });
+  await redis.client.call('CLIENT', 'PAUSE', '500', 'ALL');
+  jest.useFakeTimers();
+  const { decidedBy } = await limiter.consume(POLICY, { kind: 'user', value: 'eve' });
+  jest.useRealTimers();
+  expect(decidedBy).toBe('local');
+});
