@@ -163,6 +163,7 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
     });
     connection.onError((error) => this.failed(error));
     this.events.emit('connection', connection);
+    if (this.state === 'ended') connection.destroy();
     connection.connect().catch(() => undefined);
     return connection;
   }
