@@ -36,10 +36,8 @@ const REDIS: Readonly<Record<string, (port: number) => RateLimitModuleOptions['r
 };
 
 async function made(options: RateLimitModuleOptions): Promise<INestApplication> {
-  const module = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] })
-    .setLogger(false)
-    .compile();
-  return module.createNestApplication();
+  const module = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] }).compile();
+  return module.createNestApplication({ logger: false });
 }
 
 describe.each(Object.entries(REDIS))('close() while init() connects to %s', (_, redisAt) => {
@@ -62,5 +60,6 @@ describe.each(Object.entries(REDIS))('close() while init() connects to %s', (_, 
     await app.close();
     await init;
     await until('the connections are closed', SOON_MS, () => open.size === 0);
+    expect(open.size).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import { now, setImmediate, setTimeout } from '../util/real-timers.js';
+import { realNow, setImmediate, setTimeout } from '../util/real-timers.js';
 import { RateLimitStoreError } from './store.js';
 
 /** The store gave no answer in time. */
@@ -26,7 +26,7 @@ export interface LoopTime {
 }
 
 const LOOP: LoopTime = {
-  now,
+  now: realNow,
   later: (task, ms) => setTimeout(task, ms),
   turn: (task) => void setImmediate(task),
 };

@@ -5,5 +5,5 @@ import * as timers from 'node:timers';
  * hold time, not Redis's answers.
  */
 export const { setTimeout, clearTimeout, setImmediate, clearImmediate } = timers;
-export const { nextTick } = process;
-export const now = performance.now.bind(performance);
+export const nextTick = process.nextTick.bind(process);
+export const realNow = performance.now.bind(performance);

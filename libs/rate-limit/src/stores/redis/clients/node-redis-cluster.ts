@@ -5,14 +5,7 @@ import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
 import { backoff } from './backoff.js';
 import type { ClusterMap, OwnedClient, RedisConnection } from './client.js';
 import { ConnectionError } from './client-failure.js';
-import {
-  type Address,
-  type CreateClient,
-  mapped,
-  NodeRedisBase,
-  type NodeRedisOptions,
-  prefixOf,
-} from './node-redis.js';
+import { type CreateClient, mapped, NodeRedisBase, type NodeRedisOptions, prefixOf } from './node-redis.js';
 import { NodeRedisConnection, promised } from './node-redis-connection.js';
 import { inOurWords } from './node-redis-failure.js';
 

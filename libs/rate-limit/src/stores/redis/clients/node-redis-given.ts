@@ -30,8 +30,8 @@ type Send = (args: readonly string[], key: string | undefined) => Promise<unknow
 class GivenNodeRedis extends NodeRedisBase {
   constructor(
     protected readonly send: Send,
-    keyPrefix = '',
-    readonly cluster: ClusterMap | undefined = undefined,
+    keyPrefix: string,
+    readonly cluster: ClusterMap | undefined,
   ) {
     super(keyPrefix);
   }
@@ -40,7 +40,7 @@ class GivenNodeRedis extends NodeRedisBase {
 /** The connection of a `createCluster` to one of its nodes. The Cluster prefixes keys, its connections do not. */
 class GivenConnection extends GivenNodeRedis implements RedisConnection {
   constructor(private readonly client: NodeRedis) {
-    super((args) => client.sendCommand(args, AS_SENT));
+    super((args) => client.sendCommand(args, AS_SENT), '', undefined);
   }
 
   override get state(): ConnectionState {
@@ -71,9 +71,10 @@ function nodesOf(cluster: GivenCluster): ClusterMap {
 export function givenNodeRedis(client: NodeRedisClient): StoreClient {
   const { _keyPrefix, options } = client as { _keyPrefix?: string; options?: { keyPrefix?: string } };
   const keyPrefix = prefixOf(_keyPrefix ?? options?.keyPrefix);
-  if (isNodeRedisSentinel(client)) return new GivenNodeRedis(sendOnce(client as unknown as GivenSentinel), keyPrefix);
+  if (isNodeRedisSentinel(client))
+    return new GivenNodeRedis(sendOnce(client as unknown as GivenSentinel), keyPrefix, undefined);
   if (!isNodeRedisCluster(client)) {
-    return new GivenNodeRedis((args) => (client as NodeRedis).sendCommand(args, AS_SENT), keyPrefix);
+    return new GivenNodeRedis((args) => (client as NodeRedis).sendCommand(args, AS_SENT), keyPrefix, undefined);
   }
   const cluster = client as unknown as GivenCluster;
   return new GivenNodeRedis(sendToSlot(cluster), keyPrefix, nodesOf(cluster));

@@ -123,7 +123,7 @@ export abstract class NodeRedisBase implements StoreClient {
   private run(command: string, program: string, keys: number, args: readonly string[]): Promise<unknown> {
     const { keyPrefix } = this;
     const prefixed = keyPrefix === '' ? args : args.map((arg, i) => (i < keys ? `${keyPrefix}${arg}` : arg));
-    return this.send([command, program, String(keys), ...prefixed], prefixed[0]!);
+    return this.send([command, program, String(keys), ...prefixed], prefixed[0]);
   }
 }
 
