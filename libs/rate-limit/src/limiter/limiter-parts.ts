@@ -194,9 +194,11 @@ export class LimiterParts {
   async start(): Promise<void> {
     if (this.opened.warning !== undefined) this.logger.warn(this.opened.warning);
     await this.opened.store.connect?.();
-    // The application may close while it starts.
-    if (this.isClosed) return;
-    for (const part of this.running) await part.start?.(this.around.routes);
+    for (const part of this.running) {
+      // The application may close while it starts.
+      if (this.isClosed) return;
+      await part.start?.(this.around.routes);
+    }
     // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
     if (!this.layered.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
