@@ -7,9 +7,9 @@ import type { Turn } from './run/redis.js';
 
 /**
  * The time after a fault within which Redis has to decide again. A lost connection takes longest: the library gives it up after
- * five missed deadlines, or tries the next one after a second, and the next probe follows within 400 ms.
+ * five missed deadlines, or 2 s after it was made, and the next probe follows within 400 ms.
  */
-export const RECOVERY_MS = 2000;
+export const RECOVERY_MS = 3000;
 
 /** Parts of the system whose faults do not keep Redis from deciding. */
 const APART: readonly string[] = ['pod', 'clients', 'share', 'clock'];

@@ -40,12 +40,12 @@ export class Connections {
   }
 }
 
-/** Milliseconds until a second connection is tried beside a silent one. Doubled for each further one, up to the maximum. */
-const FIRST_PATIENCE_MS = 250;
-const MAX_PATIENCE_MS = 1000;
-const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
+/** How long a connection may take until it answers. A silent one is then replaced: its packets may have been lost. */
+export const CONNECT_MS = 2_000;
 const DEFAULT_DISCONNECT_TIMEOUT_MS = 200;
 
+/** What ioredis says of a connection that was ended meanwhile. */
+const CANCELLED = 'Connection is closed.';
 const PING = '*1\r\n$4\r\nPING\r\n';
 /** A server that sends a longer reply line is no Redis. */
 const MAX_REPLY = 512;
@@ -63,10 +63,6 @@ export function firstAnswerMs(stream: object | undefined): number {
 /**
  * Opens connections for ioredis, as its option `Connector`. It hands over a connection after Redis has answered a PING on it.
  *
- * A silent connection is kept, and further ones are tried beside it: after 250 ms, after another 500, then once a second. The
- * first one that answers is used. So a slow first answer has all of `connectTimeout`, and a lost connection is replaced
- * within a second.
- *
  * The lookup of the name comes first, with a `connectTimeout` of its own. A lookup that hangs is not repeated.
  */
 export class PingingConnector {
@@ -83,7 +79,7 @@ export class PingingConnector {
     return true;
   }
 
-  /** Resolves to a destroyed stream when no connection answers: ioredis then tries again. After a rejection it would not. */
+  /** Resolves to a destroyed stream when the connection does not answer: ioredis then tries again. After a rejection it would not. */
   async connect(): Promise<Socket> {
     const { connections } = this.options;
     const attempt = new Attempt(this.options);
@@ -121,52 +117,46 @@ export class PingingConnector {
   }
 }
 
-/** One attempt to connect: opens connections to a server until one of them answers. */
+/** One attempt to connect. */
 class Attempt {
   cancelled = false;
   private readonly timeoutMs: number;
-  private readonly open = new Set<Socket>();
-  /** The connection that is tried beside the first one. */
-  private spare: Socket | undefined;
-  private cancelHedge: (() => void) | undefined;
-  private answered: ((socket: Socket) => void) | undefined;
   private failed: ((error: Error) => void) | undefined;
 
   constructor(private readonly options: ConnectorOptions) {
     // A URL gives numbers as text.
-    this.timeoutMs = Number(options.connectTimeout) || DEFAULT_CONNECT_TIMEOUT_MS;
+    this.timeoutMs = Number(options.connectTimeout) || CONNECT_MS;
   }
 
-  /** @throws {Error} when no connection answers within `connectTimeout`, or the server rejects it */
+  /** @throws {Error} when the connection does not answer within `connectTimeout`, or the server rejects it */
   async stream(): Promise<Socket> {
     const target = await this.target();
+    if (this.cancelled) throw new Error(CANCELLED);
+    const socket = this.options.tls ? connectTls(target as ConnectionOptions) : connect(target);
     let cancelTimeout: (() => void) | undefined;
-    let answering: Socket | undefined;
     try {
-      answering = await new Promise<Socket>((resolve, reject) => {
-        this.answered = resolve;
-        this.failed = reject;
-        if (this.cancelled) return this.cancel();
-        this.connect(target);
-        this.hedge(target, FIRST_PATIENCE_MS);
+      await new Promise<void>((answered, failed) => {
+        this.failed = failed;
+        this.ping(socket, answered, failed);
         const give = (): void =>
-          reject(new Error(`Redis did not answer on the connection within ${this.timeoutMs} ms`));
+          failed(new Error(`Redis did not answer on the connection within ${this.timeoutMs} ms`));
         cancelTimeout = afterLoopTime(this.timeoutMs, give);
       });
-      return answering;
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      throw error;
     } finally {
       cancelTimeout?.();
-      this.cancelHedge?.();
-      for (const socket of this.open) if (socket !== answering) socket.destroy();
     }
   }
 
   cancel(): void {
     this.cancelled = true;
-    this.failed?.(new Error('Connection is closed.'));
+    this.failed?.(new Error(CANCELLED));
   }
 
-  /** The target of the connections, with its name looked up. */
+  /** The target of the connection, with its name looked up. */
   private async target(): Promise<TcpNetConnectOpts> {
     const { path, host, port, family = 0, tls } = this.options;
     // ioredis merges them in this order, too: `tls` may name another host, or a lookup of its own.
@@ -186,19 +176,8 @@ class Attempt {
     return { ...target, lookup: answerWith(addresses) as TcpNetConnectOpts['lookup'] };
   }
 
-  /** Tries another connection while all are silent. The first one is kept, since it may only be slow. */
-  private hedge(target: TcpNetConnectOpts, patienceMs: number): void {
-    const again = (): void => {
-      this.spare?.destroy();
-      this.spare = this.connect(target);
-      this.hedge(target, Math.min(MAX_PATIENCE_MS, 2 * patienceMs));
-    };
-    this.cancelHedge = afterLoopTime(patienceMs, again);
-  }
-
-  private connect(target: TcpNetConnectOpts): Socket {
+  private ping(socket: Socket, answered: () => void, failed: (error: Error) => void): void {
     const since = performance.now();
-    const socket = this.options.tls ? connectTls(target as ConnectionOptions) : connect(target);
     let reply = '';
     const heard = (bytes: Buffer): void => {
       reply += bytes.toString('latin1');
@@ -213,17 +192,12 @@ class Attempt {
       socket.pause();
       if (end + 2 < reply.length) socket.unshift(Buffer.from(reply.slice(end + 2), 'latin1'));
       firstAnswers.set(socket, performance.now() - since);
-      this.answered?.(socket);
+      answered();
     };
     let failure = new Error('the connection was closed');
     socket.once(this.options.tls ? 'secureConnect' : 'connect', () => socket.write(PING));
     socket.on('data', heard);
     socket.on('error', (error) => (failure = error));
-    socket.once('close', () => {
-      this.open.delete(socket);
-      if (this.open.size === 0) this.failed?.(failure);
-    });
-    this.open.add(socket);
-    return socket;
+    socket.once('close', () => failed(failure));
   }
 }

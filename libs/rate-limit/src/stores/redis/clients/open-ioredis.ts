@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import type { Redis, RedisOptions } from 'ioredis';
 import { optionalPackageError } from '../../../util/optional-package.js';
 import { backoff } from './backoff.js';
-import { Connections, PingingConnector } from './connector.js';
+import { CONNECT_MS, Connections, PingingConnector } from './connector.js';
 import { checkDatabase } from './database.js';
 import type { OwnedClient } from './client.js';
 import { type IoredisClient, opensItself, ownedIoredis } from './ioredis-client.js';
@@ -11,7 +11,6 @@ import { addressesOf, queuedLookup } from './lookup.js';
 import type { RedisCommands } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
 
-const CONNECT_MS = 10_000;
 /** How long one Sentinel may take for its first answer before the next one is asked. The lookup of its name comes before. */
 const SENTINEL_MS = 1000;
 

@@ -48,7 +48,7 @@ export interface RedisConnectionOptions {
   keyPrefix?: string | undefined;
   /** The connection's name in `CLIENT LIST`. Default none. */
   connectionName?: string | undefined;
-  /** How long a connection may take until it answers: milliseconds from 1, default 10,000. */
+  /** How long a connection may take until it answers: milliseconds from 1, default 2,000. */
   connectTimeout?: number | undefined;
   /** How long a connection may take to close: milliseconds from 0, default 200. */
   disconnectTimeout?: number | undefined;
