@@ -22,8 +22,6 @@ export interface Decided {
   readonly policies: readonly PolicyName[];
   /** The `remaining` of each policy. Empty when the store did not decide. */
   readonly remaining: Readonly<Record<string, number>>;
-  /** The limit by which each policy decided: without Redis the process's share. */
-  readonly limits: Readonly<Record<string, number>>;
 }
 
 export interface Request {

@@ -20,7 +20,7 @@ export interface Storm {
 
 interface Kind {
   /** The part of the system that a fault needs. Two faults that need the same part do not overlap. */
-  readonly needs: 'redis' | 'network' | 'lookup' | 'pod' | 'clients' | 'share' | 'clock';
+  readonly needs: 'redis' | 'network' | 'lookup' | 'pod' | 'clients' | 'clock';
   /** The shortest and the longest duration in milliseconds. */
   readonly lasts: readonly [number, number];
   readonly amount?: readonly [number, number];
@@ -59,7 +59,6 @@ export const KINDS = {
   'process restarted': { needs: 'pod', lasts: [4000, 4000], amount: [1, 2] },
   'process killed': { needs: 'pod', lasts: [4000, 4000], amount: [1, 2] },
   'clock of the process jumps': { needs: 'pod', lasts: [1, 1], amount: [1000, 3_600_000] },
-  'localShare changes': { needs: 'share', lasts: [1000, 3000] },
   // clients
   'burst over many connections': { needs: 'clients', lasts: [1, 1], amount: [100, 250] },
   'requests reset after sending': { needs: 'clients', lasts: [500, 2000], amount: [20, 60] },

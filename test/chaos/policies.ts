@@ -42,9 +42,8 @@ function tokens(
   return counted(by, textbook, { algorithm: 'token-bucket', capacity, refill, onStoreFailure, ...more });
 }
 
-/** The least number of processes that divide the limits. The run also changes `localShare`. */
+/** The number of processes that divide the limits. */
 export const SHARE = 4;
-export const OTHER_SHARE = 8;
 
 /** Counts every charge that Redis makes: its `remaining` numbers them. */
 export const LEDGER_LIMIT = 1_000_000_000;

@@ -12,7 +12,7 @@ import type { Turn } from './run/redis.js';
 export const RECOVERY_MS = 3000;
 
 /** Parts of the system whose faults do not keep Redis from deciding. */
-const APART: readonly string[] = ['pod', 'clients', 'share', 'clock'];
+const APART: readonly string[] = ['pod', 'clients', 'clock'];
 /** Other faults that do not. */
 const HARMLESS: readonly FaultKind[] = ['keys flushed', 'scripts flushed', 'latency below the deadline'];
 

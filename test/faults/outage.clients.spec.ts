@@ -230,7 +230,6 @@ describe('the fallback', () => {
   it.each([
     [4, CAPACITY / 4],
     [10_000, 1],
-    [(): number => Number.NaN, CAPACITY],
   ])('admits a share of the limit: localShare %p admits %d', async (localShare, admits) => {
     await on.server.kill();
     const pod = await on.start({ localShare });

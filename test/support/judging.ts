@@ -66,7 +66,7 @@ export class Judging {
   /** The decision of one of some processes without the store. */
   locally(processes: number): Decision {
     const settings = { onStoreFailure: 'local', localShare: processes, fallbackMaxBytes: 1_000_000 } as const;
-    const verdict = new Fallback(settings, console, this.clock.read).decide(this.charges(1, 'take'), new Error('away'));
+    const verdict = new Fallback(settings, this.clock.read).decide(this.charges(1, 'take'), new Error('away'));
     return decisionOf(verdict.asked!, verdict);
   }
 

@@ -33,7 +33,7 @@ interface Admission {
  *
  * - The admissions of Redis over all processes, in each epoch. The replay adds the admissions that a process made itself although
  *   no fault kept Redis from it, because Redis had to make them.
- * - The admissions that each process made itself, against its share of the limit. A bucket has a state for each share.
+ * - The admissions that each process made itself, against its share of the limit.
  */
 export function checkExactness(run: Run): { verdict: Verdict; rows: readonly PolicyRow[] } {
   const rows = new Map((Object.keys(POLICIES) as PolicyName[]).map((policy) => [policy, emptyRow(policy)]));
@@ -58,7 +58,7 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
       if (!decided.allowed || decided.request.refunded === true) continue;
       for (const policy of chargedBy(decided)) {
         if (decided.source === 'local' && policyOf(policy).policy.onStoreFailure === 'local') {
-          const key = `${history.name} ${policy} ${ownerOf(policy, decided)} ${shareOf(policy, decided)}`;
+          const key = `${history.name} ${policy} ${ownerOf(policy, decided)} ${SHARE}`;
           add(local, key, { decided, at: decided.at });
         }
         if (decided.source !== 'store' && excused) continue;
@@ -86,17 +86,6 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
 /** A request that is open for one policy and local for another is charged the latter only. */
 function chargedBy({ source, policies, remaining }: Decided): readonly PolicyName[] {
   return source === 'local' ? policies.filter((policy) => policy in remaining) : policies;
-}
-
-/**
- * The number of processes that divide the limit of a state. When that number changes, windows count on, so that none admits more
- * than the larger share, and a bucket goes on with a state of its own.
- */
-function shareOf(policy: PolicyName, { limits }: Decided): number {
-  const { policy: whole } = policyOf(policy);
-  if (whole.algorithm !== 'token-bucket') return SHARE;
-  const limit = limits[policy];
-  return limit === undefined ? SHARE : Math.round(whole.capacity / limit);
 }
 
 /**

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { OTHER_SHARE, SHARE } from '../policies.js';
 import type { Injure } from './redis-faults.js';
 
 /** Direct calls, a millisecond apart, before a process is stopped. */
@@ -36,13 +35,5 @@ export const POD_FAULTS = {
   'process killed': ({ pods }, { pod, amount }) => pods[pod!]!.restart(amount, 'SIGKILL'),
   'clock of the process jumps': async ({ pods, random }, { pod, amount }) => {
     pods[pod!]!.tell({ clockAhead: random(2) === 0 ? amount : -amount });
-  },
-  'localShare changes': async ({ pods, random }, { forMs }) => {
-    const until = performance.now() + forMs;
-    while (performance.now() < until) {
-      for (const pod of pods) pod.tell({ share: random(2) === 0 ? SHARE : OTHER_SHARE });
-      await delay(50 + random(100));
-    }
-    for (const pod of pods) pod.tell({ share: SHARE });
   },
 } satisfies Readonly<Record<string, Injure>>;

@@ -3,7 +3,7 @@ import { ipIdentity, RateLimit, RateLimitModule, userIdentity } from 'nestjs-flo
 import { createClient } from 'redis';
 import { now } from '../clock.js';
 import type { ChaosClient } from '../options.js';
-import { DEADLINE_MS, PLACES, POLICIES, type PolicyName, ROUTES } from '../policies.js';
+import { DEADLINE_MS, PLACES, POLICIES, type PolicyName, ROUTES, SHARE } from '../policies.js';
 import type { Recorder } from './recorder.js';
 
 const RECORDER = Symbol('recorder');
@@ -50,12 +50,11 @@ export interface PodOptions {
   readonly redisPort: number;
   readonly client: ChaosClient;
   readonly recorder: Recorder;
-  readonly localShare: () => number;
 }
 
 @Module({})
 export class PodModule {
-  static of({ redisPort, client, recorder, localShare }: PodOptions): DynamicModule {
+  static of({ redisPort, client, recorder }: PodOptions): DynamicModule {
     const policies = Object.fromEntries(
       (Object.keys(POLICIES) as PolicyName[]).map((name) => [name, POLICIES[name].policy]),
     );
@@ -67,7 +66,7 @@ export class PodModule {
       identity: [userIdentity(), ipIdentity()],
       deadline: DEADLINE_MS,
       onStoreFailure: 'local',
-      localShare,
+      localShare: SHARE,
       onDecision: (event) => recorder.decided(event),
     });
     const providers = [{ provide: RECORDER, useValue: recorder }, Work];

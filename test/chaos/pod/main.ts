@@ -8,7 +8,6 @@ import { RateLimiter } from 'nestjs-floodgate';
 import { Lookups } from '../../support/faults/hanging-lookups.js';
 import { randomOf } from '../../support/random.js';
 import { now, StallMeter } from '../clock.js';
-import { SHARE } from '../policies.js';
 import type { ChaosClient } from '../options.js';
 import { compute, PodModule, Work } from './application.js';
 import { type Asked, asking, Recorder } from './recorder.js';
@@ -31,7 +30,6 @@ export type Order =
   | { readonly handlersCompute: number }
   | { readonly clockAhead: number }
   | { readonly lookups: 'hang' | 'return' }
-  | { readonly share: number }
   | { readonly heap: true };
 
 const RELEASE_MS = 10;
@@ -41,7 +39,6 @@ const GRACE_MS = 500;
 const settings = JSON.parse(process.env['CHAOS_POD']!) as PodSettings;
 const recorder = new Recorder(settings.history);
 const lookups = new Lookups();
-let share = SHARE;
 
 process.on('unhandledRejection', (error) => {
   recorder.wrong(`unhandled rejection: ${error instanceof Error ? error.stack : String(error)}`);
@@ -63,7 +60,6 @@ const root = PodModule.of({
   redisPort: settings.redisPort,
   client: settings.client,
   recorder,
-  localShare: () => share,
 });
 const adapter = settings.platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
 const app: INestApplication = await NestFactory.create(root, adapter, { logger, abortOnError: false });
@@ -109,8 +105,7 @@ process.on('message', (order: Order) => {
   else if ('lookups' in order) {
     if (order.lookups === 'hang') lookups.hang();
     else release();
-  } else if ('share' in order) share = order.share;
-  else collect();
+  } else collect();
 });
 
 /** Changes the clock of `Date` in this process. C code still reads the machine's clock. */

@@ -64,7 +64,6 @@ export class Recorder {
       delayMs,
       before: route?.startsWith('RateLimitMiddleware') === true,
       remaining: Object.fromEntries(policies.map(({ policy, remaining }) => [policy, remaining])),
-      limits: Object.fromEntries(policies.map(({ policy, limit }) => [policy, limit])),
     });
   }
 

@@ -78,7 +78,6 @@ export class Evidence {
       before: false,
       policies,
       remaining: charges === undefined ? {} : { ledger: LEDGER_LIMIT - charges },
-      limits: {},
       ...rest,
     };
     request.decided = decided;

@@ -81,7 +81,7 @@ const WRONG: [problem: string, options: unknown][] = [
     "deadline must be a duration of whole milliseconds from '1ms' to '10s', as a number or as text with a unit, got 0",
     { deadline: 0 },
   ],
-  ['localShare must be a whole number of processes from 1 to 10000, or a function, got 0', { localShare: 0 }],
+  ['localShare must be a whole number from 1 to 10000, got 0', { localShare: 0 }],
   ['fallbackMaxBytes must be a whole number from 1, got 0.5', { fallbackMaxBytes: 0.5 }],
   ["onStoreStateChange must be a function, got 'log'", { onStoreStateChange: 'log' }],
   ['onDecision must be a function, got an object', { onDecision: {} }],

@@ -127,11 +127,7 @@ const procedures = {
     const clock = (): number => now;
     const policy = bindPolicy(parsePolicy(LOG, 'test'), 'rl', 'app', 'test');
     const store = new MemoryStore({ clock });
-    const fallback = new Fallback(
-      { onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 64_000_000 },
-      console,
-      clock,
-    );
+    const fallback = new Fallback({ onStoreFailure: 'local', localShare: 1, fallbackMaxBytes: 64_000_000 }, clock);
     const unavailable = new Error('unavailable');
     const passes = (key: string, cost: number): boolean => {
       const charges: PolicyCharge[] = [

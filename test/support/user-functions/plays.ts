@@ -299,14 +299,6 @@ export const PLAYS: Readonly<Record<UserFunctionName, Play>> = {
     fails: '429 Quota Exceeded',
     platforms: PLATFORMS,
   },
-  localShare: {
-    right: () => 3,
-    run: (localShare, platform) =>
-      statuses(platform, 4, { store: ToldStore.failing(), localShare, defaults: [limitOf(3)] }),
-    works: '200 429 429 429',
-    fails: '200 200 200 429',
-    ignored: '200 200 200 429',
-  },
   onDecision: {
     right: () => undefined,
     run: (onDecision, platform) => statuses(platform, 2, { onDecision, defaults: [limitOf(1)] }),

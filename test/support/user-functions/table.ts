@@ -65,7 +65,6 @@ export const USER_FUNCTIONS = {
   allowList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
   blockList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
   problem: { of: 'the module', request: 1, promise: 'yes', fails: 'the answer has the standard members' },
-  localShare: { of: 'the module', promise: 'not awaited', fails: 'its last valid value counts' },
   onDecision: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
   onThreshold: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
   onStoreStateChange: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },

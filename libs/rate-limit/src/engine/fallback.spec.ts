@@ -19,18 +19,14 @@ import { MemoryStore } from '../stores/memory/memory.store.js';
 const ORIGIN = 19_900 * 86_400_000_000;
 const AWAY = new Error('the store is away');
 
-/** One process during an outage: its number of processes and its clock are what the test sets. */
+/** One of so many processes during an outage. The test sets its clock. */
 class Outage {
   readonly clock = new TestClock(ORIGIN);
   readonly fallback: Fallback;
 
-  constructor(public processes: number) {
-    const options = {
-      onStoreFailure: 'local',
-      localShare: () => this.processes,
-      fallbackMaxBytes: 64_000_000,
-    } as const;
-    this.fallback = new Fallback(options, console, this.clock.read);
+  constructor(processes: number) {
+    const options = { onStoreFailure: 'local', localShare: processes, fallbackMaxBytes: 64_000_000 } as const;
+    this.fallback = new Fallback(options, this.clock.read);
   }
 
   ask(policy: BoundPolicy, cost = 1, key = 'k'): PolicyDecision {
@@ -50,65 +46,25 @@ function bound(policy: Policy): BoundPolicy {
   return bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test');
 }
 
-/** Twelve hundred at once, and nothing comes back while a test looks. */
-const DAILY: Readonly<Record<AlgorithmName, Policy>> = {
-  'token-bucket': { algorithm: 'token-bucket', capacity: 1_200, refill: '1/d' },
-  'leaky-bucket': { algorithm: 'leaky-bucket', capacity: 1_199, drain: '1/d' },
-  'fixed-window': { algorithm: 'fixed-window', limit: 1_200, window: '1d' },
-  'sliding-window-log': { algorithm: 'sliding-window-log', limit: 1_200, window: '1d' },
-  'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 1_200, window: '1d' },
-  concurrency: { algorithm: 'concurrency', limit: 1_200, lease: '1d' },
-};
-
-const BUCKETS: readonly AlgorithmName[] = ['token-bucket', 'leaky-bucket'];
-const COUNTED_ON = ALL_ALGORITHMS.filter((name) => !BUCKETS.includes(name));
-
-/** What passes while pods go from 12 to 24, under each number. */
-function passedUnderEach(policy: BoundPolicy): number[] {
-  const outage = new Outage(12);
-  const passed: number[] = [];
-  for (; outage.processes <= 24; outage.processes++) passed.push(outage.drain(policy));
-  return passed;
-}
-
-it.each(COUNTED_ON)('a local share that changes during an outage is one share: %s', (name) => {
-  expect(passedUnderEach(bound(DAILY[name]))).toEqual([100, ...Array.from({ length: 12 }, () => 0)]);
-});
-
-it.each(BUCKETS)('a local share that changes during an outage is one share for each number: %s', (name) => {
-  const policy = bound(DAILY[name]);
-  expect(passedUnderEach(policy)).toEqual(Array.from({ length: 13 }, (_, i) => new Outage(12 + i).drain(policy)));
-});
-
 interface Admission {
   readonly at: number;
   readonly cost: number;
   readonly delay: number;
-  /** The share in force. */
+  /** The share. */
   readonly limit: number;
-  readonly processes: number;
 }
 
-/** Fails unless what was admitted keeps to the shares that were in force. */
-type Law = (whole: Algorithm, admitted: readonly Admission[]) => void;
+/** Fails unless what was admitted keeps to the share of one of so many processes. */
+type Law = (whole: Algorithm, admitted: readonly Admission[], processes: bigint) => void;
 
 const PROCESSES = [1, 2, 3, 4, 7, 24, 10_000];
 
 const total = (admitted: readonly Admission[]): number => admitted.reduce((sum, { cost }) => sum + cost, 0);
 
-/** Applies a law to what was admitted under each number of processes: a bucket has a state for each. */
-const eachNumber = (law: (whole: Algorithm, admitted: readonly Admission[], processes: bigint) => void): Law => {
-  return (whole, admitted) => {
-    for (const processes of PROCESSES) {
-      const some = admitted.filter((one) => one.processes === processes);
-      law(whole, some, BigInt(processes));
-    }
-  };
-};
-
 /** In any interval: the share's capacity (of a queue: and the one that departs), and what the share's rate gave meanwhile. */
-const bucketLaw = (extra: number): Law =>
-  eachNumber((whole, admitted, processes) => {
+const bucketLaw =
+  (extra: number): Law =>
+  (whole, admitted, processes) => {
     const { tokens, microseconds } = rateOf(whole);
     for (let from = 0; from < admitted.length; from++) {
       let cost = 0;
@@ -123,17 +79,17 @@ const bucketLaw = (extra: number): Law =>
         }));
       }
     }
-  });
+  };
 
 /** No two slots closer than the share's rate, and never in another order. */
-const slotLaw: Law = eachNumber((whole, admitted, processes) => {
+const slotLaw: Law = (whole, admitted, processes) => {
   const { tokens, microseconds } = rateOf(whole);
   for (let i = 1; i < admitted.length; i++) {
     const [one, next] = [admitted[i - 1]!, admitted[i]!];
     const apart = BigInt(next.at + next.delay - one.at - one.delay) + 1n; // each is rounded up to a microsecond
     expectHolds(apart * tokens > BigInt(one.cost) * microseconds * processes, () => ({ one, next, whole: whole.rate }));
   }
-});
+};
 
 const logLaw: Law = (whole, admitted) => {
   const window = windowOf(whole);
@@ -174,33 +130,36 @@ const LAWS: Readonly<Record<AlgorithmName, Law>> = {
 };
 
 const step = record({
-  processes: oneof({ weight: 2, arbitrary: constantFrom(...PROCESSES) }, constantFrom(undefined)), // as it was
   cost: oneof({ weight: 4, arbitrary: nat(3) }, nat(600)),
   wait: oneof(nat(3), nat(1_000), nat(3_000_000), nat(3_600_000_000)),
   times: oneof({ weight: 3, arbitrary: constantFrom(1) }, integer({ min: 2, max: 40 })),
 });
 
-describe('whatever number of processes the function returns', () => {
-  it.each(ALL_ALGORITHMS)('%s: no interval admits more than the shares in force', (name) => {
+describe('whatever the number of processes', () => {
+  it.each(ALL_ALGORITHMS)('%s: no interval admits more than the share', (name) => {
     assert(
-      property(policyOf(name), array(step, { minLength: 1, maxLength: 40 }), (given, steps) => {
-        const policy = bound(given);
-        const outage = new Outage(1);
-        const { clock } = outage;
-        const admitted: Admission[] = [];
-        for (const { processes = outage.processes, cost, wait, times } of steps) {
-          clock.now += wait;
-          outage.processes = processes;
-          for (let i = 0; i < times; i++) {
-            const limit = shareOfLimit(policy.algorithm.limit, processes, 1);
-            const decision = outage.ask(policy, cost);
-            expectHolds(decision.limit === limit, () => ({ decision, limit }));
-            if (!decision.allowed || cost === 0) continue;
-            admitted.push({ at: clock.now, cost, delay: Math.round(decision.delayMs * 1000), limit, processes });
+      property(
+        policyOf(name),
+        constantFrom(...PROCESSES),
+        array(step, { minLength: 1, maxLength: 40 }),
+        (given, processes, steps) => {
+          const policy = bound(given);
+          const limit = shareOfLimit(policy.algorithm.limit, processes, 1);
+          const outage = new Outage(processes);
+          const { clock } = outage;
+          const admitted: Admission[] = [];
+          for (const { cost, wait, times } of steps) {
+            clock.now += wait;
+            for (let i = 0; i < times; i++) {
+              const decision = outage.ask(policy, cost);
+              expectHolds(decision.limit === limit, () => ({ decision, limit }));
+              if (!decision.allowed || cost === 0) continue;
+              admitted.push({ at: clock.now, cost, delay: Math.round(decision.delayMs * 1000), limit });
+            }
           }
-        }
-        LAWS[name](policy.algorithm, admitted);
-      }),
+          LAWS[name](policy.algorithm, admitted, BigInt(processes));
+        },
+      ),
       histories(),
     );
   });
@@ -209,25 +168,30 @@ describe('whatever number of processes the function returns', () => {
   const exact = ALL_ALGORITHMS.filter((name) => name !== 'concurrency');
 
   it.each(exact)('%s: a retry passes at the instant it is told, and not a microsecond before', (name) => {
-    const changes = array(record({ processes: constantFrom(...PROCESSES), wait: nat(5_000) }), { maxLength: 6 });
+    const waits = array(nat(5_000), { maxLength: 6 });
     assert(
-      property(policyOf(name), changes, integer({ min: 1, max: 3 }), (given, history, cost) => {
-        const policy = bound(given);
-        if (policy.algorithm.limit > 500) return; // drained one by one
-        const outage = new Outage(2);
-        for (const { processes, wait } of history) {
-          outage.processes = processes;
-          for (let i = 0; i < 3; i++) outage.ask(policy);
-          outage.clock.now += wait;
-        }
-        outage.drain(policy);
-        const { retryAfterMs, allowed } = outage.ask(policy, cost);
-        if (allowed || retryAfterMs === null || retryAfterMs > 1e11) return;
-        outage.clock.now += Math.round(retryAfterMs * 1000) - 1;
-        expectHolds(!outage.ask(policy, cost).allowed, () => ({ early: retryAfterMs }));
-        outage.clock.now += 1;
-        expectHolds(outage.ask(policy, cost).allowed, () => ({ late: retryAfterMs }));
-      }),
+      property(
+        policyOf(name),
+        constantFrom(...PROCESSES),
+        waits,
+        integer({ min: 1, max: 3 }),
+        (given, processes, history, cost) => {
+          const policy = bound(given);
+          if (policy.algorithm.limit > 500) return; // drained one by one
+          const outage = new Outage(processes);
+          for (const wait of history) {
+            for (let i = 0; i < 3; i++) outage.ask(policy);
+            outage.clock.now += wait;
+          }
+          outage.drain(policy);
+          const { retryAfterMs, allowed } = outage.ask(policy, cost);
+          if (allowed || retryAfterMs === null || retryAfterMs > 1e11) return;
+          outage.clock.now += Math.round(retryAfterMs * 1000) - 1;
+          expectHolds(!outage.ask(policy, cost).allowed, () => ({ early: retryAfterMs }));
+          outage.clock.now += 1;
+          expectHolds(outage.ask(policy, cost).allowed, () => ({ late: retryAfterMs }));
+        },
+      ),
       histories(),
     );
   });

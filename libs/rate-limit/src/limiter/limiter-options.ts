@@ -57,15 +57,14 @@ export interface LimiterOptions {
   /** What requests get while the store cannot decide: `'local'` (default), `'open'` or `'closed'`. A policy may say otherwise. */
   onStoreFailure?: OnStoreFailure | undefined;
   /**
-   * The number of processes among which the limits are divided while each decides for itself (`'local'`): 1 (default) to 10,000,
-   * or a function that is asked at each such decision. With the default, 12 processes admit 12 times the limit during an outage.
+   * The number of processes among which the limits are divided while each decides for itself (`'local'`): 1 (default) to 10,000.
+   * With the default, 12 processes admit 12 times the limit during an outage.
    *
-   * A share is rounded down, but never below 1 or a policy's constant cost. If the function fails, its last valid value is kept. It
-   * may return a promise, for which no decision waits: until that settles, the last value counts. Boot asks once.
+   * A share is rounded down, but never below 1 or a policy's constant cost.
    *
-   * @example localShare: () => discovery.podCount
+   * @example localShare: 12
    */
-  localShare?: (number | (() => number | Promise<number>)) | undefined;
+  localShare?: number | undefined;
   /**
    * The bytes that clients' states may take while the process decides for itself (`'local'`): a whole number from 1, default
    * 64,000,000, which is enough for some 200,000 clients. Beyond it the process decides as a full `MemoryStore` does.

@@ -96,7 +96,6 @@ export class LimiterParts {
   readonly queue: CallQueue;
   readonly leases: Leases;
   readonly pending: PendingCharges;
-  private readonly fallback: Fallback;
   private readonly running: readonly RunningPart[];
   /** Whether it closes, or has closed. */
   isClosed = false;
@@ -116,11 +115,11 @@ export class LimiterParts {
     const timing = timingOf(store);
     const thresholds = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
     const layered = (this.layered = new LayeredStore({ ...opened, thresholds }, logger));
-    this.fallback = new Fallback({ ...settings, thresholds }, logger, opened.fallbackClock);
+    const fallback = new Fallback({ ...settings, thresholds }, opened.fallbackClock);
     const active = new ActiveOverrides(logger, log.processMs);
     const stored = layered.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);
     const engineFor = (observer: Monitor | TurnMonitor, pauses?: StoredPauses): Engine =>
-      new Engine(keyPrefix, layered, this.fallback, observer, active, pauses);
+      new Engine(keyPrefix, layered, fallback, observer, active, pauses);
     this.engine = engineFor(monitor);
     this.unobserved = engineFor(new Monitor({}, logger));
     const turns = engineFor(new TurnMonitor(monitor), stored);
@@ -199,8 +198,6 @@ export class LimiterParts {
       if (this.isClosed) return;
       await part.start?.(this.around.routes);
     }
-    // Ask before the first request: it may begin an outage, and an awaited value would arrive after it.
-    if (!this.layered.traits.isLocal) this.fallback.noteProcesses();
     this.logger.log(this.opened.description);
   }
 

@@ -1,4 +1,4 @@
-import { MAX_PROCESSES, isProcessCount } from '../engine/fallback.js';
+import { MAX_PROCESSES } from '../engine/fallback.js';
 import { isKeyPrefix } from '../policy/key.js';
 import { STORE_FAILURES } from '../policy/policy-options.js';
 import { gotRedis, isGivenRedis, WANTED_REDIS } from '../stores/redis/clients/given-redis.js';
@@ -46,11 +46,7 @@ export const LIMITER_OPTIONS = {
   deadline: duration('50ms', 1, MAX_MS),
   connect: oneOf(['retry', 'required'], 'retry'),
   onStoreFailure: oneOf(STORE_FAILURES, 'local'),
-  localShare: {
-    default: 1,
-    valid: (value) => isFunction(value) || isProcessCount(value),
-    wanted: `a whole number of processes from 1 to ${MAX_PROCESSES}, or a function`,
-  },
+  localShare: whole(1, 1, MAX_PROCESSES),
   fallbackMaxBytes: whole(64_000_000, 1),
   onStoreStateChange: callback,
   onDecision: callback,
