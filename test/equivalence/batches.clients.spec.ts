@@ -109,7 +109,7 @@ describe('one turn of the event loop', () => {
     }));
     const many = store.consume(charges);
     const one = store.consume(charges.slice(0, 1));
-    const problem = 'RedisStore takes at most 63 charges and blocks together, got 64';
+    const problem = 'RedisStore: takes at most 63 charges and blocks together, got 64';
     await expect(many).rejects.toThrow(problem);
     const { receipt } = (await one).charges[0]!;
     expect((await store.consume(charges.slice(0, 63))).allowed).toBe(true);

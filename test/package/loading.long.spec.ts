@@ -171,7 +171,7 @@ it.each(FORMATS)(
       return store.close();
     });`;
     expect(await application.run(application.write(`store.${format}`, code))).toBe(
-      'TypeError\nRangeError\nfulfilled no Redis here no Redis here del del\n',
+      'RateLimitConfigError\nRateLimitConfigError\nfulfilled no Redis here no Redis here del del\n',
     );
   },
 );

@@ -5,6 +5,7 @@ import {
   type DecisionEvent,
   type Policy,
   RateLimit,
+  RateLimitConfigError,
   RateLimiter,
   RateLimitModule,
   type RateLimitModuleOptions,
@@ -140,7 +141,7 @@ describe('onDecision of the limiter', () => {
     const decision = await limiter.consume(POLICY, ADA, { cost: 2 });
     await limiter.peek(POLICY, ADA);
     await limiter.consume(POLICY, ADA, { cost: 0 });
-    await expect(limiter.consume(POLICY, ADA, { cost: -1 })).rejects.toThrow(TypeError);
+    await expect(limiter.consume(POLICY, ADA, { cost: -1 })).rejects.toThrow(RateLimitConfigError);
     await limiter.reset(POLICY, ADA);
     expect(events).toEqual([{ decision, source: 'store', route: undefined, durationMs: expect.any(Number) }]);
     expect(events[0]!.decision).toBe(decision);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { RateLimitConfigError } from 'nestjs-floodgate';
 import { ADA, BOB, open, pass, turns } from './support/scheduled-calls.js';
 
 describe('RateLimiter.schedule', () => {
@@ -64,7 +65,7 @@ describe('RateLimiter.schedule', () => {
     const { call, store } = opened;
     for (let i = 0; i < 4; i++) void call('partner', `${i}`);
     const asked = store.questions;
-    await expect(call('partner', 'x', { cost: 3 })).rejects.toThrow(RangeError);
+    await expect(call('partner', 'x', { cost: 3 })).rejects.toThrow(RateLimitConfigError);
     await expect(call('partner', 'x', { cost: 3 })).rejects.toThrow("cost 3 never fits policy 'partner', which lets 2");
     expect(store.questions).toBe(asked);
   });

@@ -22,7 +22,7 @@ export interface ChargeKeeper {
   readonly thresholds?: Thresholds | undefined;
   /** Refunds without waiting. A refund that is lost stays charged. */
   refund(receipts: readonly ChargeReceipt[]): void;
-  /** @throws {TypeError} when it cannot settle charges at these costs */
+  /** @throws {RateLimitConfigError} when it cannot settle charges at these costs */
   checkCosts(receipts: readonly { readonly proof: ChargeReceipt }[], finalCosts: readonly number[]): void;
   /** Settles reservations. */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]>;

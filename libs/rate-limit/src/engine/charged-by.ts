@@ -1,6 +1,6 @@
 import type { Decision } from '../policy/decision.js';
 import { takes } from '../stores/charge.js';
-import { shown } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { chargeOfDecision } from './judged-policy.js';
 
 /** What a decision has charged to one policy. */
@@ -16,7 +16,7 @@ export interface ChargedCost {
  * charged nothing, and neither has a shadow that the request did not fit.
  *
  * @param decision of `@RateLimitDecision()`, `rateLimitDecisionOf`, `RateLimiter` or `onDecision`
- * @throws {TypeError} for a copy, such as one that was parsed: it no longer knows its charges
+ * @throws {RateLimitConfigError} for a copy, such as one that was parsed: it no longer knows its charges
  * @example
  * ```ts
  * chargedBy(decision); // [{ policy: 'tokens', cost: 120 }]
@@ -28,7 +28,11 @@ export function chargedBy(decision: Pick<Decision, 'allowed' | 'policies' | 'sha
   return [...policies, ...shadow].flatMap((one) => {
     const charge = chargeOfDecision(one);
     if (charge === undefined) {
-      throw new TypeError(`chargedBy: takes a decision of the guard or of RateLimiter, got a copy: ${shown(decision)}`);
+      throw new RateLimitConfigError(
+        'chargedBy',
+        `takes a decision of the guard or of RateLimiter, got a copy: ${shown(decision)}`,
+        'FG_INVALID_OPTION',
+      );
     }
     return one.allowed && takes(charge) ? { policy: one.policy, cost: charge.cost } : [];
   });

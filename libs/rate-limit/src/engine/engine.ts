@@ -9,6 +9,7 @@ import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
 import { setImmediate } from '../util/real-timers.js';
 import { type Answer, attempt } from '../util/answer.js';
+import type { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import type { KeptDecider } from './calls/kept-clients.js';
 import type { Decider } from './decider.js';
@@ -150,14 +151,14 @@ export class Engine {
    * Checks that the store answers without a promise. Call it before a synchronous decision. It charges nothing.
    *
    * @param where how the error begins
-   * @throws {TypeError} when the store answers with a promise
+   * @throws {RateLimitConfigError} when the store answers with a promise
    */
   expectAnswersAtOnce(charges: readonly PolicyCharge[], where: string): void {
     if (!this.store.answersAtOnce(charges)) throw this.store.answersLater(where);
   }
 
   /** The error for a store that answered without a promise before, and now returns one. */
-  answeredLater(decision: PromiseLike<Decision>, where: string): TypeError {
+  answeredLater(decision: PromiseLike<Decision>, where: string): RateLimitConfigError {
     decision.then(undefined, () => undefined); // it is counted, and nobody waits for it
     return this.store.answersLater(where);
   }

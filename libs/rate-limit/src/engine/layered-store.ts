@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../util/config-error.js';
 import { peekOf } from '../stores/charge.js';
 import type { Deadlines } from '../stores/deadlines.js';
 import {
@@ -115,10 +116,14 @@ export class LayeredStore implements ChargeKeeper {
   }
 
   /** The error of a store that answers with a promise. */
-  answersLater(where: string): TypeError {
+  answersLater(where: string): RateLimitConfigError {
     const { server } = this.traits;
     const store = server === undefined ? 'the store' : `the store is ${server}, which`;
-    return new TypeError(`${where}: ${store} answers later, so there is no decision yet: use RateLimiter.consume`);
+    return new RateLimitConfigError(
+      where,
+      `${store} answers later, so there is no decision yet: use RateLimiter.consume`,
+      'FG_INVALID_OPTION',
+    );
   }
 
   /** Undefined if the store fails: the decision then reports the failure. */
@@ -163,14 +168,16 @@ export class LayeredStore implements ChargeKeeper {
     return andThen(this.settle(settlements), ([settled]) => (settled?.refunded ?? 0) > 0);
   }
 
-  /** @throws {TypeError} when the store would have to charge more than was reserved, and has no `settle` */
+  /** @throws {RateLimitConfigError} when the store would have to charge more than was reserved, and has no `settle` */
   checkCosts(receipts: readonly { readonly proof: ChargeReceipt }[], finalCosts: readonly number[]): void {
     if (this.traits.settles) return;
     const more = receipts.findIndex(({ proof }, i) => finalCosts[i]! > proof.cost);
     if (more < 0) return;
-    throw new TypeError(
+    throw new RateLimitConfigError(
+      'Reservation.settle',
       `${receipts[more]!.proof.cost} was reserved, and ${finalCosts[more]} cannot be charged: the store has no method settle ` +
         '(see RateLimitStore)',
+      'FG_INVALID_OPTION',
     );
   }
 

@@ -1,5 +1,5 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { shown } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Duration, durationToMicroseconds, shownDuration } from '../util/duration.js';
 import type { OptionRule } from '../util/option-rules.js';
 
@@ -56,21 +56,32 @@ export const AT_EXPIRY = {
  * Reads the options of a reservation; undefined where it does not expire.
  *
  * @param where how errors begin
- * @throws {TypeError} for a wrong option, or one without effect
+ * @throws {RateLimitConfigError} for a wrong option, or one without effect
  */
 export function readExpiry({ expires, atExpiry = 'keep' }: ExpiryOptions, where: string): Expiry | undefined {
   if (expires === undefined) {
     if (atExpiry === 'keep') return undefined;
-    throw new TypeError(
-      `${where}: atExpiry has no effect without expires, such as { expires: '60s', atExpiry: 'cancel' }`,
+    throw new RateLimitConfigError(
+      where,
+      `atExpiry has no effect without expires, such as { expires: '60s', atExpiry: 'cancel' }`,
+      'FG_OPTION_WITHOUT_EFFECT',
     );
   }
   const after = microsecondsOf(expires);
-  if (after === undefined) throw new TypeError(`${where}: expires must be ${WANTED_EXPIRES}, got ${shown(expires)}`);
+  if (after === undefined)
+    throw new RateLimitConfigError(
+      where,
+      `expires must be ${WANTED_EXPIRES}, got ${shown(expires)}`,
+      'FG_INVALID_OPTION',
+    );
   const finalCost = atExpiry === 'cancel' ? 0 : atExpiry;
   if (finalCost === 'keep') return { after, finalCost: undefined };
   if (isCost(finalCost)) return { after, finalCost };
-  throw new TypeError(`${where}: atExpiry must be 'keep', 'cancel' or a whole number from 0, got ${shown(atExpiry)}`);
+  throw new RateLimitConfigError(
+    where,
+    `atExpiry must be 'keep', 'cancel' or a whole number from 0, got ${shown(atExpiry)}`,
+    'FG_INVALID_OPTION',
+  );
 }
 
 /**

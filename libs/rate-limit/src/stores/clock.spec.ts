@@ -32,9 +32,7 @@ describe.each<[string, (options: Options) => RateLimitStore]>([
     ['a clock a little behind', () => Date.now() - 900],
   ])('refuses milliseconds: %s', (_, clock) => {
     expect(() => create({ clock })).toThrow(
-      new RangeError(
-        `${name}: clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000`,
-      ),
+      `${name}: clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000`,
     );
   });
 
@@ -44,7 +42,7 @@ describe.each<[string, (options: Options) => RateLimitStore]>([
 
   it.each([-1, NaN, 10_001, Infinity, 0.0001, '11s', '500', ''])('refuses maxSkew %p', (maxSkew) => {
     expect(() => create({ clock: wallClock, maxSkew })).toThrow(
-      new RangeError(`${name}: maxSkew must be a duration from 0 to '10s', got ${shown(maxSkew)}`),
+      `${name}: maxSkew must be a duration from 0 to '10s', got ${shown(maxSkew)} (see`,
     );
   });
 });

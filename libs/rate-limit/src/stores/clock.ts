@@ -1,4 +1,4 @@
-import { shown } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Duration, durationToMilliseconds, shownDuration } from '../util/duration.js';
 import type { Clock } from './store.js';
 
@@ -20,16 +20,22 @@ const MILLISECONDS_WITHIN = 1000;
  * Checks a clock that the application gives to a store. Small instants are fine: a virtual clock may start at 0.
  *
  * @param place the store's name, for the message
- * @throws {RangeError} when `clock` is not a function, or returns milliseconds
+ * @throws {RateLimitConfigError} when `clock` is not a function, or returns milliseconds
  */
 export function checkClock(place: string, clock: unknown): Clock {
   if (typeof clock !== 'function') {
-    throw new RangeError(`${place}: clock must be a function that returns microseconds, got ${shown(clock)}`);
+    throw new RateLimitConfigError(
+      place,
+      `clock must be a function that returns microseconds, got ${shown(clock)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   const read = clock as Clock;
   if (Math.abs(read() - Date.now()) < MILLISECONDS_WITHIN) {
-    throw new RangeError(
-      `${place}: clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000`,
+    throw new RateLimitConfigError(
+      place,
+      'clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000',
+      'FG_INVALID_OPTION',
     );
   }
   return read;
@@ -39,13 +45,17 @@ export function checkClock(place: string, clock: unknown): Clock {
  * Checks `maxSkew` of a store, and returns it in microseconds.
  *
  * @param place the store's name, for the message
- * @throws {RangeError} when it is not 0 to 10 s in whole microseconds
+ * @throws {RateLimitConfigError} when it is not 0 to 10 s in whole microseconds
  */
 export function checkMaxSkew(place: string, maxSkew: Duration): number {
   const milliseconds = durationToMilliseconds(maxSkew) ?? NaN;
   if (!(milliseconds >= 0 && milliseconds <= MAX_SKEW_MS && Number.isInteger(milliseconds * 1000))) {
     const most = shownDuration(MAX_SKEW_MS);
-    throw new RangeError(`${place}: maxSkew must be a duration from 0 to ${most}, got ${shown(maxSkew)}`);
+    throw new RateLimitConfigError(
+      place,
+      `maxSkew must be a duration from 0 to ${most}, got ${shown(maxSkew)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   return milliseconds * 1000;
 }

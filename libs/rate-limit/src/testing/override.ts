@@ -1,6 +1,6 @@
 import { RATE_LIMIT_STORE } from '../nest/module/store-token.js';
 import type { RateLimitStore } from '../stores/store.js';
-import { shown } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { UnlimitedStore } from './unlimited-store.js';
 import { VirtualClock } from './virtual-clock.js';
 import { VirtualStore } from './virtual-store.js';
@@ -19,7 +19,7 @@ export interface TestingModuleBuilderLike {
  * @param builder what `Test.createTestingModule` returned
  * @param store a clock, for a new `VirtualStore` on it; or a store of your own
  * @returns the builder
- * @throws {TypeError} when `store` is neither
+ * @throws {RateLimitConfigError} when `store` is neither
  * @example
  * ```ts
  * const clock = new VirtualClock();
@@ -50,5 +50,9 @@ function storeOf(given: VirtualClock | RateLimitStore): RateLimitStore {
   if (given instanceof VirtualClock) return new VirtualStore(given);
   const { consume, reset } = (given ?? {}) as Partial<RateLimitStore>;
   if (typeof consume === 'function' && typeof reset === 'function') return given;
-  throw new TypeError(`overrideRateLimitStore: takes a VirtualClock or a RateLimitStore, got ${shown(given)}`);
+  throw new RateLimitConfigError(
+    'overrideRateLimitStore',
+    `takes a VirtualClock or a RateLimitStore, got ${shown(given)}`,
+    'FG_INVALID_OPTION',
+  );
 }

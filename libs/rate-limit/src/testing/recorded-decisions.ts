@@ -22,7 +22,7 @@ export interface RecordedDecisions {
  * Records what the limiter decides: one event for each decision of the guard, of `middleware` and of `RateLimiter.consume`. A
  * request that the middleware and the guard limit has two. A peek is no decision.
  *
- * @throws {TypeError} when the application has no `RateLimitModule`
+ * @throws {RateLimitConfigError} when the application has no `RateLimitModule`
  * @example
  * ```ts
  * const decisions = recordDecisions(app);

@@ -1,10 +1,11 @@
+import { RateLimitConfigError } from '../util/config-error.js';
 import { traitsOf } from '../stores/traits.js';
 import { type ApplicationLike, runtimeOf } from './runtime-of.js';
 
 /**
  * Forgets what the application's limits have counted, such as between two tests.
  *
- * @throws {TypeError} when the application has no `RateLimitModule`, or its limits are not kept in the process: empty a test's
+ * @throws {RateLimitConfigError} when the application has no `RateLimitModule`, or its limits are not kept in the process: empty a test's
  *   Redis with `FLUSHDB`
  * @example beforeEach(() => resetLimits(app));
  */
@@ -12,9 +13,11 @@ export function resetLimits(app: ApplicationLike): void {
   const { store } = runtimeOf('resetLimits', app).parts;
   const { clear } = traitsOf(store);
   if (clear === undefined) {
-    throw new TypeError(
-      `resetLimits: the limits are kept in ${store.constructor?.name || 'a store of your own'}, not in this process: ` +
+    throw new RateLimitConfigError(
+      'resetLimits',
+      `the limits are kept in ${store.constructor?.name || 'a store of your own'}, not in this process: ` +
         `use overrideRateLimitStore(builder, clock), or empty the store yourself`,
+      'FG_INVALID_OPTION',
     );
   }
   clear();

@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../util/config-error.js';
 import { RateLimitRuntime } from '../nest/module/rate-limit.runtime.js';
 
 /** What the kit uses of a Nest application or testing module. */
@@ -9,20 +10,24 @@ export interface ApplicationLike {
  * The limiter of an application.
  *
  * @param place how the error message begins
- * @throws {TypeError} when the application has none
+ * @throws {RateLimitConfigError} when the application has none
  */
 export function runtimeOf(place: string, app: ApplicationLike): RateLimitRuntime {
   if (typeof app?.get !== 'function') {
-    throw new TypeError(
-      `${place}: takes a Nest application, as NestFactory.create or createNestApplication returns it`,
+    throw new RateLimitConfigError(
+      place,
+      'takes a Nest application, as NestFactory.create or createNestApplication returns it',
+      'FG_INVALID_OPTION',
     );
   }
   try {
     return app.get(RateLimitRuntime, { strict: false }) as RateLimitRuntime;
   } catch (error) {
-    throw new TypeError(
-      `${place}: the application has no RateLimitModule. If it imports one, two copies of nestjs-floodgate are loaded, one with ` +
+    throw new RateLimitConfigError(
+      place,
+      `the application has no RateLimitModule. If it imports one, two copies of nestjs-floodgate are loaded, one with ` +
         `import and one with require: load the module and the kit in the same way`,
+      'FG_INVALID_OPTION',
       { cause: error },
     );
   }

@@ -2,7 +2,7 @@ import { type Duration, durationToMilliseconds } from '../util/duration.js';
 import { checkNames } from '../util/option-rules.js';
 import type { Clock } from '../stores/store.js';
 import type { Timer } from '../stores/timer.js';
-import { shown } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 
 /** A task that waits for an instant of the time that has passed. */
 interface Task {
@@ -43,7 +43,7 @@ export class VirtualClock {
 
   /**
    * @param start the first instant; default 2026-01-01T00:00:00Z
-   * @throws {TypeError} when it is no date
+   * @throws {RateLimitConfigError} when it is no date
    */
   constructor(start: Date | string = START) {
     this.time = instantOf('new VirtualClock', start);
@@ -89,7 +89,7 @@ export class VirtualClock {
    *
    * @param duration milliseconds, such as `retryAfterMs` of a decision, or text such as `'500ms'`, `'1m'`, `'24h'`; from 0 in
    * whole microseconds; 0 runs what is due now
-   * @throws {TypeError} for anything else
+   * @throws {RateLimitConfigError} for anything else
    * @example clock.advance('1m');
    */
   advance(duration: Duration): void {
@@ -100,12 +100,14 @@ export class VirtualClock {
    * Advances the clock.
    *
    * @param microseconds a whole number from 0
-   * @throws {TypeError} for anything else
+   * @throws {RateLimitConfigError} for anything else
    */
   advanceMicroseconds(microseconds: number): void {
     if (!isPassing(microseconds)) {
-      throw new TypeError(
-        `VirtualClock.advanceMicroseconds: takes a whole number from 0, got ${shown(microseconds)}; stepBack('1s') moves back`,
+      throw new RateLimitConfigError(
+        'VirtualClock.advanceMicroseconds',
+        `takes a whole number from 0, got ${shown(microseconds)}; stepBack('1s') moves back`,
+        'FG_INVALID_OPTION',
       );
     }
     this.pass(microseconds);
@@ -114,16 +116,18 @@ export class VirtualClock {
   /**
    * Advances the clock to an instant.
    *
-   * @throws {TypeError} when it is no date
-   * @throws {RangeError} when the instant is in the clock's past
+   * @throws {RateLimitConfigError} when it is no date
+   * @throws {RateLimitConfigError} when the instant is in the clock's past
    * @example clock.advanceTo('2026-02-01T00:00:00Z');
    */
   advanceTo(instant: Date | string): void {
     const target = instantOf('VirtualClock.advanceTo', instant);
     if (target < this.time) {
-      throw new RangeError(
-        `VirtualClock.advanceTo: ${new Date(target / MICROSECONDS).toISOString()} is before the clock's ` +
+      throw new RateLimitConfigError(
+        'VirtualClock.advanceTo',
+        `${new Date(target / MICROSECONDS).toISOString()} is before the clock's ` +
           `${this.now.toISOString()}; stepBack('1s') moves the clock back`,
+        'FG_INVALID_OPTION',
       );
     }
     this.pass(target - this.time);
@@ -133,7 +137,7 @@ export class VirtualClock {
    * Moves the clock back, as a wall clock that is set. Requests that wait still wait as long as before.
    *
    * @param duration milliseconds, or text such as `'10s'`
-   * @throws {TypeError} for anything else
+   * @throws {RateLimitConfigError} for anything else
    */
   stepBack(duration: Duration): void {
     this.time -= microsecondsOf('VirtualClock.stepBack', duration);
@@ -146,7 +150,7 @@ export class VirtualClock {
    * @param count a whole number from 1; default 1
    * @param options.within the real time to wait at most: milliseconds, or text such as `'1s'`, the default
    * @throws {Error} when fewer wait by then
-   * @throws {TypeError} when `within` is no duration
+   * @throws {RateLimitConfigError} when `within` is no duration
    * @throws {RateLimitConfigError} for an option that is not known
    * @example
    * ```ts
@@ -210,8 +214,10 @@ function microsecondsOf(place: string, duration: unknown): number {
   // Microseconds / 1000 x 1000 may miss the whole number by the last bit.
   if (isPassing(microseconds) && Math.abs(exact - microseconds) <= microseconds * 2 * Number.EPSILON)
     return microseconds;
-  throw new TypeError(
-    `${place}: takes milliseconds or text such as '500ms', '1m' or '24h', from 0 in whole microseconds, got ${shown(duration)}`,
+  throw new RateLimitConfigError(
+    place,
+    `takes milliseconds or text such as '500ms', '1m' or '24h', from 0 in whole microseconds, got ${shown(duration)}`,
+    'FG_INVALID_OPTION',
   );
 }
 
@@ -219,5 +225,9 @@ function instantOf(place: string, instant: unknown): number {
   const date = typeof instant === 'string' || instant instanceof Date ? new Date(instant) : undefined;
   const microseconds = (date?.getTime() ?? NaN) * MICROSECONDS;
   if (Number.isSafeInteger(microseconds)) return microseconds;
-  throw new TypeError(`${place}: takes a Date or text such as '2026-01-01T00:00:00Z', got ${shown(instant)}`);
+  throw new RateLimitConfigError(
+    place,
+    `takes a Date or text such as '2026-01-01T00:00:00Z', got ${shown(instant)}`,
+    'FG_INVALID_OPTION',
+  );
 }

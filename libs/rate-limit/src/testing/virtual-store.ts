@@ -1,14 +1,14 @@
 import { MemoryStore, type MemoryStoreOptions } from '../stores/memory/memory.store.js';
 import type { Timer } from '../stores/timer.js';
-import { shown } from '../util/config-error.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { VirtualClock } from './virtual-clock.js';
 
 /**
  * A `MemoryStore` on a virtual clock. It decides as `RedisStore` does at the same instants, and delayed requests pass as the
  * clock advances.
  *
- * @throws {TypeError} when it gets no `VirtualClock`
- * @throws {RangeError} when an option is out of its range
+ * @throws {RateLimitConfigError} when it gets no `VirtualClock`
+ * @throws {RateLimitConfigError} when an option is out of its range
  * @throws {RateLimitConfigError} for an option that is not known
  * @example RateLimitModule.forRoot({ store: new VirtualStore(clock), policies });
  */
@@ -21,7 +21,11 @@ export class VirtualStore extends MemoryStore {
     options: Omit<MemoryStoreOptions, 'clock'> = {},
   ) {
     if (!(virtualClock instanceof VirtualClock)) {
-      throw new TypeError(`VirtualStore: clock must be a VirtualClock, got ${shown(virtualClock)}`);
+      throw new RateLimitConfigError(
+        'VirtualStore',
+        `clock must be a VirtualClock, got ${shown(virtualClock)}`,
+        'FG_INVALID_OPTION',
+      );
     }
     super({ ...options, clock: virtualClock.read });
     this.timer = virtualClock.timer;

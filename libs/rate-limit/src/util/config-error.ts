@@ -1,8 +1,9 @@
 import { type ErrorCode, withHelp } from './error-codes.js';
 
 /**
- * A configuration that cannot work. It stops the boot; for a policy that a function returns at run time it is a logged 500. The
- * message names the place, the option, what was given and what would be right. It ends with a link to the page of its `code`.
+ * A configuration that cannot work, or a wrong argument of a call. It stops the boot; for a policy that a function returns at run
+ * time it is a logged 500. The message names the place, the option, what was given and what would be right. It ends with a link to
+ * the page of its `code`.
  */
 export class RateLimitConfigError extends Error {
   override readonly name = 'RateLimitConfigError';
@@ -15,8 +16,9 @@ export class RateLimitConfigError extends Error {
     place: string,
     problem: string,
     readonly code: ErrorCode = 'FG_CONFIGURATION',
+    options?: ErrorOptions,
   ) {
-    super(withHelp(`${place}: ${problem}`, code));
+    super(withHelp(`${place}: ${problem}`, code), options);
   }
 }
 

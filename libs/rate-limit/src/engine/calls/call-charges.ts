@@ -4,7 +4,7 @@ import { type BoundPolicy, canDelay, inTimeZone, isSettled as isSettledLater } f
 import { withElse } from '../../policy/else/else-policies.js';
 import { hasOwnClass, underPriority } from '../../policy/priorities/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import {
   checkConsumable,
   checkPlan,
@@ -136,8 +136,10 @@ export class CallCharges {
     }
     const alone = policies.every(isConcurrency);
     if (isSettled && alone) {
-      throw new TypeError(
-        `${where}: a cost that is a function of the result has no effect, because ${names(policies)} has leases, which are released`,
+      throw new RateLimitConfigError(
+        where,
+        `a cost that is a function of the result has no effect, because ${names(policies)} has leases, which are released`,
+        'FG_OPTION_WITHOUT_EFFECT',
       );
     }
     const tag = this.tagOf(identity, policies, where);
@@ -214,25 +216,29 @@ export class CallCharges {
    * The tag of the identity that a call gives; undefined where it gives none, and none is needed.
    *
    * @param where how errors begin: the method that was called
-   * @throws {TypeError} when a policy counts an identity, and the call gives none
+   * @throws {RateLimitConfigError} when a policy counts an identity, and the call gives none
    * @throws {RateLimitConfigError} for a wrong kind or value
    */
   tagOf(identity: MaybeNone, policies: readonly BoundPolicy[], where: string): string | undefined {
     if (identity !== undefined && identity !== null) return tagFor(identity, where, this.ipv6Prefix);
     const counting = policies.find(({ by }) => by !== 'global');
     if (counting === undefined) return undefined;
-    throw new TypeError(
-      `${where}: policy '${counting.name}' counts an identity, got ${shown(identity)}: give { kind: 'user', value: '...' }. ` +
+    throw new RateLimitConfigError(
+      where,
+      `policy '${counting.name}' counts an identity, got ${shown(identity)}: give { kind: 'user', value: '...' }. ` +
         `Policies by: 'global' alone need none`,
+      'FG_INVALID_OPTION',
     );
   }
 
   private planned(policy: BoundPolicy, tag: string, plan: string | null | undefined, where: string): BoundPolicy {
     if (plan !== undefined) return underPlan(policy, plan ?? undefined);
     if (this.plans !== undefined) return underPlan(policy, this.plans.lastKnown(tag));
-    throw new TypeError(
-      `${where}: policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
+    throw new RateLimitConfigError(
+      where,
+      `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
         `none, or RateLimitModule a plan`,
+      'FG_INVALID_OPTION',
     );
   }
 }
@@ -254,25 +260,33 @@ function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
   };
 }
 
-/** @throws {TypeError} when the call gives no time zone */
+/** @throws {RateLimitConfigError} when the call gives no time zone */
 function zoned(policy: BoundPolicy, zone: string | undefined, where: string): BoundPolicy {
   if (zone !== undefined) return inTimeZone(policy, zone);
-  throw new TypeError(
-    `${where}: the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
+  throw new RateLimitConfigError(
+    where,
+    `the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
+    'FG_INVALID_OPTION',
   );
 }
 
 /** The error of a policy's own cost of 0: the call would run without a turn. */
-function freeOf({ name }: BoundPolicy, where: string): TypeError {
-  return new TypeError(`${where}: the cost of policy '${name}' must be a whole number from 1, got 0`);
+function freeOf({ name }: BoundPolicy, where: string): RateLimitConfigError {
+  return new RateLimitConfigError(
+    where,
+    `the cost of policy '${name}' must be a whole number from 1, got 0`,
+    'FG_INVALID_OPTION',
+  );
 }
 
-/** @throws {TypeError} when the call gives no class, and a function of a request does */
+/** @throws {RateLimitConfigError} when the call gives no class, and a function of a request does */
 function classed(policy: BoundPolicy, priority: string | undefined, mode: ChargeMode, where: string): BoundPolicy {
   if (priority !== undefined) return underPriority(policy, priority);
   // A peek shows what the default class would get.
   if (policy.priorityOf === undefined || mode === 'peek') return policy;
-  throw new TypeError(
-    `${where}: the priority of policy '${policy.name}' is a function of a request: give { priority: '${policy.priority}' } outside of a request`,
+  throw new RateLimitConfigError(
+    where,
+    `the priority of policy '${policy.name}' is a function of a request: give { priority: '${policy.priority}' } outside of a request`,
+    'FG_INVALID_OPTION',
   );
 }

@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../../util/config-error.js';
 import type { Identity } from '../../identity/identity.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Decision } from '../../policy/decision.js';
@@ -124,12 +125,19 @@ export class LimiterCalls {
   }
 }
 
-/** @throws {TypeError} when no lease would be held */
+/** @throws {RateLimitConfigError} when no lease would be held */
 function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined): void {
   if (!withElse(policies).some(isConcurrency)) {
-    throw new TypeError(
-      `${ACQUIRE}: ${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+    throw new RateLimitConfigError(
+      ACQUIRE,
+      `${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+      'FG_INVALID_OPTION',
     );
   }
-  if (cost === 0) throw new TypeError(`${ACQUIRE}: cost must be a whole number from 1, got 0; use RateLimiter.peek`);
+  if (cost === 0)
+    throw new RateLimitConfigError(
+      ACQUIRE,
+      'cost must be a whole number from 1, got 0; use RateLimiter.peek',
+      'FG_INVALID_OPTION',
+    );
 }

@@ -1,4 +1,4 @@
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 
 /** The options of the methods of `RateLimiter` that charge. */
 export const CHARGE_OPTIONS: readonly string[] = ['cost', 'plan', 'timeZone', 'priority'];
@@ -10,7 +10,7 @@ export const SCHEDULE_OPTIONS: readonly string[] = [...CHARGE_OPTIONS, 'estimate
  * Rejects unknown options: a misspelt `cost` would charge 1, and a misspelt `plan` would be ignored.
  *
  * @param example what would be right
- * @throws {TypeError} for an option that the method does not have
+ * @throws {RateLimitConfigError} for an option that the method does not have
  */
 export function checkOptions(
   options: object,
@@ -19,7 +19,11 @@ export function checkOptions(
   example = known.includes('cost') ? '{ cost: 2 }' : "{ plan: 'pro' }",
 ): void {
   if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`RateLimiter.${method}: options must be an object such as ${example}, got ${shown(options)}`);
+    throw new RateLimitConfigError(
+      `RateLimiter.${method}`,
+      `options must be an object such as ${example}, got ${shown(options)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   for (const option in options) {
     if (known.includes(option)) continue;
@@ -27,6 +31,10 @@ export function checkOptions(
       known.length === 1
         ? `the only option is ${known[0]}`
         : `the options are ${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
-    throw new TypeError(`${shown(option)} is not an option of RateLimiter.${method}; ${all}`);
+    throw new RateLimitConfigError(
+      `RateLimiter.${method}`,
+      `${shown(option)} is not an option; ${all}`,
+      'FG_UNKNOWN_OPTION',
+    );
   }
 }

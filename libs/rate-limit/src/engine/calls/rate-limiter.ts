@@ -63,9 +63,9 @@ export class RateLimiter {
    *   identity, else the fallback of the module's `plan`, whose `resolve` is called for requests only
    * @param options.priority the class of the request, for policies with `priorities`; default their own `priority`. Needed where
    *   that is a function
-   * @throws {TypeError} for a wrong or unknown option, for a plan, a time zone or a class that no policy needs, for policies with plans
-   *   when neither the call nor the module has a plan, and for a concurrency policy (use `acquire`); nothing is charged
-   * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   * @throws {RateLimitConfigError} for a wrong or unknown option or policy, a policy without a name, a plan, a time zone or a class
+   *   that no policy needs, policies with plans when neither the call nor the module has a plan, and a concurrency policy (use
+   *   `acquire`); nothing is charged
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
    */
   consume(
@@ -97,7 +97,7 @@ export class RateLimiter {
    * Decides without a promise. Works with stores that answer synchronously: `MemoryStore`, or a store of the application whose
    * `consume` returns no promise. Errors are thrown.
    *
-   * @throws what `consume` rejects with; {TypeError} when the store answers with a promise, as `RedisStore` does; nothing is
+   * @throws what `consume` rejects with; {RateLimitConfigError} when the store answers with a promise, as `RedisStore` does; nothing is
    *   charged
    * @example if (!limiter.consumeSync('events', { kind: 'user', value: user.id }).allowed) return;
    */
@@ -222,8 +222,8 @@ export class RateLimiter {
    * @throws {CallWaitError} when it gets no turn within `maxWaitMs`: at once if that is certain
    * @throws {CallQueueFullError} when the module's `maxQueuedCalls` wait in this process
    * @throws {LimiterClosedError} when the application shuts down before its turn
-   * @throws {RangeError} when its cost can never fit
-   * @throws the signal's reason when it is aborted before its turn; {TypeError} and {RateLimitConfigError} as `consume` does
+   * @throws {RateLimitConfigError} when its cost can never fit
+   * @throws the signal's reason when it is aborted before its turn; {RateLimitConfigError} as `consume` does
    * @example const invoice = await limiter.schedule('partner', () => partner.createInvoice(order), { maxWaitMs: 5_000 });
    */
   schedule<T>(
@@ -254,7 +254,7 @@ export class RateLimiter {
    * @param identity as in `consume`; null where all policies are `by: 'global'`
    * @param options.ms how long: from 1 millisecond to 100 years. A longer pause stays
    * @returns whether all processes pause; false: this one alone, and a warning is logged. It does not reject because of the store
-   * @throws {TypeError} for a wrong option
+   * @throws {RateLimitConfigError} for a wrong option
    * @example if (error.status === 429) await limiter.pause('partner', null, { ms: error.retryAfterMs });
    */
   pause(
@@ -278,7 +278,7 @@ export class RateLimiter {
    * @param options.plan as in `consume`
    * @param options.timeZone as in `consume`; for a route the default is the zone in which this process has counted the client last,
    *   else UTC
-   * @throws as `consume` does, and {TypeError} when the class has no such handler, or a function chooses the route's policies
+   * @throws as `consume` does, and {RateLimitConfigError} when the class has no such handler, or a function chooses the route's policies
    * @example const decision = await limiter.peek([RidesController, 'request'], { kind: 'user', value: 'rider-1' });
    */
   peek(
@@ -309,7 +309,7 @@ export class RateLimiter {
    * @returns the states, and of each whether there was one (`found`); nothing for a route that no policy limits
    * @throws {RateLimitConfigError} for an unknown name, a wrong policy, and an identity that nothing counts there: of a misspelt or another
    *   kind, or an `ip` that is no address
-   * @throws {TypeError} when the class has no such handler, or a function chooses the route's policies by the request
+   * @throws {RateLimitConfigError} when the class has no such handler, or a function chooses the route's policies by the request
    * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
    */
   reset(target: LimitTarget, identity: Identity | string | null): Promise<readonly ResetState[]>;
@@ -341,7 +341,7 @@ export class RateLimiter {
    * @param options.timeZone as in `peek` for a route
    * @param options.priority the class to explain, of policies with `priorities`; default that of the route
    * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone that no policy needs
-   * @throws {TypeError} when the class has no such handler, or for another option
+   * @throws {RateLimitConfigError} when the class has no such handler, or for another option
    * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
    */
   explain(
@@ -366,7 +366,7 @@ export class RateLimiter {
    * @param target the response of Express, Fastify or Node, as of `@Res({ passthrough: true })`, or the `ExecutionContext`
    * @param decision of `consume` or `peek`; that of a reservation or a lease is its `decision`
    * @returns false where the response has been sent, or the context has none
-   * @throws {TypeError} for a target that is neither
+   * @throws {RateLimitConfigError} for a target that is neither
    * @example
    * const decision = await limiter.consume('emails', user);
    * limiter.setHeaders(response, decision);

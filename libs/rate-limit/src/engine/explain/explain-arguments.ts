@@ -38,16 +38,18 @@ export function isIdentity(given: unknown): given is Identity {
  *
  * @param first the argument in the place of policies or a route
  * @param isName whether a text is the name of a policy or a route
- * @throws {TypeError} for an identity in the first place, or policies or a route in the second
+ * @throws {RateLimitConfigError} for an identity in the first place, or policies or a route in the second
  */
 export function checkOrder(method: string, first: unknown, second: unknown, isName?: (text: string) => boolean): void {
   const isTag = isName !== undefined && typeof first === 'string' && TAG.test(first) && !isName(first);
   const got = misplaced(first, second, isTag);
   if (got === undefined) return;
   const route = typeof first === 'function' ? `[${first.name}, 'method']` : "'login'";
-  throw new TypeError(
-    `RateLimiter.${method} takes (policies or route, identity, options), got ${got}: give ` +
+  throw new RateLimitConfigError(
+    `RateLimiter.${method}`,
+    `takes (policies or route, identity, options), got ${got}: give ` +
       `${method}(${route}, { kind: 'user', value: 'rider-1' })`,
+    'FG_INVALID_OPTION',
   );
 }
 

@@ -41,7 +41,7 @@ export interface HandlerDirectory {
     readonly except: readonly string[];
   };
   handlers(): readonly KnownHandler[];
-  /** @throws {TypeError} when the class has no such handler @param where how the error begins */
+  /** @throws {RateLimitConfigError} when the class has no such handler @param where how the error begins */
   handlerOf(controller: HandlerClass, method: string, where: string): KnownHandler;
 }
 
@@ -84,12 +84,14 @@ export class LimitReferences {
   /**
    * The policies of a handler that are known without a request.
    *
-   * @throws {TypeError} when a function chooses them
+   * @throws {RateLimitConfigError} when a function chooses them
    */
   known(handler: KnownHandler, where: string): readonly BoundPolicy[] {
     if (!handler.chosen) return this.policiesOf(handler);
-    throw new TypeError(
-      `${where}: ${handler.handler} has policies that a function chooses: there is none without a request`,
+    throw new RateLimitConfigError(
+      where,
+      `${handler.handler} has policies that a function chooses: there is none without a request`,
+      'FG_INVALID_OPTION',
     );
   }
 

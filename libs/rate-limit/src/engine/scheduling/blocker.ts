@@ -1,7 +1,7 @@
 import type { Decision } from '../../policy/decision.js';
 import type { Judgement } from '../judgement.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import { withHelp } from '../../util/error-codes.js';
+import { RateLimitConfigError } from '../../util/config-error.js';
 
 /** The policy that rejects a call for longest, and how long that is. */
 export interface Blocker {
@@ -18,7 +18,7 @@ const OVERRIDE_MS = 1000;
 /**
  * What a rejected call waits for.
  *
- * @throws {RangeError} when it can never pass
+ * @throws {RateLimitConfigError} when it can never pass
  */
 export function blockerOf(charges: readonly PolicyCharge[], { decision, judgement }: Rejection): Blocker {
   const { decidedBy } = decision;
@@ -49,11 +49,10 @@ export interface Rejection {
 }
 
 /** The error of a cost that is larger than the limit. */
-export function neverFits({ policy, cost }: PolicyCharge, { algorithm }: PolicyCharge): RangeError {
-  return new RangeError(
-    withHelp(
-      `RateLimiter.schedule: cost ${cost} never fits policy '${policy.name}', which lets ${algorithm.maxCost} pass at most`,
-      'FG_CALL_NEVER_FITS',
-    ),
+export function neverFits({ policy, cost }: PolicyCharge, { algorithm }: PolicyCharge): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RateLimiter.schedule',
+    `cost ${cost} never fits policy '${policy.name}', which lets ${algorithm.maxCost} pass at most`,
+    'FG_CALL_NEVER_FITS',
   );
 }

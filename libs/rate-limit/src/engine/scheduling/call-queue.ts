@@ -112,7 +112,7 @@ export class CallQueue {
   /**
    * Lets a call wait behind the others of a gate.
    *
-   * @throws {RangeError} when its cost never fits: it is told at once, and not once the calls before it have passed
+   * @throws {RateLimitConfigError} when its cost never fits: it is told at once, and not once the calls before it have passed
    */
   queueBehind(
     gate: Gate,

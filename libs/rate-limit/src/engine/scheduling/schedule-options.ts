@@ -1,4 +1,4 @@
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import type { CallOptions } from '../calls/call-charges.js';
 import { checkOptions, SCHEDULE_OPTIONS } from '../calls/option-names.js';
 
@@ -70,35 +70,46 @@ export const NO_SCHEDULE_OPTIONS: CheckedSchedule = {
 };
 
 /**
- * @param wrong makes the error of a problem
- * @throws {TypeError} for an option that is unknown, wrong or without effect
+ * @param where how an error begins
+ * @throws {RateLimitConfigError} for an option that is unknown, wrong or without effect
  */
-export function readSchedule<T>(
-  given: ScheduleOptions<T>,
-  wrong: (problem: string) => Error = (problem) => new TypeError(`${WHERE}: ${problem}`),
-): CheckedSchedule {
+export function readSchedule<T>(given: ScheduleOptions<T>, where = WHERE): CheckedSchedule {
   checkOptions(given, 'schedule', SCHEDULE_OPTIONS);
   const { cost, estimate, until, signal, maxWaitMs = DEFAULT_MAX_WAIT_MS, ...charging } = given;
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
-    throw wrong(`maxWaitMs must be milliseconds from 0, or Infinity, got ${shown(maxWaitMs)}`);
+    throw new RateLimitConfigError(
+      where,
+      `maxWaitMs must be milliseconds from 0, or Infinity, got ${shown(maxWaitMs)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   if (signal !== undefined && !isSignal(signal)) {
-    throw wrong(`signal must be an AbortSignal, got ${shown(signal)}`);
+    throw new RateLimitConfigError(where, `signal must be an AbortSignal, got ${shown(signal)}`, 'FG_INVALID_OPTION');
   }
   if (until !== undefined && typeof until !== 'function') {
-    throw wrong(`until must be a function of the result, got ${shown(until)}`);
+    throw new RateLimitConfigError(
+      where,
+      `until must be a function of the result, got ${shown(until)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   const costOf = typeof cost === 'function' ? cost : undefined;
   if (estimate !== undefined && costOf === undefined) {
-    throw wrong(
+    throw new RateLimitConfigError(
+      where,
       `estimate has no effect without a cost that is a function of the result: give { cost: ${shown(estimate)} }`,
+      'FG_OPTION_WITHOUT_EFFECT',
     );
   }
   const charged = costOf === undefined ? (cost as number | undefined) : estimate;
   if (charged !== undefined && !(Number.isSafeInteger(charged) && charged >= 1)) {
     const option = costOf === undefined ? 'cost' : 'estimate';
     const or = costOf === undefined ? ', or a function of the result' : '';
-    throw wrong(`${option} must be a whole number from 1${or}, got ${shown(charged)}`);
+    throw new RateLimitConfigError(
+      where,
+      `${option} must be a whole number from 1${or}, got ${shown(charged)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   return { options: { ...charging, cost: charged }, costOf, until, signal, maxWaitMs };
 }

@@ -1,5 +1,5 @@
 import type { Identity } from '../../identity/identity.js';
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkOptions } from '../calls/option-names.js';
 import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
 import type { Pauses } from './pauses.js';
@@ -31,8 +31,10 @@ export class ScheduledCalls {
     const isShort = typeof first === 'function';
     const fn = isShort ? first : second;
     if (typeof fn !== 'function') {
-      throw new TypeError(
-        `${SCHEDULE}: takes (policies, identity, fn, options), and fn must be a function, got ${shown(fn)}`,
+      throw new RateLimitConfigError(
+        SCHEDULE,
+        `takes (policies, identity, fn, options), and fn must be a function, got ${shown(fn)}`,
+        'FG_INVALID_OPTION',
       );
     }
     const given = isShort ? (second as ScheduleOptions<T> | undefined) : third;
@@ -52,7 +54,11 @@ export class ScheduledCalls {
     checkOptions(options, 'pause', ['ms'], '{ ms: 30_000 }');
     const { ms } = options;
     if (typeof ms !== 'number' || !(ms >= 1 && ms <= LONGEST_PAUSE_MS)) {
-      throw new TypeError(`${PAUSE}: ms must be milliseconds from 1 to ${LONGEST_PAUSE_MS}, got ${shown(ms)}`);
+      throw new RateLimitConfigError(
+        PAUSE,
+        `ms must be milliseconds from 1 to ${LONGEST_PAUSE_MS}, got ${shown(ms)}`,
+        'FG_INVALID_OPTION',
+      );
     }
     const bound = this.policies.bind(policies, 'pause');
     const tag = this.scheduler.charges.tagOf(identity, bound, PAUSE);

@@ -1,7 +1,7 @@
 import type { Decision } from '../../policy/decision.js';
 import type { RateLimitStoreError } from '../../stores/store.js';
 import type { Answer } from '../../util/answer.js';
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { ReservationClosedError } from '../errors.js';
 
 /** What settled a charge: `'local'` is this process, which decided while the store was unavailable. */
@@ -41,7 +41,7 @@ export interface Settlement {
 
 /** Settles the charges of one reservation. */
 export interface Settler {
-  /** @throws {TypeError} when the store cannot settle at this cost; nothing changes */
+  /** @throws {RateLimitConfigError} when the store cannot settle at this cost; nothing changes */
   check(finalCost: number): void;
   /** Never rejects. */
   settle(finalCost: number): Answer<Settlement>;
@@ -89,7 +89,7 @@ export class Reservation {
    *
    * @param finalCost a whole number from 0
    * @throws {ReservationClosedError} when it was settled, cancelled or rejected before; nothing changes
-   * @throws {TypeError} when the cost is no whole number from 0, or the store has no `settle` and would have to charge more;
+   * @throws {RateLimitConfigError} when the cost is no whole number from 0, or the store has no `settle` and would have to charge more;
    *   nothing changes, and the reservation stays open
    */
   async settle(finalCost: number): Promise<Settlement> {
@@ -107,8 +107,10 @@ export class Reservation {
       throw new ReservationClosedError(`${called}: the reservation ${this.#closed}`);
     }
     if (!Number.isSafeInteger(finalCost) || finalCost < 0) {
-      throw new TypeError(
-        `Reservation.settle: the final cost of a reservation must be a whole number from 0, got ${shown(finalCost)}`,
+      throw new RateLimitConfigError(
+        'Reservation.settle',
+        `the final cost of a reservation must be a whole number from 0, got ${shown(finalCost)}`,
+        'FG_INVALID_OPTION',
       );
     }
     this.#settler.check(finalCost);

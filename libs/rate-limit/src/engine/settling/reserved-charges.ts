@@ -25,7 +25,7 @@ export class ReservedCharges implements Settler {
 
   /**
    * @param finalCosts of the charges, in their order
-   * @throws {TypeError} when the store cannot settle at these costs; nothing changes
+   * @throws {RateLimitConfigError} when the store cannot settle at these costs; nothing changes
    */
   checkEach(finalCosts: readonly number[]): void {
     this.receipts[0]?.keeper.checkCosts(this.receipts, finalCosts);

@@ -64,7 +64,7 @@ export function readOutgoing<Request, Response>(
   checkNames(given, [...OUTGOING, ...SCHEDULE_OPTIONS], where);
   const { identity = null, preemptive: _, maxPauseMs: _max, ...schedule } = given;
   if (identity !== null && typeof identity !== 'function') tagFor(identity, where, DEFAULT_IPV6_PREFIX);
-  readSchedule(schedule, (problem) => new RateLimitConfigError(where, problem, 'FG_INVALID_OPTION'));
+  readSchedule(schedule, where);
   return {
     identityOf: typeof identity === 'function' ? identity : () => identity,
     preemptive: readOption(given, 'preemptive', RULES.preemptive, where) as boolean,

@@ -24,7 +24,7 @@ export async function storeAnswered<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof RateLimitConfigError || error instanceof TypeError) throw error;
+    if (error instanceof RateLimitConfigError) throw error;
     throw new RateLimitStoreError((error as Error).message, { cause: error });
   }
 }

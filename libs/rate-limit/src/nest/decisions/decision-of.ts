@@ -1,7 +1,7 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { RECORD, type RecordedRequest } from '../../engine/requests/recorded-request.js';
 import type { Decision } from '../../policy/decision.js';
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { isView } from '../contexts/is-view.js';
 import { isHost } from '../guard/http-context.js';
 import { viewOf } from './viewed-calls.js';
@@ -15,7 +15,7 @@ import { viewOf } from './viewed-calls.js';
  *
  * @param target the `ExecutionContext`, or the request of an HTTP route. In an exception filter outside of HTTP the context no
  *   longer leads to its call
- * @throws {TypeError} for anything else
+ * @throws {RateLimitConfigError} for anything else
  * @example
  * ```ts
  * intercept(context: ExecutionContext, next: CallHandler) {
@@ -27,8 +27,10 @@ import { viewOf } from './viewed-calls.js';
  */
 export function rateLimitDecisionOf(target: ExecutionContext | ArgumentsHost | object): Decision | undefined {
   if (typeof target !== 'object' || target === null) {
-    throw new TypeError(
-      `rateLimitDecisionOf: takes the ExecutionContext, or the request of a route, got ${shown(target)}`,
+    throw new RateLimitConfigError(
+      'rateLimitDecisionOf',
+      `takes the ExecutionContext, or the request of a route, got ${shown(target)}`,
+      'FG_INVALID_OPTION',
     );
   }
   if (isView(target)) return target.decision;

@@ -4,7 +4,7 @@ import { besideEarlier } from '../../http/beside-headers.js';
 import type { HeaderSettings } from '../../http/headers.js';
 import type { HeaderSetter } from '../../engine/calls/rate-limiter.js';
 import type { Decision } from '../../policy/decision.js';
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import type { Contexts } from '../contexts/contexts.js';
 import { isHost } from './http-context.js';
 import { setDecisionHeaders } from './http-answer.js';
@@ -43,8 +43,10 @@ function isResponse(given: unknown): given is { readonly headersSent?: unknown }
   return typeof header === 'function' || typeof setHeader === 'function';
 }
 
-function noResponse(target: unknown): TypeError {
-  return new TypeError(
-    `RateLimiter.setHeaders: takes the response, as of @Res({ passthrough: true }), or the ExecutionContext, got ${shown(target)}`,
+function noResponse(target: unknown): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RateLimiter.setHeaders',
+    `takes the response, as of @Res({ passthrough: true }), or the ExecutionContext, got ${shown(target)}`,
+    'FG_INVALID_OPTION',
   );
 }

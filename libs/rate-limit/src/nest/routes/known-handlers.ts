@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../../util/config-error.js';
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { HandlerClass, HandlerDirectory } from '../../engine/explain/limit-references.js';
@@ -48,8 +49,10 @@ export class KnownHandlers implements HandlerDirectory {
     const handler: unknown = (type?.prototype as Readonly<Record<string, unknown>> | undefined)?.[method];
     const adapter = typeof handler === 'function' ? this.contexts.adapterOf(type, handler) : undefined;
     if (typeof handler !== 'function' || adapter === undefined) {
-      throw new TypeError(
-        `${where}: ${type?.name}.${method} is no handler of a request: it has no decorator of a route, a resolver or a message`,
+      throw new RateLimitConfigError(
+        where,
+        `${type?.name}.${method} is no handler of a request: it has no decorator of a route, a resolver or a message`,
+        'FG_UNKNOWN_ROUTE',
       );
     }
     return this.known({ type, handler, adapter });

@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../../util/config-error.js';
 import { type Charge, remainingOf, takes, tellsShortfall, waitOf } from '../charge.js';
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
@@ -71,17 +72,24 @@ export class MemoryStore implements RateLimitStore {
   private readonly maxSkew: number;
 
   /**
-   * @throws {RangeError} when an option is out of its range, or the clock returns milliseconds
-   * @throws {RateLimitConfigError} for an option that is not known
+   * @throws {RateLimitConfigError} for a wrong or unknown option
    */
   constructor(options: MemoryStoreOptions = {}) {
     checkNames(options, ['maxKeys', 'maxBytes', 'clock', 'maxSkew'], 'MemoryStore');
     const { maxKeys = 1_000_000, maxBytes = defaultBytes(), clock = monotonicClock, maxSkew = 0 } = options;
     if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
-      throw new RangeError(`MemoryStore: maxKeys must be a whole number from 1, got ${maxKeys}`);
+      throw new RateLimitConfigError(
+        'MemoryStore',
+        `maxKeys must be a whole number from 1, got ${maxKeys}`,
+        'FG_INVALID_OPTION',
+      );
     }
     if (!Number.isSafeInteger(maxBytes) || maxBytes < 1) {
-      throw new RangeError(`MemoryStore: maxBytes must be a whole number from 1, got ${maxBytes}`);
+      throw new RateLimitConfigError(
+        'MemoryStore',
+        `maxBytes must be a whole number from 1, got ${maxBytes}`,
+        'FG_INVALID_OPTION',
+      );
     }
     this.clock = checkClock('MemoryStore', clock);
     this.maxSkew = checkMaxSkew('MemoryStore', maxSkew);

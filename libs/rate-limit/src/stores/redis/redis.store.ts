@@ -33,9 +33,7 @@ export class RedisStore implements RateLimitStore {
   private readonly settings: RedisStoreSettings;
 
   /**
-   * @throws {TypeError} when `client` is no client
-   * @throws {RangeError} when an option is out of its range
-   * @throws {RateLimitConfigError} for an option that is not known
+   * @throws {RateLimitConfigError} when `client` is no client, and for a wrong or unknown option
    */
   constructor(
     private readonly client: RedisClient,

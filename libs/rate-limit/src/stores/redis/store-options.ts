@@ -1,4 +1,4 @@
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, DEFAULT_SKEW_MS, wallClock } from '../clock.js';
@@ -28,8 +28,7 @@ export interface RedisStoreSettings {
 }
 
 /**
- * @throws {RangeError} when an option is out of its range
- * @throws {RateLimitConfigError} for an option that is not known
+ * @throws {RateLimitConfigError} for a wrong or unknown option
  */
 export function readStoreOptions(options: RedisStoreOptions): RedisStoreSettings {
   checkNames(options, ['clock', 'maxSkew'], 'RedisStore');
@@ -50,5 +49,9 @@ function clockOf(clock: NonNullable<RedisStoreOptions['clock']>): Clock | undefi
   if (clock === 'redis') return undefined;
   if (clock === 'app') return wallClock;
   if (typeof clock === 'function') return checkClock('RedisStore', clock);
-  throw new RangeError(`RedisStore: clock must be 'redis', 'app' or a function, got ${shown(clock)}`);
+  throw new RateLimitConfigError(
+    'RedisStore',
+    `clock must be 'redis', 'app' or a function, got ${shown(clock)}`,
+    'FG_INVALID_OPTION',
+  );
 }

@@ -1,5 +1,5 @@
 import type { RateLimitStore } from '../../stores/store.js';
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { ALTERNATIVES } from './alternatives.js';
 import { BLOCKS } from './blocks.js';
 import { CONCURRENT_REQUESTS } from './concurrency.js';
@@ -63,13 +63,15 @@ const SUITE: Readonly<Record<string, Laws>> = {
  * The cases that every store has to pass to decide as `MemoryStore` and `RedisStore` do: they run these very cases. Each case opens
  * stores of its own, sets their clock, and compares every field of every verdict.
  *
- * @throws {TypeError} when `open` is no function
+ * @throws {RateLimitConfigError} when `open` is no function
  * @example for (const { name, run } of rateLimitStoreConformance({ name: 'my store', open })) test(name, run);
  */
 export function rateLimitStoreConformance(store: StoreUnderTest): readonly ConformanceCase[] {
   if (typeof store?.open !== 'function') {
-    throw new TypeError(
-      `rateLimitStoreConformance: open must be a function that opens a store, got ${shown(store?.open)}`,
+    throw new RateLimitConfigError(
+      'rateLimitStoreConformance',
+      `open must be a function that opens a store, got ${shown(store?.open)}`,
+      'FG_INVALID_OPTION',
     );
   }
   return Object.entries(SUITE).flatMap(([subject, laws]) =>

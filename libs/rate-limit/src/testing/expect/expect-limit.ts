@@ -1,5 +1,5 @@
 import { type Duration, durationToMicroseconds } from '../../util/duration.js';
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { runtimeOf } from '../runtime-of.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { VirtualStore } from '../virtual-store.js';
@@ -101,7 +101,7 @@ export class LimitExpectation {
    *
    * @param count a whole number from 0 to 100,000
    * @throws {AssertionError} rejects with it when the limit is another one: what was expected, what happened, the decisions and headers
-   * @throws {TypeError} when the application has no limiter, or no virtual clock
+   * @throws {RateLimitConfigError} when the application has no limiter, or no virtual clock
    */
   toAdmit(count: number): AdmittedBurst {
     checkCount('toAdmit', count, 0);
@@ -170,7 +170,7 @@ export interface LimitedApplication {
  *
  * @param options.as the headers by which the application knows an identity
  * @param options.clock the clock of a store of your own
- * @throws {TypeError} when it gets no application, or an unknown option
+ * @throws {RateLimitConfigError} when it gets no application, or an unknown option
  * @example
  * ```ts
  * await expectLimit(app).get('/search').as({ user: 'ada' }).toAdmit(20).perSecond(10);
@@ -182,7 +182,11 @@ export function expectLimit(app: HttpApplicationLike, options: ExpectLimitOption
   checkOptions(options);
   const of = (method: string) => (path: string) => {
     if (typeof path !== 'string' || !path.startsWith('/')) {
-      throw new TypeError(`expectLimit, ${method.toLowerCase()}: takes a path such as '/rides', got ${shown(path)}`);
+      throw new RateLimitConfigError(
+        `expectLimit, ${method.toLowerCase()}`,
+        `takes a path such as '/rides', got ${shown(path)}`,
+        'FG_INVALID_OPTION',
+      );
     }
     const request = { method, path, headers: {}, body: undefined };
     return new LimitExpectation({ app, options, request, identity: undefined, answering: undefined });
@@ -200,33 +204,53 @@ export function expectLimit(app: HttpApplicationLike, options: ExpectLimitOption
 function checkOptions({ as, clock, ...others }: ExpectLimitOptions): void {
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) {
-    throw new TypeError(`expectLimit: ${shown(unknown)} is not an option; the options are as and clock`);
+    throw new RateLimitConfigError(
+      'expectLimit',
+      `${shown(unknown)} is not an option; the options are as and clock`,
+      'FG_UNKNOWN_OPTION',
+    );
   }
   if (as !== undefined && typeof as !== 'function') {
-    throw new TypeError(`expectLimit: as must be a function from an identity to headers, got ${shown(as)}`);
+    throw new RateLimitConfigError(
+      'expectLimit',
+      `as must be a function from an identity to headers, got ${shown(as)}`,
+      'FG_INVALID_OPTION',
+    );
   }
   if (clock !== undefined && !(clock instanceof VirtualClock)) {
-    throw new TypeError(`expectLimit: clock must be a VirtualClock, got ${shown(clock)}`);
+    throw new RateLimitConfigError(
+      'expectLimit',
+      `clock must be a VirtualClock, got ${shown(clock)}`,
+      'FG_INVALID_OPTION',
+    );
   }
 }
 
 function checkCount(method: string, count: unknown, from: number): void {
   if (Number.isInteger(count) && (count as number) >= from && (count as number) <= MAX_REQUESTS) return;
-  throw new TypeError(
-    `expectLimit, ${method}: takes a whole number of requests from ${from} to ${MAX_REQUESTS}, got ${shown(count)}`,
+  throw new RateLimitConfigError(
+    `expectLimit, ${method}`,
+    `takes a whole number of requests from ${from} to ${MAX_REQUESTS}, got ${shown(count)}`,
+    'FG_INVALID_OPTION',
   );
 }
 
 function renewal(method: string, period: Duration): Renewal {
   const microseconds = durationToMicroseconds(period);
   if (microseconds !== undefined) return { text: typeof period === 'number' ? `${period} ms` : period, microseconds };
-  throw new TypeError(`expectLimit, ${method}: takes milliseconds or text such as '15m', got ${shown(period)}`);
+  throw new RateLimitConfigError(
+    `expectLimit, ${method}`,
+    `takes milliseconds or text such as '15m', got ${shown(period)}`,
+    'FG_INVALID_OPTION',
+  );
 }
 
-function noClock(store: object): TypeError {
-  return new TypeError(
-    `expectLimit: the limits are kept in ${store.constructor?.name || 'a store of your own'}, whose clock the kit cannot move. ` +
+function noClock(store: object): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'expectLimit',
+    `the limits are kept in ${store.constructor?.name || 'a store of your own'}, whose clock the kit cannot move. ` +
       `Use overrideRateLimitStore(builder, clock), or forRoot({ store: new VirtualStore(clock) }); for another store on a ` +
       `VirtualClock give { clock }`,
+    'FG_INVALID_OPTION',
   );
 }

@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../../util/config-error.js';
 import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage, request as overHttp } from 'node:http';
 import { Agent as HttpsAgent, request as overHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -78,10 +79,12 @@ export class HttpClient {
 
   private async listening(): Promise<Listening> {
     const server = this.app.getHttpServer() as { address?(): AddressInfo | string | null };
-    if (typeof server?.address !== 'function') throw new TypeError('expectLimit: the application has no HTTP server');
+    if (typeof server?.address !== 'function')
+      throw new RateLimitConfigError('expectLimit', 'the application has no HTTP server', 'FG_INVALID_OPTION');
     if (server.address() === null) await (this.opening ??= this.app.listen(0, '127.0.0.1'));
     const address = server.address();
-    if (address === null) throw new TypeError('expectLimit: the application is closed');
+    if (address === null)
+      throw new RateLimitConfigError('expectLimit', 'the application is closed', 'FG_INVALID_OPTION');
     return { secure: server instanceof TlsServer, address };
   }
 }

@@ -1,4 +1,4 @@
-import { shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 
 /** Identities of a request by their kinds. */
 export type TestIdentity = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ interface HeaderIdentity {
  * Headers for identities that the module's `identity` reads from headers.
  *
  * @param resolvers the module's `identity`
- * @throws {TypeError} for a kind that no header brings
+ * @throws {RateLimitConfigError} for a kind that no header brings
  */
 export function headersFor(resolvers: readonly HeaderIdentity[]): IdentityHeaders {
   return (identity) => {
@@ -35,33 +35,41 @@ export function headersFor(resolvers: readonly HeaderIdentity[]): IdentityHeader
 /**
  * The headers of an identity.
  *
- * @throws {TypeError} when one of them is no text
+ * @throws {RateLimitConfigError} when one of them is no text
  */
 export async function identityHeaders(as: IdentityHeaders, identity: TestIdentity): Promise<Record<string, string>> {
   const headers = await as(identity);
   for (const [name, value] of Object.entries(headers ?? {})) {
     if (typeof value === 'string') continue;
     const kinds = Object.keys(identity).join(', ');
-    throw new TypeError(
-      `expectLimit, as: must return texts, got ${shown(value)} as ${name} for an identity of ${kinds}`,
+    throw new RateLimitConfigError(
+      'expectLimit, as',
+      `must return texts, got ${shown(value)} as ${name} for an identity of ${kinds}`,
+      'FG_INVALID_OPTION',
     );
   }
   return headers as Record<string, string>;
 }
 
-/** @throws {TypeError} when it is no object of texts */
+/** @throws {RateLimitConfigError} when it is no object of texts */
 export function checkIdentity(identity: unknown): void {
   const isObject = typeof identity === 'object' && identity !== null && !Array.isArray(identity);
   const values = isObject ? Object.values(identity) : [];
   if (values.length > 0 && values.every((value) => typeof value === 'string' && value !== '')) return;
-  throw new TypeError(`expectLimit, as: takes identities by kind such as { user: 'ada' }, got ${shown(identity)}`);
+  throw new RateLimitConfigError(
+    'expectLimit, as',
+    `takes identities by kind such as { user: 'ada' }, got ${shown(identity)}`,
+    'FG_INVALID_OPTION',
+  );
 }
 
-function unknownKind(kind: string, resolvers: readonly HeaderIdentity[]): TypeError {
+function unknownKind(kind: string, resolvers: readonly HeaderIdentity[]): RateLimitConfigError {
   const known = resolvers.filter(({ header }) => header !== undefined).map((one) => `${one.kind} (${one.header})`);
   const others = known.length === 0 ? "the module's identity reads no headers" : `headers bring ${known.join(', ')}`;
-  return new TypeError(
-    `expectLimit, as: no header brings an identity of kind ${shown(kind)} (${others}). Say how your application knows it: ` +
+  return new RateLimitConfigError(
+    'expectLimit, as',
+    `no header brings an identity of kind ${shown(kind)} (${others}). Say how your application knows it: ` +
       `expectLimit(app, { as: ({ ${/^\w+$/.test(kind) ? kind : `'${kind}': value`} }) => ({ authorization: ... }) })`,
+    'FG_INVALID_OPTION',
   );
 }

@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../../../util/config-error.js';
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Denials, StoreObserver } from '../../denials.js';
 import type { Charge } from '../../charge.js';
@@ -109,7 +110,11 @@ export class Batcher {
     const places = pending.charges.length > 1 ? placesOf(pending.charges) : 1;
     if (places > MAX_PLACES) {
       pending.reject(
-        new RangeError(`RedisStore takes at most ${MAX_PLACES} charges and blocks together, got ${places}`),
+        new RateLimitConfigError(
+          'RedisStore',
+          `takes at most ${MAX_PLACES} charges and blocks together, got ${places}`,
+          'FG_POLICIES_TOGETHER',
+        ),
       );
       return;
     }

@@ -7,7 +7,7 @@ import { isNodeRedisClient, isRedisCommands, type RedisClient } from './redis-cl
 /**
  * The client that a store uses: the adapter of a client of the application, or what the module has opened, which is one already.
  *
- * @throws {TypeError} when it is no client
+ * @throws {RateLimitConfigError} when it is no client
  */
 export function storeClientOf(client: RedisClient | StoreClient): StoreClient {
   if (isRedisCommands(client)) return givenIoredis(client);

@@ -1,3 +1,4 @@
+import { RateLimitConfigError } from '../../../util/config-error.js';
 import { hasMethods, isOldNodeRedisClient, isPipeline, isRedisClient, isUpstash } from './redis-client.js';
 
 /** What would be right as `redis`. */
@@ -46,9 +47,11 @@ function gotFunction(given: { readonly name: string; readonly prototype?: unknow
 }
 
 /** The error of a `RedisStore` for what is no client. */
-export function noClient(given: unknown): TypeError {
-  return new TypeError(
-    `RedisStore: takes a client of ioredis or node-redis, or one with evalsha, eval and del, got ${gotRedis(given)}`,
+export function noClient(given: unknown): RateLimitConfigError {
+  return new RateLimitConfigError(
+    'RedisStore',
+    `takes a client of ioredis or node-redis, or one with evalsha, eval and del, got ${gotRedis(given)}`,
+    'FG_INVALID_OPTION',
   );
 }
 
