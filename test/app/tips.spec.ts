@@ -43,7 +43,7 @@ describe('tips', () => {
     const answers = await Promise.all(Array.from({ length: 5 }, async () => tip('rider-1', tripId)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(seen.at(-1)! - seen[0]!).toBeGreaterThan(4 * 20 - 10);
-    await service.app.get(RateLimiter, { strict: false }).pause(PAYMENT_CALLS, null, { ms: 60_000 });
+    await service.app.get(RateLimiter, { strict: false }).pause(PAYMENT_CALLS, null, { for: 60_000 });
     const { headers } = await tip('rider-1', tripId).expect(503);
     expect(Number(headers['retry-after'])).toBeGreaterThan(50);
     expect(seen).toHaveLength(5);

@@ -139,7 +139,7 @@ describe('with the middleware', () => {
 
     it.each([
       ['ip', 404, 1],
-      ['refuse', 401, 0],
+      ['reject', 401, 0],
       ['throw', 500, 0],
     ] as const)(
       "follows onMissingIdentity when it is missing: '%s' answers %d",

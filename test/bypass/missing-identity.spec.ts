@@ -93,7 +93,7 @@ describe('a request without the identity that a policy counts', () => {
   }
 
   it.each(WITHOUT_IDENTITY)(
-    "counts by its address, is answered 401 with 'refuse', and is a logged 500 with 'throw': %s",
+    "counts by its address, is answered 401 with 'reject', and is a logged 500 with 'throw': %s",
     async (_, by, identity, reason = '', warning = '') => {
       @Controller()
       class Three {
@@ -101,8 +101,8 @@ describe('a request without the identity that a policy counts', () => {
         @RateLimit({ ...BUCKET, by })
         counted(): void {}
 
-        @Get('refuse')
-        @RateLimit({ ...BUCKET, by, onMissingIdentity: 'refuse' })
+        @Get('reject')
+        @RateLimit({ ...BUCKET, by, onMissingIdentity: 'reject' })
         refused(): void {}
 
         @Get('throw')
@@ -117,7 +117,7 @@ describe('a request without the identity that a policy counts', () => {
       const begins = reason === '' ? 'Three.counted' : "An identity function failed (policy 'rider')";
       expect(failed).toEqual(reason + warning === '' ? [] : [[begins, true]]);
 
-      const refused = await app.send('/refuse');
+      const refused = await app.send('/reject');
       expect([refused.status, limitHeaders(refused)]).toEqual([401, []]);
       expect(refused.body).toEqual({
         statusCode: 401,
@@ -145,8 +145,8 @@ describe('a request without the identity that a policy counts', () => {
   });
 
   it.each<[OnMissingIdentity | undefined, OnMissingIdentity | undefined, number]>([
-    [undefined, 'refuse', 401],
-    ['refuse', 'ip', 200],
+    [undefined, 'reject', 401],
+    ['reject', 'ip', 200],
     ['ip', 'throw', 500],
   ])('with %s in the module and %s in the policy is answered %d', async (module, policy, expected) => {
     const options = module === undefined ? {} : { onMissingIdentity: module };
@@ -158,7 +158,7 @@ describe('a request without the identity that a policy counts', () => {
     @Controller()
     class Both {
       @Get()
-      @RateLimit({ ...BUCKET, name: 'address', by: 'ip' }, { ...BUCKET, by: 'user', onMissingIdentity: 'refuse' })
+      @RateLimit({ ...BUCKET, name: 'address', by: 'ip' }, { ...BUCKET, by: 'user', onMissingIdentity: 'reject' })
       get(): void {}
     }
     const store = new StillStore();
@@ -179,7 +179,7 @@ describe('a request without the identity that a policy counts', () => {
     }
     await using app = await start(platform, {
       imports: [
-        RateLimitModule.forRoot({ store: new StillStore(), identity: FROM_HEADERS, onMissingIdentity: 'refuse' }),
+        RateLimitModule.forRoot({ store: new StillStore(), identity: FROM_HEADERS, onMissingIdentity: 'reject' }),
       ],
       controllers: [routeWith({ by: 'user' })],
       providers: [{ provide: APP_FILTER, useClass: Filter }],
@@ -252,7 +252,7 @@ it.each<[unknown, string]>([
 ])(
   'onMissingIdentity stops the boot when it is %p, with a message that lists the valid values',
   async (given, shown) => {
-    const problem = `onMissingIdentity must be one of 'ip', 'refuse', 'throw', got ${shown}`;
+    const problem = `onMissingIdentity must be one of 'ip', 'reject', 'throw', got ${shown}`;
     const onMissingIdentity = given as OnMissingIdentity;
     const module = limited('Express', routeWith({}), { onMissingIdentity });
     await expect(module).rejects.toThrow(`RateLimitModule: ${problem}`);

@@ -89,7 +89,7 @@ describe.each(PLATFORMS)('the log lines about identities, over %s', (platform) =
   });
 
   it.each<['user' | 'api-key', OnMissingIdentity, number, string]>([
-    ['user', 'refuse', 401, 'finds users, so the policy answers every request with 401'],
+    ['user', 'reject', 401, 'finds users, so the policy answers every request with 401'],
     ['api-key', 'throw', 500, 'finds API keys, so the policy answers every request with 500'],
   ])(
     "warn once that no resolver finds an identity for by: '%s', and name the effect of '%s'",

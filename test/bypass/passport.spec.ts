@@ -83,7 +83,7 @@ describe.each(PLATFORMS)("Passport's guard over %s", (platform) => {
   }
 
   it('runs after the guard of the module when it is bound to a controller, so that no user is found', async () => {
-    const options = optionsWith({ onMissingIdentity: 'refuse' });
+    const options = optionsWith({ onMissingIdentity: 'reject' });
     await using app = await open(options);
     const { status, body } = await app.send('/rides', as('ada'));
     expect([status, body]).toEqual([401, expect.objectContaining({ error: 'rate_limit_identity_missing' })]);

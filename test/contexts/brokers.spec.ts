@@ -47,7 +47,7 @@ class Rides {
   }
 
   @MessagePattern('refused')
-  @RateLimit({ ...TWENTY, onMissingIdentity: 'refuse' })
+  @RateLimit({ ...TWENTY, onMissingIdentity: 'reject' })
   refused(): string {
     return 'never';
   }
@@ -123,7 +123,7 @@ describe.each([
     expect(app.logs.of('error')).toEqual([
       expect.stringContaining(
         "Rides.byAddress: a request of context 'rpc' has no identity that its policy counts, and no address: let the policy " +
-          "count by: 'global', or by a function of the request and its context, or choose onMissingIdentity: 'refuse'",
+          "count by: 'global', or by a function of the request and its context, or choose onMissingIdentity: 'reject'",
       ),
     ]);
     expect(store.keys).toHaveLength(1);

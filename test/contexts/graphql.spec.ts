@@ -93,7 +93,7 @@ describe.each(DRIVERS)('with %s', (driver) => {
     @Resolver()
     class Strict {
       @Query(() => Int)
-      @RateLimit({ ...TWENTY, by: 'user', onMissingIdentity: 'refuse' })
+      @RateLimit({ ...TWENTY, by: 'user', onMissingIdentity: 'reject' })
       user(): number {
         return 1;
       }

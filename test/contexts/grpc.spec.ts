@@ -66,7 +66,7 @@ class Rides {
   }
 
   @GrpcMethod()
-  @RateLimit({ ...TWO, by: () => undefined, onMissingIdentity: 'refuse' })
+  @RateLimit({ ...TWO, by: () => undefined, onMissingIdentity: 'reject' })
   refused(): Observable<Price> {
     return of({ cents: 0 });
   }

@@ -12,8 +12,8 @@ const BUCKET: Policy = { name: 'bucket', algorithm: 'token-bucket', capacity: 10
 const on = useOneRedis();
 
 /** Runs a call, and tells how it ended. */
-function ended(limiter: RateLimiter, policy: Policy, maxWaitMs: number): Promise<unknown> {
-  return limiter.schedule(policy, () => 'ran', { maxWaitMs }).catch((error: unknown) => error);
+function ended(limiter: RateLimiter, policy: Policy, maxWait: number): Promise<unknown> {
+  return limiter.schedule(policy, () => 'ran', { maxWait }).catch((error: unknown) => error);
 }
 
 it.each([
@@ -28,11 +28,11 @@ it.each([
   expect(ends.filter((end) => end instanceof CallWaitError)).toHaveLength(15);
 });
 
-it("calls under 'closed' wait out a short outage, and fail within maxWaitMs in a longer one", async () => {
+it("calls under 'closed' wait out a short outage, and fail within maxWait in a longer one", async () => {
   const { limiter } = await on.start({ onStoreFailure: 'closed' });
   const ran: number[] = [];
   const calls = Array.from({ length: 60 }, (_, i) =>
-    limiter.schedule(BUCKET, () => void ran.push(i), { maxWaitMs: LIMIT_MS }),
+    limiter.schedule(BUCKET, () => void ran.push(i), { maxWait: LIMIT_MS }),
   );
   await until('some have run', LIMIT_MS, () => ran.length > 0);
   on.server.pause();
@@ -48,7 +48,7 @@ it('a process without Redis pauses by itself, and says so', async () => {
   await ended(limiter, BUCKET, LIMIT_MS);
   await on.server.kill();
   const since = performance.now();
-  expect(await limiter.pause(BUCKET, null, { ms: 700 })).toBe(false);
+  expect(await limiter.pause(BUCKET, null, { for: 700 })).toBe(false);
   expect(await ended(limiter, BUCKET, LIMIT_MS)).toBe('ran');
   expect(performance.now() - since).toBeGreaterThan(690);
 });

@@ -19,11 +19,11 @@ const CALLS = {
     [1, 2, 3],
   ],
   'a call that gives up': [
-    `await limiter.schedule('slow', () => 1).then(() => limiter.schedule('slow', () => 2, { maxWaitMs: 7_300_000, signal: AbortSignal.timeout(50) })).catch(({ name }) => name)`,
+    `await limiter.schedule('slow', () => 1).then(() => limiter.schedule('slow', () => 2, { maxWait: 7_300_000, signal: AbortSignal.timeout(50) })).catch(({ name }) => name)`,
     'TimeoutError',
   ],
   'a pause': [
-    `(await limiter.pause('mine', ada, { ms: 60 }), await limiter.schedule('mine', ada, () => 'paused'))`,
+    `(await limiter.pause('mine', ada, { for: 60 }), await limiter.schedule('mine', ada, () => 'paused'))`,
     'paused',
   ],
   'requests to a partner': [

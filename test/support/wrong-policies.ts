@@ -147,7 +147,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
     "'__proto__' is not an option",
     [JSON.parse('{"algorithm":"token-bucket","capacity":20,"refill":10,"__proto__":{}}')],
   ],
-  ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", [bucket({ onMissingIdentity: 'deny' })]],
+  ["onMissingIdentity must be one of 'ip', 'reject', 'throw', got 'deny'", [bucket({ onMissingIdentity: 'deny' })]],
 
   ["there is no policy named 'burts'. Did you mean 'burst'? The module's policies are 'burst', 'daily'", ['burts']],
   ["there is no policy named ''", ['']],

@@ -85,7 +85,7 @@ export class SummariesService {
   /** Calls the model in its turn: its vendor counts the calls of all pods. */
   private async complete(prompt: string): Promise<Completion> {
     const call = async (): Promise<Completion> => this.model.complete(prompt);
-    return this.isLimited ? this.limiter.schedule(MODEL_CALLS, call, { maxWaitMs: MODEL_WAIT_MS }) : call();
+    return this.isLimited ? this.limiter.schedule(MODEL_CALLS, call, { maxWait: MODEL_WAIT_MS }) : call();
   }
 
   private get isLimited(): boolean {

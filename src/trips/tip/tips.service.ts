@@ -33,6 +33,6 @@ export class TipsService {
     }
     const charge = async (): Promise<Payment> => this.payments.charge(`tip-${tripId}`, riderId, amountCents);
     if (this.config.get('rateLimit', { infer: true }) === 'off') return charge();
-    return this.limiter.schedule(PAYMENT_CALLS, charge, { signal: gone, maxWaitMs: PAYMENT_WAIT_MS });
+    return this.limiter.schedule(PAYMENT_CALLS, charge, { signal: gone, maxWait: PAYMENT_WAIT_MS });
   }
 }

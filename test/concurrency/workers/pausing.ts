@@ -22,7 +22,7 @@ export const procedures = {
   },
 
   pause: async ({ policy, ms }: { policy: string; ms: number }): Promise<boolean> =>
-    limiter.pause(policy, null, { ms }),
+    limiter.pause(policy, null, { for: ms }),
 
   /** Until a pause ends, by the store's clock. */
   async pausedMs(policy: string): Promise<number> {
@@ -34,7 +34,7 @@ export const procedures = {
 
   /** How many of the calls run at once. */
   async run({ policy, count }: { policy: string; count: number }): Promise<number> {
-    const calls = Array.from({ length: count }, async () => limiter.schedule(policy, () => 'ran', { maxWaitMs: 0 }));
+    const calls = Array.from({ length: count }, async () => limiter.schedule(policy, () => 'ran', { maxWait: 0 }));
     const ends = await Promise.allSettled(calls);
     const failed = ends.find((end) => end.status === 'rejected' && !(end.reason instanceof CallWaitError));
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;

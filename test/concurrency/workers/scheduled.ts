@@ -55,7 +55,7 @@ export const procedures = {
     const before = limiter.stats().requests;
     const calls = Array.from({ length: count }, async (_, i) => {
       const partnersFetch = limitedFetch(limiter, policy, {
-        maxWaitMs: 30_000,
+        maxWait: 30_000,
         fetch: async (input) => {
           order.push(i);
           return fetch(input);

@@ -87,7 +87,7 @@ describe('a reset of RateLimiter', () => {
 @Controller('counted')
 class Counted {
   @Get()
-  @RateLimit({ ...ONE, name: 'rides', by: 'user', onMissingIdentity: 'refuse' })
+  @RateLimit({ ...ONE, name: 'rides', by: 'user', onMissingIdentity: 'reject' })
   get(): void {}
 
   @Get('free')

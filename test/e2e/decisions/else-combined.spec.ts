@@ -123,7 +123,7 @@ describe.each(KINDS)('an else over $platform with $store, beside', (kind) => {
   });
 
   it('a missing identity of the other policy: 401, whatever the fallback would let pass', async () => {
-    const credits: Policy = { ...CREDITS, onMissingIdentity: 'refuse' };
+    const credits: Policy = { ...CREDITS, onMissingIdentity: 'reject' };
     await using app = await served(routesWith({ ...MONTHLY, by: 'ip' }), {}, { credits });
     const anonymous = async (times: number): Promise<number[]> => {
       const all: number[] = [];
@@ -200,7 +200,7 @@ describe('a row of policies', () => {
     const full = { algorithm: 'fixed-window', limit: 1, window: '1h' } as const;
     const policies = {
       late: { ...full, by: () => Promise.reject(new Error('no')) },
-      missing: { ...full, by: 'user', onMissingIdentity: 'refuse' },
+      missing: { ...full, by: 'user', onMissingIdentity: 'reject' },
     } satisfies Record<string, Policy>;
     @Controller()
     class Both {

@@ -19,7 +19,7 @@ import { KINDS, storeOf } from '../support/kinds.js';
 const HALF = { name: 'half', algorithm: 'fixed-window', limit: 4, window: '300d' } as const;
 const TIGHT: Policy = { name: 'tight', algorithm: 'fixed-window', limit: 2, window: '300d', mode: 'shadow' };
 const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 100, drain: '1/h', mode: 'shadow' };
-const MISSING: Policy = { ...TIGHT, name: 'missing', by: 'user', onMissingIdentity: 'refuse' };
+const MISSING: Policy = { ...TIGHT, name: 'missing', by: 'user', onMissingIdentity: 'reject' };
 const BROKEN: Policy = { ...TIGHT, name: 'broken', cost: () => Number.NaN };
 
 /** Makes a controller of these routes, with or without shadows. */

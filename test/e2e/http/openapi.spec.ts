@@ -42,7 +42,7 @@ class Cats {
   }
 
   @Post(':id/pets')
-  @RateLimit({ ...ONE, name: 'pets', by: 'user', onMissingIdentity: 'refuse', onStoreFailure: 'closed' })
+  @RateLimit({ ...ONE, name: 'pets', by: 'user', onMissingIdentity: 'reject', onStoreFailure: 'closed' })
   pet(): void {}
 
   @Get('queue')

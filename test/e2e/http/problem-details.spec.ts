@@ -37,7 +37,7 @@ class Routes {
   never(): void {}
 
   @Get('user')
-  @RateLimit({ ...ONE, by: 'user', onMissingIdentity: 'refuse' })
+  @RateLimit({ ...ONE, by: 'user', onMissingIdentity: 'reject' })
   user(): void {}
 
   @Get('thrown')

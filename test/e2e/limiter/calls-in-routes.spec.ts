@@ -11,12 +11,12 @@ class InvoicesController {
 
   @Get('late')
   late(): Promise<string> {
-    return this.limiter.schedule('partner', () => 'an invoice', { maxWaitMs: 0 });
+    return this.limiter.schedule('partner', () => 'an invoice', { maxWait: 0 });
   }
 
   @Get('queued')
   queued(): Promise<string> {
-    return this.limiter.schedule('partner', () => 'an invoice', { maxWaitMs: Infinity });
+    return this.limiter.schedule('partner', () => 'an invoice', { maxWait: Infinity });
   }
 }
 

@@ -53,8 +53,8 @@ describe('a reservation that expires', () => {
     await using opened = await open({ store: new VirtualStore(clock) });
     const { limiter, left } = opened;
     const expires = '60s';
-    const kept = await limiter.reserve(MONTHLY, ADA, { cost: 1_000, expires });
-    const cancelled = await limiter.reserve(MONTHLY, ADA, { cost: 200, expires, atExpiry: 'cancel' });
+    const kept = await limiter.reserve(MONTHLY, ADA, { cost: 1_000, expires, atExpiry: 'keep' });
+    const cancelled = await limiter.reserve(MONTHLY, ADA, { cost: 200, expires });
     const cost = await limiter.reserve(MONTHLY, ADA, { cost: 30, expires, atExpiry: 10 });
     const settled = await limiter.reserve(MONTHLY, ADA, { cost: 4, expires, atExpiry: 'cancel' });
     expect(await settled.settle(3)).toMatchObject({ settledBy: 'store', policies: [{ refunded: 1 }] });
@@ -81,7 +81,7 @@ describe('a reservation that expires', () => {
       "RateLimiter.reserve: expires must be a duration from '1ms' to '7d', such as '60s', got 'soon'",
     ],
     [{ atExpiry: 'cancel' }, "RateLimiter.reserve: atExpiry has no effect without expires, such as { expires: '60s'"],
-    [{ expires: '1m', atExpiry: 'settle' }, "atExpiry must be 'keep', 'cancel' or a whole number from 0, got 'settle'"],
+    [{ expires: '1m', atExpiry: 'settle' }, "atExpiry must be 'cancel', 'keep' or a whole number from 0, got 'settle'"],
     [{ expires: '1m', cost: 5, atExpiry: 6 }, "at most the reserved cost, which is 5 for policy 'monthly', got 6"],
   ])('refuses %j before anything is charged', async (given, message) => {
     await using opened = await open({ store: new MemoryStore() });

@@ -88,9 +88,9 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     [['daily', ADA, () => 1, { cost: 6 }], 'cost 6 never fits'],
   ],
   pause: [
-    [['daly', ADA, { ms: 1 }], "there is no policy named 'daly'"],
-    [['daily', ADA], 'options must be an object such as { ms: 30_000 }'],
-    [['daily', ADA, { ms: 0 }], 'ms must be milliseconds from 1'],
+    [['daly', ADA, { for: 1 }], "there is no policy named 'daly'"],
+    [['daily', ADA], "options must be an object such as { for: '30s' }"],
+    [['daily', ADA, { for: 0 }], "for must be a duration from '1ms' to '36525d', got 0"],
   ],
   peek: [
     WRONG_IDENTITY,

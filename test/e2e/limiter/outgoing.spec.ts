@@ -96,10 +96,10 @@ describe('limitedFetch', () => {
       },
       5_000,
     ],
-    ['a wait beyond maxPauseMs', { status: 429, headers: { 'Retry-After': '999999999' } }, 30_000],
+    ['a wait beyond maxPause', { status: 429, headers: { 'Retry-After': '999999999' } }, 30_000],
     ['a second after a wait of 0', { status: 429, headers: { 'Retry-After': '0' } }, 1_000],
     [
-      'a wait of thousands of years, where maxPauseMs allows it',
+      'a wait of thousands of years, where maxPause allows it',
       { status: 429, headers: { 'Retry-After': '99999999999' } },
       3_155_760_000_000,
       Number.MAX_SAFE_INTEGER,
@@ -110,13 +110,13 @@ describe('limitedFetch', () => {
       3_155_760_000_000,
       Number.MAX_SAFE_INTEGER,
     ],
-  ])('pauses for %s', async (_, answer, ms, maxPauseMs = 30_000) => {
+  ])('pauses for %s', async (_, answer, ms, maxPause = 30_000) => {
     await using partner = await ScriptedServer.start([answer]);
     await using started = await start('Express', { imports: [RateLimitModule.forRoot({ policies: POLICIES })] });
     const limiter = started.app.get(RateLimiter);
     const pause = jest.spyOn(limiter, 'pause');
-    await limitedFetch(limiter, 'partner', { maxPauseMs })(partner.url);
-    expect(pause.mock.calls).toEqual([['partner', null, expect.objectContaining({ ms })]]);
+    await limitedFetch(limiter, 'partner', { maxPause })(partner.url);
+    expect(pause.mock.calls).toEqual([['partner', null, { for: ms }]]);
     await expect(pause.mock.results[0]!.value).resolves.toBe(true);
   });
 
@@ -135,8 +135,8 @@ describe('limitedFetch', () => {
 
   it.each<[object, string]>([
     [{ fetch: 7 }, 'limitedFetch: fetch must be a function, got 7'],
-    [{ maxWait: 1 }, "limitedFetch: 'maxWait' is not an option. Did you mean"],
-    [{ maxWaitMs: '5s' }, "limitedFetch: maxWaitMs must be milliseconds from 0, or Infinity, got '5s'"],
+    [{ maxWaits: 1 }, "limitedFetch: 'maxWaits' is not an option. Did you mean"],
+    [{ maxWait: '5' }, "limitedFetch: maxWait must be a duration from 0, such as '5s', or Infinity, got '5'"],
     [{ cost: 0 }, 'limitedFetch: cost must be a whole number from 1, or a function of the result, got 0'],
     [{ identity: 'ada' }, 'limitedFetch: an identity: its kind must be'],
   ])('tells what is wrong with %j', async (options, problem) => {
@@ -239,7 +239,7 @@ it.each(['before', 'after'])(
     const instance = create({ responseType: 'stream' });
     const schedule = jest.spyOn(limiter, 'schedule');
     if (order === 'before') rateLimitAxios(instance, { jitter: 0 });
-    limitedAxios(limiter, 'slots', instance, { maxPauseMs: 1 });
+    limitedAxios(limiter, 'slots', instance, { maxPause: 1 });
     if (order === 'after') rateLimitAxios(instance, { jitter: 0 });
     expect((await instance.get(partner.url)).status).toBe(200);
     expect(partner.seen).toHaveLength(3);

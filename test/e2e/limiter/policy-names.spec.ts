@@ -53,13 +53,13 @@ describe('the name of a policy that a route has', () => {
     expect((await limiter.consume('everywhere', ADA)).policies).toMatchObject([{ remaining: 0 }]);
     expect((await app.as('ada', '/app')).status).toBe(429);
     expect((await limiter.reserve('everywhere', ADA)).allowed).toBe(false);
-    expect(await limiter.pause('everywhere', ADA, { ms: 60_000 })).toBe(true);
+    expect(await limiter.pause('everywhere', ADA, { for: 60_000 })).toBe(true);
   });
 
   it.each(['consume', 'reserve', 'pause'] as const)('of one route is no name for %s, which says so', async (method) => {
     await using app = await open();
     const limiter: Record<string, (...args: unknown[]) => Promise<unknown>> = app.app.get(RateLimiter);
-    await expect(limiter[method]!('mine', ADA, method === 'pause' ? { ms: 1 } : undefined)).rejects.toThrow(
+    await expect(limiter[method]!('mine', ADA, method === 'pause' ? { for: 1 } : undefined)).rejects.toThrow(
       `RateLimiter.${method}: policy 'mine' counts at 'GET /mine' alone, and RateLimiter across the application`,
     );
   });

@@ -111,7 +111,7 @@ describe('a scheduled call that waits', () => {
     await using opened = await open();
     const { clock, call, limiter, events } = opened;
     const abort = new AbortController();
-    const calls = [call('plain'), call('plain'), call('plain', { maxWaitMs: 0 }), call('plain', { maxWaitMs: 500 })];
+    const calls = [call('plain'), call('plain'), call('plain', { maxWait: 0 }), call('plain', { maxWait: 500 })];
     calls.push(call('plain', { signal: abort.signal }));
     await turns();
     abort.abort();

@@ -29,7 +29,7 @@ const WRONG: [problem: string, options: unknown][] = [
   ["'throttlers' is not an option. Here it is policies.", { throttlers: [] }],
   ["connect must be one of 'retry', 'required', got 'require'. Did you mean 'required'?", { connect: 'require' }],
   ["got 'clsed'. Did you mean 'closed'?", { onStoreFailure: 'clsed' }],
-  ["onMissingIdentity must be one of 'ip', 'refuse', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
+  ["onMissingIdentity must be one of 'ip', 'reject', 'throw', got 'deny'", { onMissingIdentity: 'deny' }],
   ['redis and store are both given', { redis: 'redis://localhost', store: new MemoryStore() }],
   [`${REDIS} a text that does not begin with redis://`, { redis: 'localhost:6379' }],
   [`${REDIS} a URL that cannot be parsed`, { redis: 'redis://localhost:99999' }],

@@ -31,7 +31,7 @@ describe('a policy with blockFor', () => {
     await using app = await opened();
     for (let i = 0; i < 3; i++) await app.limiter.consume('strict', ADA);
     expect(await blockOf(app, 'strict')).not.toBeNull();
-    await expect(app.call('strict', 'short', { maxWaitMs: 5_000 }, ADA)).rejects.toMatchObject({
+    await expect(app.call('strict', 'short', { maxWait: 5_000 }, ADA)).rejects.toMatchObject({
       retryAfterMs: 10_000,
     });
     void app.call('strict', 'a', {}, ADA);

@@ -41,7 +41,7 @@ describe('RateLimiter.schedule', () => {
     for (let i = 0; i < 3; i++) void call('partner', `first ${i}`);
     await turns();
     expect(store.questions).toBe(3);
-    for (let i = 0; i < 500; i++) void call('partner', `${i}`, { maxWaitMs: Infinity });
+    for (let i = 0; i < 500; i++) void call('partner', `${i}`, { maxWait: Infinity });
     await turns();
     expect(store.questions).toBe(3); // those behind a call that waits ask nothing
     await pass(clock, 20_000);

@@ -15,8 +15,8 @@ async function waiting(policy: string, taken: readonly string[]): Promise<Opened
   for (const name of taken) {
     for (const who of [ADA, BOB]) expect((await opened.limiter.consume(name, who)).allowed).toBe(true);
   }
-  void opened.call(policy, 'ada', { maxWaitMs: 7_200_000 }, ADA);
-  void opened.call(policy, 'bob', { maxWaitMs: 7_200_000 }, BOB);
+  void opened.call(policy, 'ada', { maxWait: 7_200_000 }, ADA);
+  void opened.call(policy, 'bob', { maxWait: 7_200_000 }, BOB);
   await pass(opened.clock, 1_000);
   expect(opened.ran).toEqual([]);
   return opened;
@@ -41,7 +41,7 @@ describe.each([
     expect(store.questions - questions).toBeLessThanOrEqual(2);
     // Calls that come later find no gate that is shut.
     await overrides.set({ policy: changed, identity: BOB }, { exempt: true });
-    expect(await limiter.schedule(policy, BOB, () => 'new', { maxWaitMs: 1_000 })).toBe('new');
+    expect(await limiter.schedule(policy, BOB, () => 'new', { maxWait: 1_000 })).toBe('new');
   });
 
   it(`goes on at once when ${changed} is reset`, async () => {

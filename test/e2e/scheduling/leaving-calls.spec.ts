@@ -42,7 +42,7 @@ describe('a call that leaves the queue', () => {
     const { call, limiter, ran, store } = opened;
     const abort = new AbortController();
     store.hold();
-    const calls = [call('partner', 'gone', { signal: abort.signal }), call('tokens', 'late', { maxWaitMs: 20 })];
+    const calls = [call('partner', 'gone', { signal: abort.signal }), call('tokens', 'late', { maxWait: 20 })];
     await turns();
     abort.abort();
     await expect(calls[0]).rejects.toThrow('aborted');
@@ -56,18 +56,18 @@ describe('a call that leaves the queue', () => {
     await using opened = await open();
     const { clock, call } = opened;
     for (const name of ['a', 'b']) void call('partner', name);
-    const error = await call('partner', 'c', { maxWaitMs: 1_000 }).catch((thrown: unknown) => thrown);
+    const error = await call('partner', 'c', { maxWait: 1_000 }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(CallWaitError);
     expect(error).toBeInstanceOf(LimiterUnavailableError); // a 503 in a route
     expect(error).toMatchObject({ code: 'FG_CALL_WAIT', retryAfterMs: 1_000 });
-    const waits = call('partner', 'd', { maxWaitMs: 1_001 });
+    const waits = call('partner', 'd', { maxWait: 1_001 });
     // It is the second one that waits, which nobody can know.
-    const late = call('partner', 'e', { maxWaitMs: 1_500 });
-    const none = call('partner', 'f', { maxWaitMs: 0 });
+    const late = call('partner', 'e', { maxWait: 1_500 });
+    const none = call('partner', 'f', { maxWait: 0 });
     await expect(none).rejects.toThrow(CallWaitError);
     await pass(clock, 1_500);
     expect(await waits).toBe('d');
-    await expect(late).rejects.toThrow("no turn under 'partner' within maxWaitMs, which is 1500");
+    await expect(late).rejects.toThrow("no turn under 'partner' within maxWait (1500 ms)");
     expect(clock.waiting).toBe(0);
   });
 
@@ -95,7 +95,7 @@ describe('a call that leaves the queue', () => {
     expect(String(error)).toContain("3 calls wait for 'partner', which is maxQueuedCalls");
     expect([store.questions, runtime.parts.queue.size]).toEqual([asked, 3]);
     await pass(clock, 1_000);
-    void call('partner', 'y', { maxWaitMs: 5_000 });
+    void call('partner', 'y', { maxWait: 5_000 });
     expect(runtime.parts.queue.size).toBe(3);
   });
 });

@@ -9,11 +9,11 @@ describe('a policy that is paused', () => {
   it('lets no call pass until its end, and then goes on in the order', async () => {
     await using opened = await open();
     const { clock, call, limiter, ran, overrides } = opened;
-    expect(await limiter.pause('partner', null, { ms: 5_000 })).toBe(true);
+    expect(await limiter.pause('partner', null, { for: 5_000 })).toBe(true);
     expect((await overrides.history()).items).toEqual([]); // it is none of the operators'
     void call('partner', 'a');
     void call('partner', 'b');
-    await expect(call('partner', 'short', { maxWaitMs: 4_000 })).rejects.toMatchObject({ retryAfterMs: 5_000 });
+    await expect(call('partner', 'short', { maxWait: 4_000 })).rejects.toMatchObject({ retryAfterMs: 5_000 });
     await pass(clock, 4_900);
     expect(ran).toEqual([]);
     await pass(clock, 200);
@@ -23,28 +23,28 @@ describe('a policy that is paused', () => {
   it('goes on once it was reset, and says until when it waits', async () => {
     await using opened = await open();
     const { clock, call, limiter, ran } = opened;
-    await limiter.pause('partner', null, { ms: 60_000 });
-    void call('partner', 'a', { maxWaitMs: 100_000 });
+    await limiter.pause('partner', null, { for: 60_000 });
+    void call('partner', 'a', { maxWait: 100_000 });
     await pass(clock, 2_000);
-    await expect(call('partner', 'b', { maxWaitMs: 3_000 })).rejects.toMatchObject({ retryAfterMs: 58_000 });
+    await expect(call('partner', 'b', { maxWait: 3_000 })).rejects.toMatchObject({ retryAfterMs: 58_000 });
     const { at, policies } = await limiter.explain('partner', null);
     expect(Date.parse(policies[0]!.pausedUntil!) - Date.parse(at)).toBe(58_000);
     await limiter.reset('partner', null);
     await turns();
     expect(ran).toEqual(['a@2']);
-    expect(await limiter.schedule('partner', () => 'c', { maxWaitMs: 3_000 })).toBe('c');
+    expect(await limiter.schedule('partner', () => 'c', { maxWait: 3_000 })).toBe('c');
     expect((await limiter.explain('partner', null)).policies).toMatchObject([{ pausedUntil: null }]);
   });
 
   it('stops no other call than those that wait, and no other identity and policy', async () => {
     await using opened = await open();
     const { call, limiter } = opened;
-    await limiter.pause('user', ADA, { ms: 60_000 });
-    expect(await call('user', 'bob', { maxWaitMs: 0 }, BOB)).toBe('bob');
+    await limiter.pause('user', ADA, { for: 60_000 });
+    expect(await call('user', 'bob', { maxWait: 0 }, BOB)).toBe('bob');
     expect((await limiter.consume('user', ADA)).allowed).toBe(true);
-    await expect(call(['partner', 'user'], 'both', { maxWaitMs: 0 }, ADA)).rejects.toThrow(CallWaitError);
+    await expect(call(['partner', 'user'], 'both', { maxWait: 0 }, ADA)).rejects.toThrow(CallWaitError);
     expect((await limiter.peek('partner')).policies[0]!.remaining).toBe(2);
-    expect(await call('partner', 'alone', { maxWaitMs: 0 })).toBe('alone');
+    expect(await call('partner', 'alone', { maxWait: 0 })).toBe('alone');
   });
 
   it('stops its whole row: calls run over to no other policy, and to a paused one not at all', async () => {
@@ -52,38 +52,38 @@ describe('a policy that is paused', () => {
     const spare = { algorithm: 'fixed-window', limit: 5, window: '1m', by: 'global' } as const;
     await using opened = await open({ policies: { own, spare } });
     const { call, limiter } = opened;
-    await limiter.pause('own', null, { ms: 60_000 });
-    await expect(call('own', 'a', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 60_000 });
+    await limiter.pause('own', null, { for: 60_000 });
+    await expect(call('own', 'a', { maxWait: 0 })).rejects.toMatchObject({ retryAfterMs: 60_000 });
     await limiter.reset('own', null);
-    await limiter.pause('spare', null, { ms: 30_000 });
-    expect(await call('own', 'b', { maxWaitMs: 0 })).toBe('b');
-    await expect(call('own', 'c', { maxWaitMs: 0 })).rejects.toThrow(CallWaitError);
+    await limiter.pause('spare', null, { for: 30_000 });
+    expect(await call('own', 'b', { maxWait: 0 })).toBe('b');
+    await expect(call('own', 'c', { maxWait: 0 })).rejects.toThrow(CallWaitError);
     await limiter.reset('spare', null);
-    expect(await call('own', 'c', { maxWaitMs: 0 })).toBe('c');
+    expect(await call('own', 'c', { maxWait: 0 })).toBe('c');
   });
 
   it('is paused for as long as the longest pause says', async () => {
     await using opened = await open();
     const { clock, call, limiter } = opened;
-    const pauses = [3_000, 5_000, 1_000, 5_000].map(async (ms) => limiter.pause('partner', null, { ms }));
+    const pauses = [3_000, 5_000, 1_000, 5_000].map(async (ms) => limiter.pause('partner', null, { for: ms }));
     expect(await Promise.all(pauses)).toEqual([true, true, true, true]);
-    await expect(call('partner', 'a', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 5_000 });
+    await expect(call('partner', 'a', { maxWait: 0 })).rejects.toMatchObject({ retryAfterMs: 5_000 });
     await pass(clock, 2_000);
-    await limiter.pause('partner', null, { ms: 2_000 });
-    await expect(call('partner', 'b', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 3_000 });
-    await limiter.pause('partner', null, { ms: 4_000 });
-    await expect(call('partner', 'c', { maxWaitMs: 0 })).rejects.toMatchObject({ retryAfterMs: 4_000 });
+    await limiter.pause('partner', null, { for: 2_000 });
+    await expect(call('partner', 'b', { maxWait: 0 })).rejects.toMatchObject({ retryAfterMs: 3_000 });
+    await limiter.pause('partner', null, { for: 4_000 });
+    await expect(call('partner', 'c', { maxWait: 0 })).rejects.toMatchObject({ retryAfterMs: 4_000 });
   });
 
   it('stays paused while the store does not answer, here as in a process that has only met the pause', async () => {
     await using opened = await open();
     const { call, limiter, store } = opened;
-    await limiter.pause('user', ADA, { ms: 60_000 });
+    await limiter.pause('user', ADA, { for: 60_000 });
     store.fails = true;
-    await expect(call('user', 'a', { maxWaitMs: 0 }, ADA)).rejects.toThrow(CallWaitError);
-    expect(await call('user', 'b', { maxWaitMs: 0 }, BOB)).toBe('b');
-    expect(await limiter.pause('user', BOB, { ms: 1_000 })).toBe(false);
-    await expect(call('user', 'b', { maxWaitMs: 0 }, BOB)).rejects.toThrow(CallWaitError);
+    await expect(call('user', 'a', { maxWait: 0 }, ADA)).rejects.toThrow(CallWaitError);
+    expect(await call('user', 'b', { maxWait: 0 }, BOB)).toBe('b');
+    expect(await limiter.pause('user', BOB, { for: 1_000 })).toBe(false);
+    await expect(call('user', 'b', { maxWait: 0 }, BOB)).rejects.toThrow(CallWaitError);
   });
 
   it('lets no call leave at a departure slot that it got before', async () => {
@@ -92,7 +92,7 @@ describe('a policy that is paused', () => {
     for (const name of ['a', 'b', 'c']) void call('even', name);
     await turns();
     expect(ran).toEqual(['a@0']);
-    await limiter.pause('even', null, { ms: 5_000 });
+    await limiter.pause('even', null, { for: 5_000 });
     await pass(clock, 4_900);
     expect(ran).toEqual(['a@0']);
     await pass(clock, 2_000);
@@ -112,14 +112,14 @@ describe('in a process without Redis', () => {
     const limiter = app.app.get(RateLimiter);
     const names = Array.from({ length: 2 * LIMIT + 1 }, (_, i) => ({ kind: 'user', value: `u${i}` }));
     const paused = [];
-    for (const name of names) paused.push(await limiter.pause('user', name, { ms: 60_000 }));
+    for (const name of names) paused.push(await limiter.pause('user', name, { for: 60_000 }));
     expect(paused).toEqual(names.map((_, i) => i < 2 * LIMIT));
     expect(warn.mock.calls.map(([text]) => text)).toEqual([expect.stringContaining('fg_pause_not_shared')]);
-    const calls = names.map(async (name) => limiter.schedule('user', name, () => 'ran', { maxWaitMs: 0 }));
+    const calls = names.map(async (name) => limiter.schedule('user', name, () => 'ran', { maxWait: 0 }));
     const ends = await Promise.allSettled(calls);
     expect(ends.map(({ status }) => status === 'rejected')).toEqual(paused);
     expect((await limiter.explain('user', names[0]!)).policies).toMatchObject([{ pausedUntil: expect.any(String) }]);
     await limiter.reset('user', names[0]!);
-    expect(await limiter.schedule('user', names[0]!, () => 'ran', { maxWaitMs: 0 })).toBe('ran');
+    expect(await limiter.schedule('user', names[0]!, () => 'ran', { maxWait: 0 })).toBe('ran');
   });
 });

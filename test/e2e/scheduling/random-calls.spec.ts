@@ -11,7 +11,7 @@ it(
         afterMs: fc.integer({ min: 0, max: 700 }),
         cost: fc.integer({ min: 1, max: 2 }),
         abortsAfterMs: fc.option(fc.integer({ min: 0, max: 3_000 }), { nil: undefined }),
-        maxWaitMs: fc.constantFrom(0, 500, 2_500, Infinity),
+        maxWait: fc.constantFrom(0, 500, 2_500, Infinity),
       }),
       { minLength: 1, maxLength: 12 },
     );
@@ -28,11 +28,11 @@ it(
         for (let at = 0; at < 30_000; at += 100) {
           while (next < calls.length && due <= at) {
             const i = next++;
-            const { cost, abortsAfterMs, maxWaitMs } = calls[i]!;
+            const { cost, abortsAfterMs, maxWait } = calls[i]!;
             const abort = new AbortController();
             if (abortsAfterMs !== undefined) aborts.push({ at: at + abortsAfterMs, abort });
             const run = (): void => void ran.push({ i, at: clock.nowMs - since, cost });
-            const result = limiter.schedule('partner', run, { cost, maxWaitMs, signal: abort.signal });
+            const result = limiter.schedule('partner', run, { cost, maxWait, signal: abort.signal });
             results.push(result.catch((error: unknown) => error));
             due += calls[next]?.afterMs ?? 0;
           }

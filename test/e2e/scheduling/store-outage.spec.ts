@@ -13,13 +13,13 @@ describe('without the store', () => {
     expect(ran).toHaveLength(50);
   });
 
-  it("waits no longer than maxWaitMs where the policy says 'closed', and names the failure", async () => {
+  it("waits no longer than maxWait where the policy says 'closed', and names the failure", async () => {
     await using opened = await open({ onStoreFailure: 'closed' });
     const { clock, call, store, ran } = opened;
     store.fails = true;
-    const lost = call('window', 'lost', { maxWaitMs: 2_000 });
-    const kept = call('window', 'kept', { maxWaitMs: 60_000 });
-    await expect(call('window', 'now', { maxWaitMs: 0 })).rejects.toThrow(LimiterUnavailableError);
+    const lost = call('window', 'lost', { maxWait: 2_000 });
+    const kept = call('window', 'kept', { maxWait: 60_000 });
+    await expect(call('window', 'now', { maxWait: 0 })).rejects.toThrow(LimiterUnavailableError);
     await pass(clock, 2_000);
     const error = await lost.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(CallWaitError);

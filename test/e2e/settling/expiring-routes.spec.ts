@@ -131,11 +131,6 @@ describe('boot', () => {
       "atExpiry has no effect without expires: add expires, such as '60s'",
     ],
     [
-      'expires without atExpiry',
-      { settle, expires: '60s' },
-      "expires needs atExpiry: 'cancel', or the final cost of a request whose process died. Without it the cost stays charged, as without expires",
-    ],
-    [
       'expires without settle and countIf',
       { expires: '60s', atExpiry: 'cancel' },
       'expires has no effect without settle or countIf: other charges are final',

@@ -30,7 +30,7 @@ let rejections = 1;
 beforeAll(async () => {
   redis = await RedisServer.start();
   // Jobs that wait for longer go back into the queue.
-  recipe = Recipe.of('docs/recipes.md', 'invoices.processor.ts', [['maxWaitMs: 5_000', 'maxWaitMs: 100']]);
+  recipe = Recipe.of('docs/recipes.md', 'invoices.processor.ts', [["maxWait: '5s'", 'maxWait: 100']]);
   partner = createServer((_, response) => {
     calls.push(performance.now());
     if (rejections-- > 0) response.writeHead(429, { 'Retry-After': '2' });

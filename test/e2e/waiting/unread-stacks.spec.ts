@@ -25,7 +25,7 @@ const ANSWERS: readonly (readonly [name: string, status: number, options: RateLi
   ['a 429', 429, {}],
   ['a 503', 503, { store: FAILING, onStoreFailure: 'closed' }],
   ['a 403', 403, { blockList: ['127.0.0.1', '::1'] }],
-  ['a 401', 401, { identity: [userIdentity()], onMissingIdentity: 'refuse' }, '/mine'],
+  ['a 401', 401, { identity: [userIdentity()], onMissingIdentity: 'reject' }, '/mine'],
   ['a decision without Redis', 429, { redis: 'redis://127.0.0.1:1', denialCache: 0 }],
   ['a store that is too slow', 429, { store: { ...FAILING, consume: () => new Promise<never>(() => undefined) } }],
 ];

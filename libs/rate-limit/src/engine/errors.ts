@@ -64,7 +64,7 @@ export class CallQueueFullError extends LimiterUnavailableError {
   }
 }
 
-/** A call did not get its turn within `maxWaitMs`. It did not run, and what it was charged is refunded. */
+/** A call did not get its turn within `maxWait`. It did not run, and what it was charged is refunded. */
 export class CallWaitError extends LimiterUnavailableError {
   override readonly name = 'CallWaitError';
   readonly code = 'FG_CALL_WAIT';
@@ -74,10 +74,7 @@ export class CallWaitError extends LimiterUnavailableError {
   /** @param policies the names of those that let it wait, such as `'partner'` */
   constructor(policies: string, maxWaitMs: number, retryAfterMs: number, cause?: unknown) {
     super(
-      withHelp(
-        `RateLimiter.schedule: no turn under ${policies} within maxWaitMs, which is ${maxWaitMs}`,
-        'FG_CALL_WAIT',
-      ),
+      withHelp(`RateLimiter.schedule: no turn under ${policies} within maxWait (${maxWaitMs} ms)`, 'FG_CALL_WAIT'),
       cause === undefined ? undefined : { cause },
     );
     this.retryAfterMs = retryAfterMs;

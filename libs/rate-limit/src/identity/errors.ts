@@ -1,6 +1,6 @@
 import { alwaysReadable } from '../util/thrown.js';
 
-/** A request lacks the identity that a policy counts, and `onMissingIdentity` is `'refuse'`. Nothing was charged. */
+/** A request lacks the identity that a policy counts, and `onMissingIdentity` is `'reject'`. Nothing was charged. */
 export class IdentityMissingError extends Error {
   static {
     alwaysReadable(this);

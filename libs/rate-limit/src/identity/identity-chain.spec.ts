@@ -120,13 +120,13 @@ describe('the identity chain, for several policies of a request', () => {
     const { chain, tenant } = chainOf(calls, userOf);
     const policies = ['user', tenant].flatMap((by) => [
       policy('address', by as IdentityBy<Context>),
-      policy('refusing', by as IdentityBy<Context>, 'refuse'),
+      policy('refusing', by as IdentityBy<Context>, 'reject'),
       policy('throwing', by as IdentityBy<Context>, 'throw'),
     ]);
     const problem = (by: string): string =>
       withHelp(
         `policy 'throwing': no identity to count by ${by}, the function failed: forged; onMissingIdentity is 'throw': let ` +
-          `authentication run before the rate limit's guard, or choose 'ip' or 'refuse'`,
+          `authentication run before the rate limit's guard, or choose 'ip' or 'reject'`,
         'FG_IDENTITY_REQUIRED',
       );
     expect(await tagsOf(chain, policies, ADA)).toEqual([

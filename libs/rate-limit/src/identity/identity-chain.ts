@@ -55,7 +55,7 @@ const LACKING = {
 /** What a policy does with all its requests when no resolver finds the identities that it counts. */
 const WITHOUT_RESOLVER: Readonly<Record<OnMissingIdentity, string>> = {
   ip: "counts addresses (onMissingIdentity is 'ip')",
-  refuse: "answers every request with 401 (onMissingIdentity is 'refuse')",
+  reject: "answers every request with 401 (onMissingIdentity is 'reject')",
   throw: "answers every request with 500 (onMissingIdentity is 'throw')",
 };
 
@@ -120,7 +120,7 @@ export class IdentityChain<Context extends object> {
    * The identity tag of the policy's keys for this request; a promise only where a resolver or a `by` function is asynchronous.
    *
    * @param resolved what other policies of the request found; undefined where there is one policy
-   * @throws {IdentityMissingError} when the request has no such identity and `onMissingIdentity` is `'refuse'`
+   * @throws {IdentityMissingError} when the request has no such identity and `onMissingIdentity` is `'reject'`
    * @throws {RateLimitConfigError} when the request has no such identity and `onMissingIdentity` is `'throw'`
    * @throws {RateLimitConfigError} when an address would count, and the request came over something without addresses
    * @throws {ClientGoneError} when the client has closed the connection, so that there is no address
@@ -311,13 +311,13 @@ export class IdentityChain<Context extends object> {
   ): Tag {
     if (policy === undefined) return this.peerTag(context, resolved);
     const choice = policy.onMissingIdentity ?? this.onMissing;
-    if (choice === 'refuse') throw new IdentityMissingError(policy.name);
+    if (choice === 'reject') throw new IdentityMissingError(policy.name);
     if (choice === 'throw') {
       const why = failure === undefined ? 'the request has none' : `the function failed: ${reasonOf(failure.error)}`;
       throw new RateLimitConfigError(
         nameOf(policy),
         `no identity to count by ${wanted(policy)}, ${why}; onMissingIdentity is 'throw': let authentication run before ` +
-          `the rate limit's guard, or choose 'ip' or 'refuse'`,
+          `the rate limit's guard, or choose 'ip' or 'reject'`,
         'FG_IDENTITY_REQUIRED',
       );
     }

@@ -52,12 +52,12 @@ export interface SyncIdentityResolver extends IdentityResolver<unknown> {
 /**
  * What a policy does with a request that lacks the identity it counts, or whose identity function failed:
  * - `'ip'` (default): counts the address, under the kind `ip`, so that it never equals a user or a key
- * - `'refuse'`: answers 401, charging nothing
+ * - `'reject'`: answers 401, charging nothing
  * - `'throw'`: a logged 500, charging nothing: for routes that need authentication
  */
-export type OnMissingIdentity = 'ip' | 'refuse' | 'throw';
+export type OnMissingIdentity = 'ip' | 'reject' | 'throw';
 
-export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'refuse', 'throw'];
+export const ON_MISSING_IDENTITY: readonly OnMissingIdentity[] = ['ip', 'reject', 'throw'];
 
 /**
  * The identity that a policy counts:

@@ -116,7 +116,7 @@ export interface ScheduledStats {
   readonly atOnce: number;
   /** Calls that waited, and ran. */
   readonly waited: number;
-  /** Calls that got no turn within `maxWaitMs`. */
+  /** Calls that got no turn within `maxWait`. */
   readonly late: number;
   /** Calls whose `signal` was aborted before their turn. */
   readonly aborted: number;
@@ -124,7 +124,7 @@ export interface ScheduledStats {
   readonly full: number;
   /** Calls that came, or waited, while the application shut down. */
   readonly closed: number;
-  /** Calls that could not be decided: their cost never fits, or the store failed and `maxWaitMs` was 0. */
+  /** Calls that could not be decided: their cost never fits, or the store failed and `maxWait` was 0. */
   readonly failed: number;
 }
 

@@ -55,7 +55,7 @@ export function withoutEffectInShadow({ onStoreFailure, onMissingIdentity, quota
   if (onStoreFailure === 'closed') {
     warn('onStoreFailure', onStoreFailure, 'which rejects nobody: it counts nothing while the store is away');
   }
-  if (onMissingIdentity === 'refuse' || onMissingIdentity === 'throw') {
+  if (onMissingIdentity === 'reject' || onMissingIdentity === 'throw') {
     warn('onMissingIdentity', onMissingIdentity, 'which rejects nobody: it counts no request without an identity');
   }
   if (quotaUnit !== undefined) warn('quotaUnit', quotaUnit, 'which sets no header');

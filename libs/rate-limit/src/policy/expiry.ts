@@ -3,14 +3,14 @@ import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Duration, durationToMicroseconds, shownDuration } from '../util/duration.js';
 import type { OptionRule } from '../util/option-rules.js';
 
-/** What becomes of a reservation that nobody has settled in time: the reserved cost stays, all is refunded, or this is its final cost. */
-export type AtExpiry = 'keep' | 'cancel' | number;
+/** What becomes of a reservation that nobody has settled in time: all is refunded, the reserved cost stays, or this is its final cost. */
+export type AtExpiry = 'cancel' | 'keep' | number;
 
 /** The options of `RateLimiter.reserve` that say when a reservation expires. */
 export interface ExpiryOptions {
   /** After which time: milliseconds, or text such as `'60s'`, from 1 ms to 7 days. Default: it never expires. */
   readonly expires?: Duration | undefined;
-  /** What becomes of it then: `'keep'` (default), `'cancel'`, or its final cost: a whole number from 0 to the reserved cost. */
+  /** What becomes of it then: `'cancel'` (default), `'keep'`, or its final cost: a whole number from 0 to the reserved cost. */
   readonly atExpiry?: AtExpiry | undefined;
 }
 
@@ -58,9 +58,9 @@ export const AT_EXPIRY = {
  * @param where how errors begin
  * @throws {RateLimitConfigError} for a wrong option, or one without effect
  */
-export function readExpiry({ expires, atExpiry = 'keep' }: ExpiryOptions, where: string): Expiry | undefined {
+export function readExpiry({ expires, atExpiry }: ExpiryOptions, where: string): Expiry | undefined {
   if (expires === undefined) {
-    if (atExpiry === 'keep') return undefined;
+    if (atExpiry === undefined) return undefined;
     throw new RateLimitConfigError(
       where,
       `atExpiry has no effect without expires, such as { expires: '60s', atExpiry: 'cancel' }`,
@@ -74,12 +74,12 @@ export function readExpiry({ expires, atExpiry = 'keep' }: ExpiryOptions, where:
       `expires must be ${WANTED_EXPIRES}, got ${shown(expires)}`,
       'FG_INVALID_OPTION',
     );
-  const finalCost = atExpiry === 'cancel' ? 0 : atExpiry;
+  const finalCost = atExpiry === undefined || atExpiry === 'cancel' ? 0 : atExpiry;
   if (finalCost === 'keep') return { after, finalCost: undefined };
   if (isCost(finalCost)) return { after, finalCost };
   throw new RateLimitConfigError(
     where,
-    `atExpiry must be 'keep', 'cancel' or a whole number from 0, got ${shown(atExpiry)}`,
+    `atExpiry must be 'cancel', 'keep' or a whole number from 0, got ${shown(atExpiry)}`,
     'FG_INVALID_OPTION',
   );
 }
@@ -106,14 +106,8 @@ export function expiryOf(
   if (algorithm.delays) {
     return fail(`expires does not go with a ${algorithm.name}: a request that leaves its queue gives its slot back`);
   }
-  if (finalCost === undefined) {
-    return fail(
-      "expires needs atExpiry: 'cancel', or the final cost of a request whose process died. Without it the cost stays charged, as " +
-        'without expires',
-    );
-  }
-  if (typeof cost === 'number' && finalCost >= cost) {
+  if (typeof cost === 'number' && finalCost !== undefined && finalCost >= cost) {
     return fail(`atExpiry must be below the cost, which is ${cost}, got ${finalCost}: nothing would be refunded`);
   }
-  return { after, finalCost };
+  return { after, finalCost: finalCost ?? 0 };
 }

@@ -88,10 +88,10 @@ export interface CommonPolicyOptions<Context = never> {
    */
   overdraft?: number | undefined;
   /**
-   * What happens to a request without the identity that the policy counts: `'ip'` counts its address, `'refuse'` answers 401,
+   * What happens to a request without the identity that the policy counts: `'ip'` counts its address, `'reject'` answers 401,
    * `'throw'` is a logged 500. Default: the module's `onMissingIdentity`.
    *
-   * @example { algorithm: 'token-bucket', capacity: 20, refill: 10, by: 'user', onMissingIdentity: 'refuse' }
+   * @example { algorithm: 'token-bucket', capacity: 20, refill: 10, by: 'user', onMissingIdentity: 'reject' }
    */
   onMissingIdentity?: OnMissingIdentity | undefined;
   /**
@@ -130,17 +130,17 @@ export interface CommonPolicyOptions<Context = never> {
    */
   settle?: ((outcome: Outcome) => number | Promise<number>) | undefined;
   /**
-   * With `settle` or `countIf`, and `atExpiry`: how long a request's charge may wait for the end of the request, from the
+   * With `settle` or `countIf`: how long a request's charge may wait for the end of the request, from the
    * decision on. Milliseconds or text, `'1ms'` to `'7d'`; default for ever: a process that dies in the middle of a request leaves
    * its cost charged. Longer than the request takes: one that takes longer expires, and its end refunds nothing any more, but
    * charges what it has cost beyond `atExpiry`.
    *
    * With Redis each request costs two calls more. Not for a leaky bucket.
    *
-   * @example { name: 'tokens', algorithm: 'fixed-window', limit: 1_000_000, window: { calendar: 'month' }, cost: 2_000, settle: ({ value }) => (value as Answer).tokens, expires: '60s', atExpiry: 'cancel' }
+   * @example { name: 'tokens', algorithm: 'fixed-window', limit: 1_000_000, window: { calendar: 'month' }, cost: 2_000, settle: ({ value }) => (value as Answer).tokens, expires: '60s' }
    */
   expires?: Duration | undefined;
-  /** With `expires`, which needs it: the final cost then. `'cancel'` refunds all; else a whole number from 0 below `cost`. No default. */
+  /** With `expires`: the final cost then. `'cancel'` (default) refunds all; else a whole number from 0 below `cost`. */
   atExpiry?: 'cancel' | number | undefined;
   /**
    * Requests for which it returns true are not counted by this policy. Default: all are counted. If it throws, rejects or takes

@@ -4,7 +4,7 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 export const CHARGE_OPTIONS: readonly string[] = ['cost', 'plan', 'timeZone', 'priority'];
 
 /** The options of `RateLimiter.schedule`: those of all methods that charge, and its own. */
-export const SCHEDULE_OPTIONS: readonly string[] = [...CHARGE_OPTIONS, 'estimate', 'until', 'signal', 'maxWaitMs'];
+export const SCHEDULE_OPTIONS: readonly string[] = [...CHARGE_OPTIONS, 'estimate', 'until', 'signal', 'maxWait'];
 
 /**
  * Rejects unknown options: a misspelt `cost` would charge 1, and a misspelt `plan` would be ignored.

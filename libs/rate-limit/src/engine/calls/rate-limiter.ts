@@ -1,3 +1,4 @@
+import type { Duration } from '../../util/duration.js';
 import type { Identity } from '../../identity/identity.js';
 import type { RateLimitStats } from '../../metrics/stats.js';
 import type { Decision } from '../../policy/decision.js';
@@ -138,7 +139,7 @@ export class RateLimiter {
    * @param options.timeZone as in `consume`
    * @param options.expires when the reservation expires, if it has not been settled before: `'1ms'` to `'7d'`, default never. It
    *   is settled then, by this process or, if this process has died, by another one
-   * @param options.atExpiry what becomes of it then: `'keep'` (default) keeps the reserved cost, `'cancel'` refunds all, a whole
+   * @param options.atExpiry what becomes of it then: `'cancel'` (default) refunds all, `'keep'` keeps the reserved cost, a whole
    *   number up to the reserved cost is the final cost
    * @throws as `consume` does
    * @example
@@ -219,12 +220,12 @@ export class RateLimiter {
    *
    * @param policies one or several, each with a name; a `concurrency` as well
    * @param identity the identity to count; null where all policies are `by: 'global'`
-   * @throws {CallWaitError} when it gets no turn within `maxWaitMs`: at once if that is certain
+   * @throws {CallWaitError} when it gets no turn within `maxWait`: at once if that is certain
    * @throws {CallQueueFullError} when the module's `maxQueuedCalls` wait in this process
    * @throws {LimiterClosedError} when the application shuts down before its turn
    * @throws {RateLimitConfigError} when its cost can never fit
    * @throws the signal's reason when it is aborted before its turn; {RateLimitConfigError} as `consume` does
-   * @example const invoice = await limiter.schedule('partner', () => partner.createInvoice(order), { maxWaitMs: 5_000 });
+   * @example const invoice = await limiter.schedule('partner', () => partner.createInvoice(order), { maxWait: '5s' });
    */
   schedule<T>(
     policies: LimiterPolicy | readonly LimiterPolicy[],
@@ -252,15 +253,15 @@ export class RateLimiter {
    * `limitedAxios` do.
    *
    * @param identity as in `consume`; null where all policies are `by: 'global'`
-   * @param options.ms how long: from 1 millisecond to 100 years. A longer pause stays
+   * @param options.for how long: milliseconds, or text such as `'30s'`, from 1 ms to 100 years. A longer pause stays
    * @returns whether all processes pause; false: this one alone, and a warning is logged. It does not reject because of the store
    * @throws {RateLimitConfigError} for a wrong option
-   * @example if (error.status === 429) await limiter.pause('partner', null, { ms: error.retryAfterMs });
+   * @example if (error.status === 429) await limiter.pause('partner', null, { for: error.retryAfterMs });
    */
   pause(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options: { ms: number },
+    options: { for: Duration },
   ): Promise<boolean> {
     return this.scheduled.pause(policies, identity, options);
   }

@@ -1,6 +1,7 @@
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import type { CallOptions } from '../calls/call-charges.js';
 import { checkOptions, SCHEDULE_OPTIONS } from '../calls/option-names.js';
+import { type Duration, durationToMilliseconds } from '../../util/duration.js';
 
 /** Milliseconds that a call waits for its turn by default. */
 export const DEFAULT_MAX_WAIT_MS = 60_000;
@@ -35,10 +36,10 @@ export interface ScheduleOptions<T = unknown> {
   /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. Default none. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Milliseconds from 0 that the call waits for its turn at most; default 60,000. 0 does not wait: the call runs at once or
-   * fails. Infinity waits for as long as it takes.
+   * How long the call waits for its turn at most: milliseconds, or text such as `'5s'`, from 0; default `'1m'`. 0 does not wait:
+   * the call runs at once or fails. Infinity waits for as long as it takes.
    */
-  readonly maxWaitMs?: number | undefined;
+  readonly maxWait?: Duration | undefined;
   /**
    * The client's plan, for policies with `plans`; null for none. Default the last known plan of the identity, else the fallback
    * of the module's `plan`.
@@ -75,11 +76,12 @@ export const NO_SCHEDULE_OPTIONS: CheckedSchedule = {
  */
 export function readSchedule<T>(given: ScheduleOptions<T>, where = WHERE): CheckedSchedule {
   checkOptions(given, 'schedule', SCHEDULE_OPTIONS);
-  const { cost, estimate, until, signal, maxWaitMs = DEFAULT_MAX_WAIT_MS, ...charging } = given;
-  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
+  const { cost, estimate, until, signal, maxWait = DEFAULT_MAX_WAIT_MS, ...charging } = given;
+  const maxWaitMs = durationToMilliseconds(maxWait) ?? NaN;
+  if (!(maxWaitMs >= 0)) {
     throw new RateLimitConfigError(
       where,
-      `maxWaitMs must be milliseconds from 0, or Infinity, got ${shown(maxWaitMs)}`,
+      `maxWait must be a duration from 0, such as '5s', or Infinity, got ${shown(maxWait)}`,
       'FG_INVALID_OPTION',
     );
   }

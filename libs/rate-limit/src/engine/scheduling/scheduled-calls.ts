@@ -1,5 +1,6 @@
 import type { Identity } from '../../identity/identity.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { type Duration, durationToMilliseconds, shownDuration } from '../../util/duration.js';
 import { checkOptions } from '../calls/option-names.js';
 import type { CallPolicies, LimiterPolicy } from '../calls/call-policies.js';
 import type { Pauses } from './pauses.js';
@@ -49,14 +50,16 @@ export class ScheduledCalls {
   async pause(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options: { ms: number },
+    options: { for: Duration },
   ): Promise<boolean> {
-    checkOptions(options, 'pause', ['ms'], '{ ms: 30_000 }');
-    const { ms } = options;
-    if (typeof ms !== 'number' || !(ms >= 1 && ms <= LONGEST_PAUSE_MS)) {
+    checkOptions(options, 'pause', ['for'], "{ for: '30s' }");
+    const { for: length } = options;
+    const ms = durationToMilliseconds(length) ?? NaN;
+    if (!(ms >= 1 && ms <= LONGEST_PAUSE_MS)) {
+      const most = shownDuration(LONGEST_PAUSE_MS);
       throw new RateLimitConfigError(
         PAUSE,
-        `ms must be milliseconds from 1 to ${LONGEST_PAUSE_MS}, got ${shown(ms)}`,
+        `for must be a duration from '1ms' to ${most}, got ${shown(length)}`,
         'FG_INVALID_OPTION',
       );
     }

@@ -35,7 +35,7 @@ export type OutgoingAxios<Config extends OutgoingAxiosConfig> = AdaptedAxios<Con
  * @param policies as in `schedule`
  * @returns removes the interceptor
  * @throws {RateLimitConfigError} for a wrong option
- * @example limitedAxios(limiter, 'payments', httpService.axiosRef, { maxWaitMs: 5_000 });
+ * @example limitedAxios(limiter, 'payments', httpService.axiosRef, { maxWait: '5s' });
  */
 export function limitedAxios<Config extends OutgoingAxiosConfig>(
   limiter: Pick<RateLimiter, 'schedule' | 'pause'>,

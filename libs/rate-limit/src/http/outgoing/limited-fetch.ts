@@ -33,7 +33,7 @@ const WHERE = 'limitedFetch';
  * @param limiter injected
  * @param policies as in `schedule`
  * @throws {RateLimitConfigError} for a wrong option. The `fetch` that it returns rejects as `schedule` does
- * @example const partner = limitedFetch(limiter, 'partner', { maxWaitMs: 5_000 });
+ * @example const partner = limitedFetch(limiter, 'partner', { maxWait: '5s' });
  */
 export function limitedFetch(
   limiter: Pick<RateLimiter, 'schedule' | 'pause'>,

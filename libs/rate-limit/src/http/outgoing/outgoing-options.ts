@@ -4,6 +4,7 @@ import type { Identity } from '../../identity/identity.js';
 import { DEFAULT_IPV6_PREFIX } from '../../identity/address.js';
 import { tagFor } from '../../identity/identity-tag.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { type Duration, durationToMilliseconds } from '../../util/duration.js';
 import { checkNames, type OptionRule, readOption } from '../../util/option-rules.js';
 
 /** The options of `limitedFetch` and `limitedAxios`, beside those of `RateLimiter.schedule`. */
@@ -17,10 +18,10 @@ export interface OutgoingOptions<Request, Response> extends Omit<ScheduleOptions
   /** Whether an answer that says that nothing remains pauses as well, before any rejection; default true. */
   readonly preemptive?: boolean | undefined;
   /**
-   * The longest pause: milliseconds from 1, default 3,600,000. An answer that says more pauses for as long, and the next call
-   * asks again.
+   * The longest pause: milliseconds, or text such as `'5m'`, from 1 ms; default `'1h'`. An answer that says more pauses for as
+   * long, and the next call asks again.
    */
-  readonly maxPauseMs?: number | undefined;
+  readonly maxPause?: Duration | undefined;
 }
 
 /** The options, checked; what is left is for `RateLimiter.schedule`. */
@@ -31,14 +32,14 @@ export interface CheckedOutgoing<Request, Response> {
   readonly schedule: ScheduleOptions<Response>;
 }
 
-const OUTGOING = ['identity', 'preemptive', 'maxPauseMs'];
-const HOUR_MS = 3_600_000;
+const OUTGOING = ['identity', 'preemptive', 'maxPause'];
 const RULES = {
   preemptive: { default: true, valid: (value) => typeof value === 'boolean', wanted: 'true or false' },
-  maxPauseMs: {
-    default: HOUR_MS,
-    valid: (value) => typeof value === 'number' && value >= 1 && value <= Number.MAX_SAFE_INTEGER,
-    wanted: 'milliseconds from 1',
+  maxPause: {
+    default: '1h',
+    valid: (value) => (durationToMilliseconds(value) ?? 0) >= 1,
+    wanted: "a duration from '1ms', such as '5m'",
+    read: durationToMilliseconds,
   },
 } as const satisfies Record<string, OptionRule>;
 
@@ -62,13 +63,13 @@ export function readOutgoing<Request, Response>(
     throw new RateLimitConfigError(where, problem, 'FG_OPTION_WITHOUT_EFFECT');
   }
   checkNames(given, [...OUTGOING, ...SCHEDULE_OPTIONS], where);
-  const { identity = null, preemptive: _, maxPauseMs: _max, ...schedule } = given;
+  const { identity = null, preemptive: _, maxPause: _max, ...schedule } = given;
   if (identity !== null && typeof identity !== 'function') tagFor(identity, where, DEFAULT_IPV6_PREFIX);
   readSchedule(schedule, where);
   return {
     identityOf: typeof identity === 'function' ? identity : () => identity,
     preemptive: readOption(given, 'preemptive', RULES.preemptive, where) as boolean,
-    maxPauseMs: readOption(given, 'maxPauseMs', RULES.maxPauseMs, where) as number,
+    maxPauseMs: readOption(given, 'maxPause', RULES.maxPause, where) as number,
     schedule,
   };
 }

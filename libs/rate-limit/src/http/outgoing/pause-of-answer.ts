@@ -25,7 +25,7 @@ export function pauseFor(
 ): void {
   const ms = Math.min(pauseOfAnswer(status, header, preemptive), maxPauseMs, LONGEST_PAUSE_MS);
   // Nobody could handle a failure. The partner's next answer pauses again.
-  if (ms > 0) limiter.pause(policies, identity, { ms }).catch(() => undefined);
+  if (ms > 0) limiter.pause(policies, identity, { for: ms }).catch(() => undefined);
 }
 
 /**

@@ -82,7 +82,7 @@ export class RateLimitShedException extends RateLimitUnavailableException {
 }
 
 /**
- * A request lacks the identity that a policy counts, and `onMissingIdentity` is `'refuse'`: 401, as from an authentication
+ * A request lacks the identity that a policy counts, and `onMissingIdentity` is `'reject'`: 401, as from an authentication
  * guard, so that filters for `UnauthorizedException` catch it as well. Nothing was charged. It is no 429, because a retry
  * would not help.
  */

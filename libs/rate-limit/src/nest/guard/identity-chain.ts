@@ -55,6 +55,6 @@ function unaddressed(context: ExecutionContext): RateLimitConfigError {
   return new RateLimitConfigError(
     handlerNameOf(context.getClass(), context.getHandler()),
     `a request of context '${context.getType()}' has no identity that its policy counts, and no address: let the policy count ` +
-      `by: 'global', or by a function of the request and its context, or choose onMissingIdentity: 'refuse'`,
+      `by: 'global', or by a function of the request and its context, or choose onMissingIdentity: 'reject'`,
   );
 }

@@ -76,7 +76,7 @@ export class LateIdentities implements MissingIdentities<ExecutionContext> {
 
   /** A value that is not there may be a misspelt header: said once for each policy. */
   valueless({ name, onMissingIdentity }: Counted, context: ExecutionContext, kind: string): void {
-    if (onMissingIdentity === 'refuse' || onMissingIdentity === 'throw') return;
+    if (onMissingIdentity === 'reject' || onMissingIdentity === 'throw') return;
     if (this.valuelessPolicies.has(name) || this.valuelessPolicies.size >= MAX_WARNED) return;
     this.valuelessPolicies.add(name);
     this.logger.warn(

@@ -43,7 +43,7 @@ export class RateLimitGuard implements CanActivate {
   /**
    * @throws {RateLimitExceededException} 429, when a policy rejects the request
    * @throws {RateLimitAddressBlockedException} 403, when the module's `blockList` has the client's address
-   * @throws {RateLimitIdentityMissingException} 401, when the request has no identity and `onMissingIdentity` is `'refuse'`
+   * @throws {RateLimitIdentityMissingException} 401, when the request has no identity and `onMissingIdentity` is `'reject'`
    * @throws {RateLimitShedException} 503, when the process is over a threshold of the module's `shed`
    * @throws {RateLimitUnavailableException} 503, when the store fails and `onStoreFailure` is `'closed'`, when too many
    *   requests wait (nothing is charged then), or while the application shuts down

@@ -155,7 +155,7 @@ function addRejections({ policies: all, classes }: Rejections, { staticPolicies 
   );
   const unidentified = policies.filter(
     ({ onMissingIdentity, by }) =>
-      (onMissingIdentity ?? defaults.onMissingIdentity) === 'refuse' && !ALWAYS_FOUND.includes(by),
+      (onMissingIdentity ?? defaults.onMissingIdentity) === 'reject' && !ALWAYS_FOUND.includes(by),
   );
   for (const policy of policies) if (policy.priorities !== undefined) classes.add(classOf(policy));
   add(429, names(policies));

@@ -62,7 +62,7 @@ export interface RateLimitModuleOptions extends Omit<LimiterOptions, 'policies' 
   shed?: ShedOptions | undefined;
   /**
    * What happens to a request without the identity that a policy counts, or whose identity function fails or takes longer than
-   * `deadline`: `'ip'` (default) counts its address, `'refuse'` answers 401, `'throw'` is a logged 500. The latter two charge
+   * `deadline`: `'ip'` (default) counts its address, `'reject'` answers 401, `'throw'` is a logged 500. The latter two charge
    * nothing. A policy may say otherwise.
    */
   onMissingIdentity?: OnMissingIdentity | undefined;
