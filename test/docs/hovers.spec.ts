@@ -30,10 +30,10 @@ const RANGE = new RegExp(
 const ENDLESS = new RegExp(`\\b(?:from|at least) ${VALUE}`);
 /** The numbers whose upper bound the code does not check, by the type that declares them. */
 const WITHOUT_UPPER_BOUND = new Set([
-  'RateLimitModuleOptions.fallbackMaxBytes',
+  'LimiterOptions.fallbackMaxBytes',
   'RateLimitModuleOptions.maxWaiting',
   'RateLimitModuleOptions.maxWaitingPerClient',
-  'RateLimitModuleOptions.maxQueuedCalls',
+  'LimiterOptions.maxQueuedCalls',
   'ShedOptions.heapUsed',
   'MemoryStoreOptions.maxKeys',
   'MemoryStoreOptions.maxBytes',
