@@ -26,8 +26,12 @@ describe('files', () => {
     for (const [name, text] of Object.entries(plain.files)) expect(marked.files[name]).toBe(`\uFEFF${text}`);
   });
 
-  it('in Latin-1 are a refusal that names them, and nothing is written', () => {
-    const before = { ...APP, 'cats.ts': Buffer.from(CONTROLLER, 'latin1') };
+  it.each([
+    ['Latin-1', Buffer.from(CONTROLLER, 'latin1')],
+    ['UTF-16', Buffer.from(`\uFEFF${CONTROLLER}`, 'utf16le')],
+    ['UTF-16 in the other order', Buffer.from(`\uFEFF${CONTROLLER}`, 'utf16le').swap16()],
+  ])('in %s are a refusal that names them, and nothing is written', (_encoding, cats) => {
+    const before = { ...APP, 'cats.ts': cats };
     const { bytes, printed, failed } = migrated(before);
     expect(failed).toBe('/cats.ts is not UTF-8: save it as UTF-8, then run again. No file was written.');
     expect(printed).toBe('');
@@ -35,7 +39,12 @@ describe('files', () => {
   });
 
   it('that others need no change for may be in any encoding', () => {
-    const { files } = migrated({ ...APP, 'legacy.ts': Buffer.from('export const name = "Grüße";\n', 'latin1') });
+    const legacy = 'export const name = "Grüße";\n';
+    const { files } = migrated({
+      ...APP,
+      'latin.ts': Buffer.from(legacy, 'latin1'),
+      'wide.ts': Buffer.from(`\uFEFF${legacy}`, 'utf16le'),
+    });
     expect(files['cats.ts']).toContain('@SkipRateLimit()');
   });
 });

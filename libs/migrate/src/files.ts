@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 const MARK = '\uFEFF';
 
@@ -8,6 +8,13 @@ export interface Rewritten {
   readonly path: string;
   readonly before: Buffer;
   readonly after: string;
+}
+
+/** The text of a source, as the compiler reads it: UTF-16 where its byte order mark says so. */
+export function textOf(path: string): string {
+  const bytes = readFileSync(path);
+  const mark = bytes.toString('hex', 0, 2);
+  return new TextDecoder(mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8').decode(bytes);
 }
 
 /** Says why no file was written. */

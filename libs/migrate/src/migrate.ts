@@ -2,6 +2,7 @@ import { type CompilerOptions, Node, Project, type SourceFile, ts } from 'ts-mor
 import { readApp, type ThrottlerFile } from './app.js';
 import { isHelper } from './expressions.js';
 import { FileRewrite } from './file-rewrite.js';
+import { textOf } from './files.js';
 import { type Note, Notes } from './notes.js';
 import { DecoratorRewriter } from './rewrite-decorators.js';
 import { rewriteBarrels } from './rewrite-barrels.js';
@@ -60,7 +61,7 @@ export function migrateSources(paths: readonly string[], compilerOptions: Compil
     skipFileDependencyResolution: true,
     skipAddingFilesFromTsConfig: true,
   });
-  for (const path of paths) project.addSourceFileAtPath(path);
+  for (const path of paths) project.createSourceFile(path, textOf(path), { overwrite: true });
   const notes = new Notes();
   const app = readApp(project, notes);
   if (app === undefined)

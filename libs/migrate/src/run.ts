@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type CompilerOptions, ts } from 'ts-morph';
-import { type Rewritten, rewritten, writeAll } from './files.js';
+import { type Rewritten, rewritten, textOf, writeAll } from './files.js';
 import { type Migration, migrateSources } from './migrate.js';
 import { migratePackageFile } from './package-file.js';
 
@@ -74,7 +74,7 @@ function sourcesBelow(folder: string): string[] {
   };
   look(folder);
   const relevant = /APP_GUARD/;
-  const texts = files.map((path) => readFileSync(path, 'utf8'));
+  const texts = files.map(textOf);
   if (texts.some((text) => PACKAGES.test(text) && REACHES_OTHERS.test(text))) return files;
   return files.filter((_, i) => PACKAGES.test(texts[i]!) || relevant.test(texts[i]!));
 }

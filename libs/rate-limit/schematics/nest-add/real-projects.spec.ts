@@ -57,9 +57,12 @@ describe('files', () => {
     });
   });
 
-  it('that are not UTF-8 are a refusal that names them', () => {
-    const latin = Buffer.from(`// Grüße\n${ESM['src/app.module.ts']}`, 'latin1');
-    const { changed, installed, refused } = added({ ...ESM, 'src/app.module.ts': latin }, CHOICES);
+  it.each([
+    ['Latin-1', Buffer.from(`// Grüße\n${ESM['src/app.module.ts']}`, 'latin1')],
+    ['UTF-16', Buffer.from(`\uFEFF${ESM['src/app.module.ts']}`, 'utf16le')],
+    ['UTF-16 in the other order', Buffer.from(`\uFEFF${ESM['src/app.module.ts']}`, 'utf16le').swap16()],
+  ])('in %s are a refusal that names them', (_encoding, module) => {
+    const { changed, installed, refused } = added({ ...ESM, 'src/app.module.ts': module }, CHOICES);
     expect(refused).toBe('Nothing was changed: src/app.module.ts is not UTF-8. Save it as UTF-8, then run again.');
     expect([changed, installed]).toEqual([[], []]);
   });

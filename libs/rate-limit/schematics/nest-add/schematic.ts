@@ -26,12 +26,12 @@ export class Refusal extends Error {
   }
 }
 
-/** The text of a file, without a byte order mark; undefined when there is none. */
+/** The text of a file, without a byte order mark; undefined when there is none. The compiler reads UTF-16 by its mark, too. */
 export function textOf(tree: Pick<Tree, 'read'>, path: string): string | undefined {
-  return tree
-    .read(path)
-    ?.toString('utf8')
-    .replace(/^\uFEFF/, '');
+  const bytes = tree.read(path);
+  if (bytes === null) return undefined;
+  const mark = bytes.toString('hex', 0, 2);
+  return new TextDecoder(mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8').decode(bytes);
 }
 
 const LEFT_OUT = new Set(['node_modules', 'dist', 'build', 'coverage']);
