@@ -132,6 +132,21 @@ describe.each(PLATFORMS)('authentication after the rate limit, over %s', (platfo
     expect(warnings(derived)).toEqual([name('RidersOnly')]);
   });
 
+  it('is found at boot behind the guards of nestjs-cls, which find no user', async () => {
+    class ClsGuard extends RolesGuard {}
+    const limit = RateLimitModule.forRoot({ identity: IDENTITY });
+    for (const guard of [{ canActivate: () => true }, new ClsGuard()]) {
+      @Module({ providers: [{ provide: APP_GUARD, useFactory: () => guard }] })
+      class ClsModule {}
+      await using app = await begin([guardedBy([AuthGuard])], {}, { imports: [ClsModule, limit] });
+      expect(warnings(app)).toEqual([AT_BOOT]);
+    }
+    @Module({ providers: [{ provide: APP_GUARD, useValue: { canActivate: authenticate } }] })
+    class AuthModule {}
+    await using early = await begin([guardedBy([AuthGuard])], {}, { imports: [AuthModule, limit] });
+    expect(warnings(early)).toEqual([]);
+  });
+
   it('is found at boot where a cost or a plan reads the user', async () => {
     const cost = (request: RateLimitRequest): number => (request.user === undefined ? 2 : 1);
     await using costs = await begin([guardedBy([AuthGuard], { ...TWO, by: 'ip', cost })]);

@@ -1,4 +1,4 @@
-import { Logger, type OnModuleInit, type Type } from '@nestjs/common';
+import { type CanActivate, Logger, type OnModuleInit, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { withHelp } from '../../util/error-codes.js';
@@ -36,9 +36,9 @@ const SOMETHING_ELSE = /authori[sz]|role|permission|scope|polic|abilit|owner|csr
 
 /**
  * Warns at boot of policies that need authentication, and run before it. Nest does not tell the purpose of a guard, so the
- * check is narrow. It warns if no guard runs before the rate limit's, a later guard has the name of an authentication guard,
- * and a policy counts by `'user'` or `'api-key'` or has a function that reads a property `user`. `LateIdentities` finds other
- * cases at run time.
+ * check is narrow. It warns if no guard that may find the user runs before the rate limit's, a later guard has the name of an
+ * authentication guard, and a policy counts by `'user'` or `'api-key'` or has a function that reads a property `user`.
+ * `LateIdentities` finds other cases at run time.
  */
 export class GuardOrder implements OnModuleInit {
   constructor(
@@ -119,7 +119,14 @@ function orderOf(application: ApplicationConfig, type: Type, handler: object, co
   if (ours === -1) return { before: [], after: [] };
   const others = (some: readonly unknown[]): Type[] =>
     some.filter((guard) => guard !== GlobalGuards && !isGuardClass(guard)).map(typeOf);
-  return { before: others(guards.slice(0, ours)), after: others(guards.slice(ours)) };
+  return { before: others(guards.slice(0, ours).filter(mayAuthenticate)), after: others(guards.slice(ours)) };
+}
+
+/** Whether a guard may find the user. What nestjs-cls binds for all routes does not: ClsGuard, or `{ canActivate: () => true }`. */
+function mayAuthenticate(guard: unknown): boolean {
+  const type = classOf(Object(guard) as object) as Type | undefined;
+  if (type === Object) return (guard as Partial<CanActivate> | undefined)?.canActivate?.length !== 0;
+  return type?.name !== 'ClsGuard';
 }
 
 function guardsOf(place: object): readonly unknown[] {
