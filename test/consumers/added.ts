@@ -1,5 +1,5 @@
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Log, run } from './command.js';
 import { environmentFor, type Installed } from './managers.js';
@@ -8,8 +8,8 @@ import type { Choices } from './row.js';
 import type { Workshop } from './workshop.js';
 
 const TEMPLATES = fileURLToPath(new URL('templates/added/', import.meta.url));
-/** What `nest add` may change. */
-const CHANGED = ['package.json', 'src/app.module.ts', 'src/main.ts'];
+/** The folder of the sources when `nest add` runs. */
+const sourcesOf = ({ nx }: Choices): string => (nx ? 'apps/api/src' : 'src');
 
 /** Makes the generated sources ready for `nest add`: it finds a project that knows nothing of the library. */
 export function prepare(row: Choices, folder: string): void {
@@ -29,12 +29,24 @@ export function prepare(row: Choices, folder: string): void {
   }
   // The sign of a proxy.
   writeFileSync(join(folder, 'Procfile'), 'web: node dist/main\n');
+  if (row.nx) layOutAsNx(row, folder);
+}
+
+/** Moves the application to where Nx has it. Nx has no nest-cli.json. */
+function layOutAsNx(row: Choices, folder: string): void {
+  const sources = sourcesOf(row);
+  const app = join(folder, dirname(sources));
+  mkdirSync(app, { recursive: true });
+  renameSync(join(folder, 'src'), join(folder, sources));
+  rmSync(join(folder, 'nest-cli.json'));
+  writeFileSync(join(folder, 'nx.json'), '{}');
+  writeFileSync(join(app, 'project.json'), JSON.stringify({ name: 'api', sourceRoot: sources }));
 }
 
 /**
  * Runs `nest add`, twice, and puts the decorator on a route.
  *
- * @throws {Error} when the second run changes something
+ * @throws {Error} when the second run changes something, or the client is not the one that the row names
  */
 export async function add(row: Choices, app: Installed, workshop: Workshop, log: Log): Promise<void> {
   await using registry = await serveLibrary(workshop);
@@ -43,12 +55,12 @@ export async function add(row: Choices, app: Installed, workshop: Workshop, log:
   const manager = await environmentFor(row.manager, nodeFolder, workshop);
   const env = { ...manager, npm_config_registry: registry.url };
   const client = row.redis === 'none' ? 'none' : row.nodeRedis === undefined ? 'ioredis' : 'redis';
+  const answers = [`--client=${client}`, '--identity=user', ...(row.nx ? ['--project=api'] : [])];
   const nest = (...flags: string[]): Promise<void> =>
-    app.bin(['nest', 'add', 'nestjs-floodgate', `--client=${client}`, '--identity=user', ...flags], {
-      env,
-      nodeFolder,
-    });
-  const texts = (): string[] => CHANGED.map((name) => readFileSync(join(app.folder, name), 'utf8'));
+    app.bin(['nest', 'add', 'nestjs-floodgate', ...answers, ...flags], { env, nodeFolder });
+  const sources = sourcesOf(row);
+  const files = ['package.json', `${sources}/app.module.ts`, `${sources}/main.ts`];
+  const texts = (): string[] => files.map((name) => readFileSync(join(app.folder, name), 'utf8'));
 
   const before = texts();
   if (row.major === '11' && row.manager === 'pnpm') {
@@ -60,16 +72,21 @@ export async function add(row: Choices, app: Installed, workshop: Workshop, log:
     await pnpm('install', '--no-frozen-lockfile');
   } else await nest();
   const once = texts();
-  const same = CHANGED.filter((_, i) => once[i] === before[i]);
+  const same = files.filter((_, i) => once[i] === before[i]);
   if (same.length > 0) throw new Error(`nest add did not change ${same.join(', ')}`);
   await nest('--skip-install');
   const again = texts();
-  const changed = CHANGED.filter((_, i) => again[i] !== once[i]);
+  const changed = files.filter((_, i) => again[i] !== once[i]);
   if (changed.length > 0) throw new Error(`A second nest add changed ${changed.join(', ')}`);
 
-  cpSync(join(TEMPLATES, 'app.controller.ts'), join(app.folder, 'src/app.controller.ts'));
+  const found = client === 'none' ? undefined : await app.version(client);
+  const wanted = row.ioredis ?? row.nodeRedis;
+  if (wanted !== undefined && found?.startsWith(`${wanted}.`) !== true)
+    throw new Error(`nest add installed ${client} ${found}, expected ${wanted}`);
+
+  cpSync(join(TEMPLATES, 'app.controller.ts'), join(app.folder, sources, 'app.controller.ts'));
   // A machine that builds another application meanwhile may take long for the first answer of Redis.
-  const module = join(app.folder, 'src/app.module.ts');
+  const module = join(app.folder, sources, 'app.module.ts');
   const patient = readFileSync(module, 'utf8').replace(
     'process.env.REDIS_URL,',
     "process.env.REDIS_URL,\n      deadline: '5s',",

@@ -6,7 +6,7 @@ import { filesOf } from './managers.js';
 import type { Choices, Resolution } from './row.js';
 import type { Workshop } from './workshop.js';
 
-const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
+const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 const TEMPLATES = fileURLToPath(new URL('templates/', import.meta.url));
 
 /** The fields of generated JSON files that a row changes. */
@@ -25,7 +25,7 @@ const TESTS = /jest|vitest|vite-|supertest|ts-node|tsconfig-paths|@nestjs\/testi
 export async function writeProject(row: Choices, workshop: Workshop): Promise<string> {
   const folder = workshop.appFolder(row.name);
   if (row.major === 'none') return writeClientProject(row, workshop, folder);
-  if (row.example !== undefined) return copyExample(row.example, workshop, folder);
+  if (row.folder !== undefined) return copyFolder(row.folder, workshop, folder);
   cpSync(await workshop.scaffold(row), folder, { recursive: true });
   const unused = row.tests ? [] : ['vitest.config.ts', 'vitest.config.e2e.ts', 'jest.config.ts'];
   const replaced = row.added ? [] : ['src', 'test'];
@@ -75,10 +75,10 @@ function writeClientProject(row: Choices, { client }: Workshop, folder: string):
   return folder;
 }
 
-/** Copies an example of the repository, which then depends on the packed library. */
-function copyExample(name: string, { library }: Workshop, folder: string): string {
+/** Copies an application of the repository, which then depends on the packed library. */
+function copyFolder(path: string, { library }: Workshop, folder: string): string {
   const unwanted = new Set(['node_modules', 'dist']);
-  cpSync(join(EXAMPLES, name), folder, { recursive: true, filter: (path) => !unwanted.has(basename(path)) });
+  cpSync(join(REPOSITORY, path), folder, { recursive: true, filter: (one) => !unwanted.has(basename(one)) });
   edit(folder, 'package.json', ({ dependencies }) => {
     dependencies['nestjs-floodgate'] = `file:${library.tarball}`;
   });
@@ -87,9 +87,9 @@ function copyExample(name: string, { library }: Workshop, folder: string): strin
 
 /** The folders of the examples. */
 export function examples(): string[] {
-  return readdirSync(EXAMPLES, { withFileTypes: true })
+  return readdirSync(join(REPOSITORY, 'examples'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name);
+    .map(({ name }) => `examples/${name}`);
 }
 
 /** The names of the templates in a folder, without `.ts`. */
@@ -105,7 +105,7 @@ function edit(folder: string, name: string, change: (content: Generated) => void
 }
 
 function editManifest(manifest: Generated, row: Choices, { library }: Workshop): void {
-  const { nest, platform, build, redis, ioredis, nodeRedis, metrics, tests } = row;
+  const { nest, platform, build, redis, ioredis, nodeRedis, metrics, tests, typeorm } = row;
   const version = nest.includes('.') ? nest : `^${nest}`;
   manifest.dependencies = {
     'reflect-metadata': manifest.dependencies['reflect-metadata']!,
@@ -118,6 +118,7 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     ...(nodeRedis && { redis: pinned(nodeRedis) }),
     ...(redis === 'second-copy' && { 'another-ioredis': 'npm:ioredis@^5' }),
     ...(redis === 'iovalkey' && { iovalkey: '*' }),
+    ...(typeorm && { '@nestjs/typeorm': '^11.0.0', typeorm: '^0.3.0' }),
     ...METRICS_PACKAGES[metrics],
   };
   if (row.added) for (const name of ['nestjs-floodgate', 'ioredis', 'redis']) delete manifest.dependencies[name];

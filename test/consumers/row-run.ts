@@ -53,7 +53,7 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
       await add(choices, app, workshop, log);
     }
     versions = await versionsOf(app);
-    if (choices.example !== undefined) {
+    if (choices.folder !== undefined) {
       step = 'npm test';
       await run([...NPM, 'test'], { cwd: app.folder, nodeFolder: app.nodeFolder, log });
       return { row, seconds: (performance.now() - began) / 1000, versions, failure, log: log.text };

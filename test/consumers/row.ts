@@ -53,8 +53,12 @@ export interface Row {
   readonly manager?: Manager;
   /** Whether `nest add` installs the library, by its own questions. Otherwise its tarball is a dependency, and templates import it. */
   readonly added?: boolean;
-  /** A folder of `examples`, whose own test runs in place of a generated application. */
-  readonly example?: string;
+  /** Whether the application lies in `apps/api` of an Nx workspace, with `added`. */
+  readonly nx?: boolean;
+  /** Whether TypeORM is installed, which takes some versions of ioredis alone. */
+  readonly typeorm?: boolean;
+  /** A folder of this repository, whose own test runs in place of a generated application. */
+  readonly folder?: string;
   /** Whether `.ci/run` runs it. */
   readonly ci?: boolean;
 }
@@ -62,8 +66,8 @@ export interface Row {
 /** A row with all choices made. */
 export interface Choices
   extends
-    Required<Omit<Row, 'node' | 'ioredis' | 'nodeRedis' | 'example'>>,
-    Pick<Row, 'node' | 'ioredis' | 'nodeRedis' | 'example'> {
+    Required<Omit<Row, 'node' | 'ioredis' | 'nodeRedis' | 'folder'>>,
+    Pick<Row, 'node' | 'ioredis' | 'nodeRedis' | 'folder'> {
   readonly major: (typeof NESTS)[number];
 }
 
@@ -79,6 +83,8 @@ export function choicesOf(row: Row): Choices {
     metrics: 'none',
     manager: 'npm',
     added: false,
+    nx: false,
+    typeorm: false,
     ci: false,
     ...row,
     major: row.nest === '11.1.4' ? '11' : row.nest,

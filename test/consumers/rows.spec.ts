@@ -11,25 +11,28 @@ describe('the rows', () => {
   it('have a name each, and each says what it proves', () => {
     for (const field of ['name', 'proves'] as const)
       expect(new Set(ROWS.map((row) => row[field])).size).toBe(ROWS.length);
-    for (const { name, major, example } of chosen) {
+    for (const { name, major, folder } of chosen) {
       const pattern = `${major === 'none' ? 'client' : `nest${major}`}-[a-z0-9-]+`;
-      expect(name).toMatch(new RegExp(`^${example === undefined ? pattern : `example-${example}`}$`));
+      const isExample = folder?.startsWith('examples/') === true;
+      expect(name).toMatch(new RegExp(`^${isExample ? folder.replace('s/', '-') : pattern}$`));
     }
   });
 
   it('run every example, and name its Nest, its modules and its platform as its package.json does', () => {
-    const rows = chosen.filter(({ example }) => example !== undefined);
-    expect(rows.flatMap(({ example }) => example ?? []).toSorted()).toEqual(examples().toSorted());
-    for (const { example, major, modules, platform } of rows) {
-      const { type, dependencies } = JSON.parse(readFileSync(`examples/${example}/package.json`, 'utf8')) as {
+    const all = chosen.flatMap(({ folder, ...row }) => (folder === undefined ? [] : [{ ...row, folder }]));
+    const rows = all.filter(({ folder }) => folder.startsWith('examples/'));
+    expect(rows.map(({ folder }) => folder).toSorted()).toEqual(examples().toSorted());
+    for (const { folder, major, modules, platform } of all) {
+      const { type, dependencies } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')) as {
         type: string;
         dependencies: Record<string, string>;
       };
       expect(dependencies['@nestjs/core']).toMatch(new RegExp(`^\\^${major}\\.`));
       expect(type).toBe(modules === 'esm' ? 'module' : 'commonjs');
       expect(`@nestjs/platform-fastify` in dependencies).toBe(platform === 'fastify');
-      expect(readFileSync('examples/README.md', 'utf8')).toContain(`(${example}/README.md)`);
     }
+    for (const { folder } of rows)
+      expect(readFileSync('examples/README.md', 'utf8')).toContain(`(${folder.replace('examples/', '')}/README.md)`);
   });
 
   it.each(['redis', 'metrics'] as const)('use every template of %s', (choice) => {
@@ -44,8 +47,8 @@ describe('the rows', () => {
 
   it('give .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules, nest add, the client alone and the examples', () => {
     const inCi = chosen.filter(({ ci }) => ci);
-    expect(inCi.flatMap(({ example }) => example ?? []).toSorted()).toEqual(examples().toSorted());
-    expect(inCi.filter(({ example }) => example === undefined)).toMatchObject([
+    expect(inCi.flatMap(({ folder }) => folder ?? []).toSorted()).toEqual(examples().toSorted());
+    expect(inCi.filter(({ folder }) => folder === undefined)).toMatchObject([
       { major: '11', modules: 'commonjs', tests: true },
       { major: '12', modules: 'esm', redis: 'url' },
       { manager: 'pnpm' },

@@ -7,8 +7,9 @@ const EXAMPLE = { ...NEST_12, ci: true } as const;
 const CLIENT = { nest: 'none', libCheck: true } as const;
 
 /**
- * The applications that install the packed library, or the client alone, and the examples. They are no full product: each value of each choice occurs, most pairs of
- * values that touch each other do, and each row says what it alone proves. The file is long since it is one table.
+ * The applications that install the packed library, or the client alone, the examples, and a template that tests itself. They are no full
+ * product: each value of each choice occurs, most pairs of values that touch each other do, and each row says what it alone proves. The
+ * file is long since it is one table.
  */
 export const ROWS: readonly Row[] = [
   {
@@ -298,30 +299,48 @@ export const ROWS: readonly Row[] = [
     ci: true,
   },
   {
+    ...NEST_11,
+    name: 'nest11-neighbours',
+    proves:
+      "nestjs-cls, Passport's AuthGuard('jwt') in both orders, and a GraphQL formatter that masks what is no HttpException",
+    folder: 'test/consumers/templates/neighbours',
+  },
+  {
+    ...NEST_11,
+    name: 'nest11-add-nx',
+    // An install of Nx takes minutes: nx.json and apps/api in its layout are what `nest add` reads.
+    proves: '`nest add --project=api` in the layout of an Nx workspace, with the ioredis that TypeORM 0.3 takes',
+    redis: 'url',
+    ioredis: '5',
+    added: true,
+    nx: true,
+    typeorm: true,
+  },
+  {
     ...EXAMPLE,
     ...NEST_11,
     name: 'example-nest11-commonjs',
     proves: 'the example of Nest 11 and CommonJS: a burst, and a login',
-    example: 'nest11-commonjs',
+    folder: 'examples/nest11-commonjs',
   },
   {
     ...EXAMPLE,
     name: 'example-nest12-esm-fastify',
     proves: 'the example of Nest 12, ES modules and Fastify: plans, and a queue',
     platform: 'fastify',
-    example: 'nest12-esm-fastify',
+    folder: 'examples/nest12-esm-fastify',
   },
   {
     ...EXAMPLE,
     name: 'example-graphql-websockets',
     proves: 'the example of GraphQL and WebSockets',
-    example: 'graphql-websockets',
+    folder: 'examples/graphql-websockets',
   },
   {
     ...EXAMPLE,
     name: 'example-worker',
     proves: 'the example of a worker without HTTP',
-    example: 'worker',
+    folder: 'examples/worker',
   },
   {
     ...CLIENT,
