@@ -93,6 +93,7 @@ export const SIDEBAR: readonly Group[] = [
     text: 'Limits',
     items: [
       item('Policies', '/policies'),
+      item('What goes together', '/together'),
       item('Plans', '/plans'),
       item('Overrides', '/overrides'),
       item('Settle a cost later', '/settling'),

@@ -213,10 +213,10 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ['shards must be a whole number from 1 to 64, got 65', [bucket({ by: 'global', shards: 65 })]],
   ["shards must be a whole number from 1 to 64, got '4'", [bucket({ by: 'global', shards: '4' })]],
   [
-    "shards: 4 is for policies that count all clients together (by: 'global'), got by: 'client'",
+    "shards are for policies that count all clients together: add by: 'global', or leave shards out",
     [bucket({ name: 'x', shards: 4 })],
   ],
-  ['shards: 4 is not for a leaky-bucket: its state cannot be split', [queue({ by: 'global', shards: 4 })]],
+  ['shards are not for a leaky-bucket: its state cannot be split', [queue({ by: 'global', shards: 4 })]],
   [
     'shards: 3 does not divide 20 evenly, so a part of the limit would never be admitted: 18 or 21 would be right',
     [bucket({ by: 'global', shards: 3 })],

@@ -45,21 +45,6 @@ describe.each(KINDS)('an else over $platform with $store, beside', (kind) => {
     return (await app.app.get(RateLimiter).peek(what, ADA)).policies[0]!.remaining;
   }
 
-  it('a policy with blockAfter: each request counts one rejection, however many questions it takes', async () => {
-    const guard: Policy = { ...WINDOW, name: 'guard', limit: 2, blockFor: '10m', blockAfter: 3 };
-    await using app = await served(routesWith(MONTHLY, guard));
-    expect(await statuses(app, 2)).toEqual([200, 200]);
-    // The month is full, so each of these is asked twice.
-    const blocks = async (): Promise<boolean> => {
-      const { body } = await app.as('ada', '/');
-      const { policies } = await app.app.get(RateLimiter).explain('GET /', ADA);
-      expect(body).toMatchObject({ policy: 'guard' });
-      return policies.some(({ block }) => block !== null);
-    };
-    expect([await blocks(), await blocks(), await blocks()]).toEqual([false, false, true]);
-    expect(await leftOf(app, 'credits')).toBe(3);
-  });
-
   it('countIf and settle: the first policy says what the other one is refunded', async () => {
     @Controller()
     class Routes {
@@ -89,37 +74,6 @@ describe.each(KINDS)('an else over $platform with $store, beside', (kind) => {
       await app.as('ada', '/settled');
       await until('the request is settled', 5_000, async () => (await leftOf(app, 'budget')) === budget);
     }
-  });
-
-  it('priorities: a request keeps its class in all policies of the row', async () => {
-    const classes = { priorities: { rides: 1, estimates: 0.5 } } as const;
-    const first = { ...MONTHLY, ...classes, else: 'plain' } as const satisfies Policy;
-    const policies = {
-      monthly: first,
-      // A policy without classes hands the request's class on.
-      plain: { ...CREDITS, limit: 1, else: 'credits' },
-      credits: { ...CREDITS, ...classes, limit: 2 },
-    } satisfies Record<string, Policy>;
-    @Controller()
-    class Routes {
-      @Get('estimate')
-      @RateLimit({ policy: 'monthly', priority: 'estimates' })
-      estimate(): void {}
-
-      @Get('ride')
-      @RateLimit('monthly')
-      ride(): void {}
-    }
-    await using app = await served(Routes, {}, policies);
-    expect(await statuses(app, 4, '/estimate')).toEqual([200, 200, 200, 429]);
-    const { policies: told } = await app.app.get(RateLimiter).explain('GET /estimate', ADA, { priority: 'estimates' });
-    expect(told.map(({ policy, priority, isRejected }) => [policy, priority, isRejected])).toEqual([
-      ['monthly', 'estimates', true],
-      ['plain', null, true],
-      ['credits', 'estimates', true],
-    ]);
-    // The reserves of both are left for rides.
-    expect(await statuses(app, 3, '/ride')).toEqual([200, 200, 429]);
   });
 
   it('a missing identity of the other policy: 401, whatever the fallback would let pass', async () => {

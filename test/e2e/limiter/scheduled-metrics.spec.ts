@@ -20,8 +20,6 @@ const POLICIES = {
   plain: USER,
   settled: { ...USER, settle: () => 1 },
   beside: { ...USER, capacity: 1_000 },
-  full: { ...USER, else: 'credits' },
-  credits: { algorithm: 'token-bucket', capacity: 2, refill: 1, by: 'user' },
   classed: { ...USER, priorities: { high: 1, low: 1 } },
   even: { algorithm: 'leaky-bucket', capacity: 8, drain: 1, by: 'user' },
   closed: { ...USER, onStoreFailure: 'closed' },
@@ -86,7 +84,6 @@ describe('a scheduled call that waits', () => {
   it.each<[string, string | readonly string[], object]>([
     ['under a plain policy', 'plain', {}],
     ['with a signal', 'plain', { signal: new AbortController().signal }],
-    ['under a policy with an else', 'full', {}],
     ['for a departure slot', 'even', {}],
   ])('is no rejected request, %s: it counts once, when it gets its turn', async (_, policies, options) => {
     await using opened = await open();
@@ -102,7 +99,7 @@ describe('a scheduled call that waits', () => {
     expect(countsOf(stats)).toEqual({ requests: 7, allowed: 7, rejected: 0, unavailable: 0 });
     expect(stats.topRejected).toEqual({ identities: [], othersAtMost: 0 });
     expect(events.map(({ decision: { allowed } }) => allowed)).toEqual(Array.from({ length: 7 }, () => true));
-    const named = stats.policies.filter(({ policy }) => policies.includes(policy) || policy === 'credits');
+    const named = stats.policies.filter(({ policy }) => policies.includes(policy));
     expect(named.reduce((sum, { allowed }) => sum + allowed, 0)).toBe(7 * [policies].flat().length);
     for (const { requests, allowed, rejected } of named) expect([requests, rejected]).toEqual([allowed, 0]);
   });

@@ -4,10 +4,8 @@ import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from
 import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { RedisServer } from '../../support/redis-server.js';
 
-const ADA = { kind: 'user', value: 'ada' };
 const WINDOW = { algorithm: 'fixed-window', window: '300d', by: 'user', scope: 'app' } as const;
 const OWN = { ...WINDOW, name: 'own', limit: 4, else: 'credits' } as const satisfies Policy;
-const PREFETCHED: Policy = { ...OWN, name: 'prefetched', limit: 200, prefetch: { for: '10s', max: 100 } };
 
 @Controller()
 class Routes {
@@ -48,19 +46,4 @@ it('an else runs over in the local shares while Redis is gone, and answers 503 w
   expect((await app.as('ada', '/closed')).status).toBe(503);
   expect(app.app.get(RateLimiter).stats().runOver).toEqual([{ policy: 'own', to: 'credits', requests: 3 }]);
   expect(app.logs.of('error')).toEqual([]);
-});
-
-it('an else takes what a prefetch has left of the first policy before it runs over', async () => {
-  await using app = await served();
-  const limiter = app.app.get(RateLimiter);
-  const by: string[] = [];
-  for (let i = 0; i < 206; i++) {
-    const { allowed, decidedBy, policies } = await limiter.consume(PREFETCHED, ADA);
-    expect(allowed).toBe(true);
-    by.push(`${policies[0]!.policy} ${decidedBy}`);
-  }
-  expect(by.filter((one) => one.startsWith('prefetched'))).toHaveLength(200);
-  expect(by).toContain('prefetched prefetch');
-  expect(by.slice(200)).toEqual(Array.from({ length: 6 }, () => 'credits store'));
-  expect(await limiter.consume(PREFETCHED, ADA)).toMatchObject({ allowed: false });
 });

@@ -47,21 +47,6 @@ describe('a policy that is paused', () => {
     expect(await call('partner', 'alone', { maxWait: 0 })).toBe('alone');
   });
 
-  it('stops its whole row: calls run over to no other policy, and to a paused one not at all', async () => {
-    const own = { algorithm: 'fixed-window', limit: 1, window: '1m', by: 'global', else: 'spare' } as const;
-    const spare = { algorithm: 'fixed-window', limit: 5, window: '1m', by: 'global' } as const;
-    await using opened = await open({ policies: { own, spare } });
-    const { call, limiter } = opened;
-    await limiter.pause('own', null, { for: 60_000 });
-    await expect(call('own', 'a', { maxWait: 0 })).rejects.toMatchObject({ retryAfterMs: 60_000 });
-    await limiter.reset('own', null);
-    await limiter.pause('spare', null, { for: 30_000 });
-    expect(await call('own', 'b', { maxWait: 0 })).toBe('b');
-    await expect(call('own', 'c', { maxWait: 0 })).rejects.toThrow(CallWaitError);
-    await limiter.reset('spare', null);
-    expect(await call('own', 'c', { maxWait: 0 })).toBe('c');
-  });
-
   it('is paused for as long as the longest pause says', async () => {
     await using opened = await open();
     const { clock, call, limiter } = opened;

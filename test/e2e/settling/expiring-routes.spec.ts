@@ -153,7 +153,7 @@ describe('boot', () => {
     [
       'a leaky bucket',
       { algorithm: 'leaky-bucket', capacity: 10, drain: 1, settle, expires: '60s', atExpiry: 0 },
-      'expires does not go with a leaky-bucket: a request that leaves its queue gives its slot back',
+      'settle is not for a leaky-bucket: its slot has passed then',
     ],
   ])('refuses %s', async (_, more, message) => {
     @Controller()

@@ -226,7 +226,7 @@ describe('a concurrency by code', () => {
   it('is not for shards', async () => {
     const shards = { ...THREE, by: 'global', shards: 3 } as const;
     await expect(limited('Express', Routes, { policies: { three: shards } })).rejects.toThrow(
-      'shards: 3 is not for a concurrency: its state cannot be split',
+      'shards are not for a concurrency: its state cannot be split',
     );
   });
 });

@@ -1,9 +1,8 @@
 import type { AnyBlockAlgorithm } from '../algorithms/block.js';
 import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { inClassOfRow } from '../policy/priorities/under-priority.js';
 import { keyOf } from '../policy/key.js';
-import { andThen, type Answer } from '../util/answer.js';
+import type { Answer } from '../util/answer.js';
 import { type BlockCharge, type Charge, type ChargeMode, peekOf, UNKNOWN_ENTRY } from '../stores/charge.js';
 import { shown } from '../util/config-error.js';
 import type { ActiveOverride } from './overrides/override-table.js';
@@ -27,8 +26,6 @@ export interface PolicyCharge extends Charge {
   instead?: ((head: PolicyCharge) => Answer<PolicyCharge>) | undefined;
   /** The policy that the request did not fit, for which this charge was made. */
   insteadOf?: string | undefined;
-  /** The request's class under the policies before this one in the row; undefined where none has classes. */
-  rowPriority?: string | undefined;
 }
 
 /**
@@ -75,16 +72,12 @@ export function chargeOf(
 }
 
 /**
- * A charge in place of `head`, which the request does not fit: settled as that one is, and in the request's class where its policy
- * says no class of its own.
+ * A charge in place of `head`, which the request does not fit: settled as that one is.
  *
  * @param charge of the policy that the `else` of the head's policy names
  */
 export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharge {
-  const insteadOf = head.policy.name;
-  const rowPriority = head.policy.priority ?? head.rowPriority;
-  const policy = inClassOfRow(charge.policy, rowPriority);
-  const placed = { ...charge, policy, headroom: policy.headroom, insteadOf, rowPriority };
+  const placed = { ...charge, insteadOf: head.policy.name };
   return head.mode === 'peek' ? peekOf(placed) : { ...placed, mode: head.mode };
 }
 
@@ -94,22 +87,9 @@ export function inPlaceOf(head: PolicyCharge, charge: PolicyCharge): PolicyCharg
  * @param own the charge that is kept for all requests of the override
  */
 export function inItsPlace(own: PolicyCharge, given: PolicyCharge): PolicyCharge {
-  const { insteadOf, rowPriority, alternative, shortfall } = given;
-  // A further question of the same request has no block, so that it counts no second rejection.
-  const counts = given.block?.cost === own.block?.cost;
-  const block = given.block && own.block && (counts ? own.block : { ...own.block, cost: given.block.cost });
-  if (insteadOf === undefined && !alternative && shortfall === undefined && block === own.block) return own;
-  return { ...own, insteadOf, rowPriority, alternative, shortfall, block };
-}
-
-/** The charge of a call that waits where it is rejected: a block rejects it, and its rejections lead to none. */
-export function withoutCounting(charge: PolicyCharge): PolicyCharge {
-  const { block, instead } = charge;
-  return {
-    ...charge,
-    block: block && { ...block, cost: 0 },
-    instead: instead && ((head) => andThen(instead(head), withoutCounting)),
-  };
+  const { insteadOf, alternative, shortfall } = given;
+  if (insteadOf === undefined && !alternative && shortfall === undefined) return own;
+  return { ...own, insteadOf, alternative, shortfall };
 }
 
 function blockOf(

@@ -40,7 +40,7 @@ export function optionsOfCandidate(
   const name = candidateName(baseName);
   if (!isName(name)) fail(`its name would be ${shown(name)}, which is too long: give the policy a shorter name`);
   // They have no effect on a shadow. The policy itself is warned of a unit without effect.
-  const { quotaUnit: _unit, else: _else, thresholds: _levels, onStoreFailure, ...rest } = given;
+  const { quotaUnit: _unit, thresholds: _levels, onStoreFailure, ...rest } = given;
   const failure = onStoreFailure === 'closed' ? {} : { onStoreFailure };
   const plans = plansOf(given.plans, (candidate as { readonly plans?: unknown }).plans, where);
   return { ...rest, ...failure, ...candidate, ...(plans && { plans }), name, mode: 'shadow' };

@@ -1,6 +1,7 @@
 import { RateLimitConfigError } from '../util/config-error.js';
-import { type BoundPolicy, canDelay } from './bound-policy.js';
-import { withElse } from './else/else-policies.js';
+import type { BoundPolicy } from './bound-policy.js';
+import { withElse } from './else-policies.js';
+import { whyNotBeside } from './together.js';
 
 /** More policies do not fit one call to Redis. More than a handful is a mistake. */
 const MAX_TOGETHER = 32;
@@ -8,8 +9,7 @@ const MAX_TOGETHER = 32;
 /**
  * Checks the policies of one request.
  *
- * @throws {RateLimitConfigError} for two policies of one name, whose keys would be equal, or two queues, between whose slots
- *   a request could not choose
+ * @throws {RateLimitConfigError} for two policies of one name, whose keys would be equal, and for two that cannot stand beside each other
  */
 export function checkTogether(given: readonly BoundPolicy[], where: string): void {
   const policies = withElse(given);
@@ -33,7 +33,7 @@ export function checkTogether(given: readonly BoundPolicy[], where: string): voi
   const names = policies.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) {
-    const by = given.flatMap((policy) => (leadsTo(policy, twice) ? `'${policy.name}'` : []));
+    const by = given.flatMap((policy) => (policy.else?.name === twice ? `'${policy.name}'` : []));
     throw new RateLimitConfigError(
       where,
       by.length === 0
@@ -43,16 +43,10 @@ export function checkTogether(given: readonly BoundPolicy[], where: string): voi
       'FG_POLICY_NAME',
     );
   }
-  if (policies.filter(canDelay).length > 1) {
-    throw new RateLimitConfigError(
-      where,
-      'at most one leaky-bucket policy can delay a request, got several: name one of them a token-bucket',
-      'FG_POLICIES_TOGETHER',
-    );
+  for (const [i, one] of given.entries()) {
+    for (const other of given.slice(i + 1)) {
+      const why = whyNotBeside(one, other);
+      if (why !== undefined) throw new RateLimitConfigError(where, why, 'FG_POLICIES_TOGETHER');
+    }
   }
-}
-
-/** Whether the `else` of a policy leads to another one of that name. */
-function leadsTo({ else: next }: BoundPolicy, name: string): boolean {
-  return next !== undefined && (next.name === name || leadsTo(next, name));
 }

@@ -1,4 +1,3 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Duration, durationToMicroseconds, shownDuration } from '../util/duration.js';
 import type { OptionRule } from '../util/option-rules.js';
@@ -93,7 +92,7 @@ export function readExpiry({ expires, atExpiry }: ExpiryOptions, where: string):
  */
 export function expiryOf(
   { after, finalCost }: { readonly after: number | undefined; readonly finalCost: number | undefined },
-  policy: { readonly algorithm: Algorithm; readonly cost: unknown; readonly isSettled: boolean },
+  policy: { readonly cost: unknown; readonly isSettled: boolean },
   fail: (problem: string) => never,
 ): Expiry | undefined {
   if (after === undefined) {
@@ -102,10 +101,7 @@ export function expiryOf(
       : fail(`atExpiry has no effect without expires: add expires, such as '60s'`);
   }
   if (!policy.isSettled) return fail('expires has no effect without settle or countIf: other charges are final');
-  const { algorithm, cost } = policy;
-  if (algorithm.delays) {
-    return fail(`expires does not go with a ${algorithm.name}: a request that leaves its queue gives its slot back`);
-  }
+  const { cost } = policy;
   if (typeof cost === 'number' && finalCost !== undefined && finalCost >= cost) {
     return fail(`atExpiry must be below the cost, which is ${cost}, got ${finalCost}: nothing would be refunded`);
   }

@@ -1,7 +1,7 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { LruMap } from '../util/lru-map.js';
-import { checkElse } from './else/else-policies.js';
+import { checkElse } from './else-policies.js';
 import { StateClaims } from './state-claims.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
@@ -45,17 +45,10 @@ export class NamedPolicies<Context = never> {
       // RateLimiter counts it across the application.
       this.claims.claim('app', parsed, where);
     }
-    for (const parsed of this.named.values()) this.checkRow(parsed, [], `RateLimitModule, policies.${parsed.name}`);
-  }
-
-  /** Checks what the `else` of a policy leads to: the policies of the module may stand in any order. */
-  private checkRow(last: ParsedPolicy<Context>, before: readonly ParsedPolicy<Context>[], where: string): void {
-    const { elseName } = last;
-    if (elseName === undefined) return;
-    const next = this.parse(elseName, `${where}, else`);
-    const row = [...before, last];
-    checkElse(next, row, where);
-    this.checkRow(next, row, where);
+    for (const { name, elseName } of this.named.values()) {
+      const where = `RateLimitModule, policies.${name}`;
+      if (elseName !== undefined) checkElse(this.parse(elseName, `${where}, else`), where);
+    }
   }
 
   has(name: string): boolean {

@@ -19,11 +19,10 @@ import type {
   TimeZoneFunction,
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
-import { whyNoElse } from './else/why-no-else.js';
-import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch, whyNotPrefetched } from './prefetch.js';
+import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch } from './prefetch.js';
 import { headroomUnder, type PolicyPriority, readPriority, whyNeverInClass } from './priorities/priorities.js';
-import { whyNoThresholds } from './thresholds.js';
 import { timeZoneFunction } from './time-zone-function.js';
+import { whyNotTogether } from './together.js';
 
 type Options<Context> = CommonPolicyOptions<Context>;
 
@@ -58,8 +57,6 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   readonly quotaUnit: QuotaUnit;
   /** Whether the cost was given; else it is the default. */
   readonly hasCost: boolean;
-  /** Whether a class was given, or a function that says it; else it is the default. */
-  readonly hasPriority: boolean;
   /** The name of the policy that is charged where a request does not fit this one. */
   readonly elseName: string | undefined;
   /** Whether the policy is in shadow: it is decided and counted, but rejects no request. */
@@ -123,14 +120,9 @@ export function parsePolicy<Context>(
       `algorithm must be one of ${ALGORITHM_NAMES.map(shown).join(', ')}, got ${shown(given.algorithm)}${hintOf(given)}`,
     );
   }
-  const prefetch = readPrefetch(given, entry, fail);
-  const common = [
-    ...Object.keys(POLICY_OPTIONS),
-    'cost',
-    'overdraft',
-    'candidate',
-    ...(entry.withPrefetch ? ['prefetch'] : []),
-  ];
+  const prefetch = readPrefetch(given, fail);
+  const common = [...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', 'candidate'];
+  if ((entry.withPrefetch ?? prefetch) !== undefined) common.push('prefetch');
   checkNames(given, ['algorithm', ...common, ...entry.options], where, entry.name);
 
   const warnings: string[] = [];
@@ -140,7 +132,7 @@ export function parsePolicy<Context>(
     const short = meantInSeconds(option as string, value, SHORT_MS);
     if (short !== undefined) warnings.push(short);
   }
-  const algorithm = prefetch === undefined ? created : entry.withPrefetch!(created, prefetch.length);
+  const algorithm = prefetch === undefined ? created : (entry.withPrefetch?.(created, prefetch.length) ?? created);
   const read = (option: keyof typeof POLICY_OPTIONS): unknown =>
     readOption(given, option, POLICY_OPTIONS[option], where, CODE);
   const shadow = read('mode') === 'shadow';
@@ -163,12 +155,11 @@ export function parsePolicy<Context>(
     prefetch,
     quotaUnit: quotaUnitOf(given, algorithm, read('quotaUnit') as QuotaUnit),
     hasCost: given.cost !== undefined,
-    hasPriority: given.priority !== undefined,
     elseName: read('else') as string | undefined,
     shadow,
     block: blockOf(given, read('blockFor') as readonly number[] | undefined, read('blockAfter') as number, fail),
     thresholds: read('thresholds') as readonly number[] | undefined,
-    candidate: candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where),
+    candidate: undefined as ParsedPolicy<Context> | undefined,
     candidateOf: isCandidateOf,
     warnings: shadow ? [...warnings, ...withoutEffectInShadow(given)] : warnings,
     plan: undefined,
@@ -180,27 +171,25 @@ export function parsePolicy<Context>(
       'FG_POLICY_NAME',
     );
   }
-  const noElse = whyNoElse({ ...parsed, name: name ?? DEFAULT_NAME });
-  if (noElse !== undefined) fail(noElse);
-  const notPrefetched = whyNotPrefetched(parsed);
-  if (notPrefetched !== undefined) fail(notPrefetched);
+  const apart = whyNotTogether({
+    ...parsed,
+    candidate: given.candidate,
+    priorities: given.priorities,
+    plans: given.plans,
+  });
+  if (apart !== undefined) fail(apart);
+  parsed.candidate = candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where);
+  if (parsed.elseName === (name ?? DEFAULT_NAME)) fail(`else: ${shown(name)} is the policy itself: name another one`);
+  if (prefetch !== undefined && typeof parsed.cost === 'number' && parsed.cost > prefetch.max) {
+    fail(`prefetch.max must be the cost of a request at least, which is ${parsed.cost}, got ${prefetch.max}`);
+  }
   const unused = prefetch && prefetchWithoutEffect(algorithm, parsed.cost);
   if (unused !== undefined) warnings.push(unused);
-  const untold = whyNoThresholds(parsed);
-  if (untold !== undefined) fail(untold);
-  const unsettled = whyNotSettled(parsed);
-  if (unsettled !== undefined) fail(unsettled);
   parsed.expiry = expiryOf(
     { after: read('expires') as number | undefined, finalCost: read('atExpiry') as number | undefined },
     { ...parsed, isSettled: (parsed.countIf ?? parsed.settle) !== undefined },
     fail,
   );
-  if (parsed.shards > 1 && parsed.block !== undefined) fail(`blockFor does not go with shards: its state is not split`);
-  if (parsed.timeZone !== undefined && parsed.by === 'global') {
-    fail(
-      `window: a function of the request says the timeZone, which is not for policies that count all clients together (by: 'global')`,
-    );
-  }
   const problem = parsed.shards > 1 ? whyNotSharded(parsed) : undefined;
   if (problem !== undefined) fail(`shards: ${parsed.shards} ${problem}`);
   const priority = readPriority<Context>(
@@ -272,33 +261,12 @@ function parsePlans<Context>(
   plans: NonNullable<Options<Context>['plans']>,
   where: string,
 ): ReadonlyMap<string, ParsedPolicy<Context>> {
-  if (policy.by === 'global') {
-    throw new RateLimitConfigError(
-      where,
-      `plans are for policies that count clients, got by: 'global', which counts all of them together`,
-      'FG_INVALID_POLICY',
-    );
-  }
   return new Map(
     Object.entries(plans).map(([plan, numbers]) => [
       plan,
       { ...parseVariant(policy, numbers, `${where}, plans.${plan}`), plan },
     ]),
   );
-}
-
-/** Why a policy cannot be settled after the response; undefined when it can, or need not. */
-function whyNotSettled({
-  countIf,
-  settle,
-  algorithm,
-}: Pick<ParsedPolicy, 'countIf' | 'settle' | 'algorithm'>): string | undefined {
-  if (countIf !== undefined && settle !== undefined) {
-    return 'countIf and settle exclude each other: let settle return 0 for a request that does not count';
-  }
-  const option = countIf === undefined ? 'settle' : 'countIf';
-  if (algorithm.lease === undefined || (countIf ?? settle) === undefined) return undefined;
-  return `${option} is not for a ${algorithm.name}: its leases are released when the request ends`;
 }
 
 /** The quota unit of a policy. Leases count requests that run at once. */
@@ -367,13 +335,11 @@ function namesWithWordsOf(algorithm: unknown): string[] {
 
 /** Why a policy's state cannot be split; undefined when it can. */
 function whyNotSharded({
-  by,
   algorithm,
   cost,
   shards,
-}: Pick<ParsedPolicy, 'by' | 'algorithm' | 'cost' | 'shards'>): string | undefined {
+}: Pick<ParsedPolicy, 'algorithm' | 'cost' | 'shards'>): string | undefined {
   const { name, limit } = algorithm;
-  if (by !== 'global') return `is for policies that count all clients together (by: 'global'), got by: ${shown(by)}`;
   if (!algorithm.shares.shardable) return `is not for a ${name}: its state cannot be split`;
   if (limit % shards !== 0) {
     const below = limit - (limit % shards);

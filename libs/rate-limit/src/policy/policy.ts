@@ -114,7 +114,7 @@ export interface CommonPolicyOptions<Context = never> {
   quotaUnit?: QuotaUnit | undefined;
   /**
    * Says after the response whether the request counts. It is charged before the handler runs, so that parallel guesses cannot
-   * pass, and refunded when the function returns false. Default: each request counts. Excludes `settle`; not for a concurrency.
+   * pass, and refunded when the function returns false. Default: each request counts. Excludes `settle`; not for a concurrency or a leaky bucket.
    *
    * A function that throws, rejects, takes longer than `deadline` or returns no boolean leaves the request charged.
    *
@@ -123,7 +123,7 @@ export interface CommonPolicyOptions<Context = never> {
   countIf?: ((outcome: Outcome) => boolean | Promise<boolean>) | undefined;
   /**
    * Says after the response what the request has cost in the end: a whole number from 0. Less than `cost` is refunded, more is
-   * charged, up to `overdraft`. Default: `cost` is final. Excludes `countIf`; not for a concurrency. A function that fails leaves
+   * charged, up to `overdraft`. Default: `cost` is final. Excludes `countIf`; not for a concurrency or a leaky bucket. A function that fails leaves
    * `cost` charged.
    *
    * @example { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: 100, cost: 2_000, settle: ({ value }) => (value as Answer).tokens }
@@ -135,7 +135,7 @@ export interface CommonPolicyOptions<Context = never> {
    * its cost charged. Longer than the request takes: one that takes longer expires, and its end refunds nothing any more, but
    * charges what it has cost beyond `atExpiry`.
    *
-   * With Redis each request costs two calls more. Not for a leaky bucket.
+   * With Redis each request costs two calls more.
    *
    * @example { name: 'tokens', algorithm: 'fixed-window', limit: 1_000_000, window: { calendar: 'month' }, cost: 2_000, settle: ({ value }) => (value as Answer).tokens, expires: '60s' }
    */
@@ -158,7 +158,7 @@ export interface CommonPolicyOptions<Context = never> {
   /**
    * Classes of requests, the most important one first, and the part of the limit that each may fill: above 0, at most 1, not
    * rising, the first one 1. 1 to 16 classes; default none. A request of a class passes only while it leaves the rest of the limit free
-   * for the classes above it. A part is rounded down to whole units. Not with `prefetch`, `shards` or `blockFor`.
+   * for the classes above it. A part is rounded down to whole units. Not with `prefetch`, `shards`, `blockFor` or `else`.
    *
    * Source: the reserve for critical requests in Stripe, "Scaling your API with rate limiters" (2017).
    *
@@ -177,12 +177,11 @@ export interface CommonPolicyOptions<Context = never> {
   priority?: string | PriorityFunction<Context> | undefined;
   /**
    * The name of the policy, one of the module's `policies`, that is charged in place of this one for a request that does not fit
-   * it. Default none: the request is rejected. That policy may have an `else`, too: up to 4 policies in a row. The request is
-   * still all or nothing: the policies that stand beside this one are charged with the policy that takes it, or none is.
+   * it. Default none: the request is rejected. The request is still all or nothing: the policies that stand beside this one are
+   * charged with the policy that takes it, or none is.
    *
    * The other policy counts by its own `by`, with its own `cost` if it has one, and across the application unless it has a
-   * `scope`. `countIf` and `settle` of the first policy hold for both. Not with `blockFor` or `mode: 'shadow'`. The other policy
-   * may not be a leaky bucket, in shadow, or have a `skipIf`, `countIf`, `settle` or `candidate`.
+   * `scope`. `countIf` and `settle` of the first policy hold for both. docs/together.md says what neither of the two goes with.
    *
    * @example { name: 'monthly', algorithm: 'fixed-window', limit: 10_000, window: { calendar: 'month' }, by: 'user', else: 'credits' }
    */
@@ -239,7 +238,7 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
   refill: Rate;
   /**
    * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
-   * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
+   * request asks the store. docs/together.md says what it does not go with.
    *
    * @example prefetch: { for: '100ms', max: 200 }
    */
@@ -300,7 +299,7 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
   window: Duration | PolicyCalendar<Context>;
   /**
    * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
-   * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
+   * request asks the store. docs/together.md says what it does not go with.
    *
    * @example prefetch: { for: '100ms', max: 200 }
    */
@@ -328,7 +327,7 @@ export interface SlidingWindowCounterPolicy<Context = never> extends WindowPolic
   algorithm: 'sliding-window-counter';
   /**
    * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
-   * request asks the store. Not with `blockFor`, `shards`, `countIf`, `settle`, `candidate` or `mode: 'shadow'`.
+   * request asks the store. docs/together.md says what it does not go with.
    *
    * @example prefetch: { for: '100ms', max: 200 }
    */

@@ -1,5 +1,4 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import type { AlgorithmDefinition } from '../algorithms/algorithms.js';
 import { type Duration, durationToMicroseconds } from '../util/duration.js';
 import { nameShown, shown } from '../util/config-error.js';
 
@@ -40,16 +39,10 @@ const EXAMPLE = `{ for: '100ms', max: 200 }`;
  * @param fail throws what is wrong with it
  */
 export function readPrefetch(
-  { prefetch, candidate }: { readonly prefetch?: unknown; readonly candidate?: unknown },
-  { name, withPrefetch, whyNoPrefetch }: AlgorithmDefinition,
+  { prefetch }: { readonly prefetch?: unknown },
   fail: (problem: string) => never,
 ): PrefetchTerms | undefined {
   if (prefetch === undefined) return undefined;
-  if (withPrefetch === undefined)
-    return fail(`prefetch is not for a ${name}: ${whyNoPrefetch ?? 'it cannot prefetch tokens'}`);
-  if (candidate !== undefined) {
-    return fail('prefetch does not go with candidate, which asks the store about each request: leave one of them out');
-  }
   if (typeof prefetch !== 'object' || prefetch === null || Array.isArray(prefetch)) {
     return fail(`prefetch must be an object such as ${EXAMPLE}, got ${shown(prefetch)}`);
   }
@@ -72,33 +65,6 @@ export function readPrefetch(
 /** The terms as a policy gives them. */
 export function givenTerms(terms: PrefetchTerms | undefined): PrefetchOptions | undefined {
   return terms && { for: terms.length / 1000, max: terms.max };
-}
-
-/** Why a policy cannot prefetch tokens; undefined when it can, or need not. */
-export function whyNotPrefetched(policy: {
-  readonly prefetch: PrefetchTerms | undefined;
-  readonly shards: number;
-  readonly shadow: boolean;
-  readonly block: unknown;
-  readonly countIf: unknown;
-  readonly settle: unknown;
-  readonly cost: unknown;
-}): string | undefined {
-  if (policy.prefetch === undefined) return undefined;
-  const { cost, prefetch } = policy;
-  if (typeof cost === 'number' && cost > prefetch.max) {
-    return `prefetch.max must be the cost of a request at least, which is ${cost}, got ${prefetch.max}`;
-  }
-  if (policy.shards > 1)
-    return 'prefetch does not go with shards: choose prefetch for a busy state, it spares Redis more';
-  if (policy.block !== undefined)
-    return 'prefetch does not go with blockFor: a block has to hold in all processes at once';
-  if (policy.shadow) return `prefetch does not go with mode: 'shadow': add it when the policy is enforced`;
-  if (policy.countIf !== undefined || policy.settle !== undefined) {
-    const option = policy.countIf === undefined ? 'settle' : 'countIf';
-    return `prefetch does not go with ${option}: what is settled after the response has to be charged by the store`;
-  }
-  return undefined;
 }
 
 /** The warning that a policy's limit is too small for its prefetch to have an effect; undefined if it has one. */

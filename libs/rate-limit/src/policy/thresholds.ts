@@ -1,4 +1,3 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
 import { shown } from '../util/config-error.js';
 import { type OptionRule, wrongMember } from '../util/option-rules.js';
 
@@ -23,25 +22,6 @@ export function reachedAt(level: number, limit: number): number {
   const exact = level * limit;
   const near = Math.round(exact);
   return Math.max(1, Math.abs(exact - near) <= near * ROUNDING ? near : Math.ceil(exact));
-}
-
-/** Why a policy cannot have thresholds; undefined when it can, or has none. */
-export function whyNoThresholds(policy: {
-  readonly thresholds: readonly number[] | undefined;
-  readonly algorithm: Algorithm;
-  readonly shards: number;
-  readonly prefetch: unknown;
-}): string | undefined {
-  if (policy.thresholds === undefined) return undefined;
-  const { algorithm, shards, prefetch } = policy;
-  if (algorithm.lease !== undefined) {
-    return `thresholds are not for a ${algorithm.name}: its leases come back with each request that ends`;
-  }
-  if (shards > 1) return 'thresholds do not go with shards: no request sees what is used of all of them';
-  if (prefetch !== undefined) {
-    return 'thresholds do not go with prefetch: what a process has charged ahead of demand is not used yet';
-  }
-  return undefined;
 }
 
 function isNext(level: unknown, i: number, all: readonly unknown[]): boolean {

@@ -1,8 +1,8 @@
 import type { Identity } from '../../identity/identity.js';
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
 import { type BoundPolicy, canDelay, inTimeZone, isSettled as isSettledLater } from '../../policy/bound-policy.js';
-import { withElse } from '../../policy/else/else-policies.js';
-import { hasOwnClass, underPriority } from '../../policy/priorities/under-priority.js';
+import { withElse } from '../../policy/else-policies.js';
+import { underPriority } from '../../policy/priorities/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import {
@@ -15,7 +15,7 @@ import {
   names,
 } from './call-arguments.js';
 import type { Engine } from '../engine.js';
-import { inPlaceOf, type PolicyCharge, withoutCounting } from '../policy-charge.js';
+import { inPlaceOf, type PolicyCharge } from '../policy-charge.js';
 import { type KeptClient, KeptClients, type KeptMethod } from './kept-clients.js';
 import { type Plans, underPlan } from '../functions/plans.js';
 import type { PausedState } from '../scheduling/pauses.js';
@@ -42,8 +42,6 @@ interface ScheduledUse {
   /** Whether all of them are settled, or none. */
   readonly isSettled: boolean;
   readonly isFinal: boolean;
-  /** Whether one of them, or of their `else`, blocks who goes on. */
-  readonly canBlock: boolean;
   /** One whose own cost is 0. */
   readonly free: BoundPolicy | undefined;
   /** Whether a charge is all that a call needs: it is final, and neither delayed nor changed. */
@@ -129,10 +127,7 @@ export class CallCharges {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
       const kept = this.keptOf(method, policies, identity, options);
       const charges = kept?.charges ?? this.of(method, policies, identity, options, where);
-      return {
-        charges: use.canBlock ? charges.map(withoutCounting) : charges,
-        isFinal: use.endsAtOnce && !isSettled,
-      };
+      return { charges, isFinal: use.endsAtOnce && !isSettled };
     }
     const alone = policies.every(isConcurrency);
     if (isSettled && alone) {
@@ -148,7 +143,7 @@ export class CallCharges {
     const mode = (policy: BoundPolicy): ChargeMode =>
       isSettledLater(policy) || (isSettled && !isConcurrency(policy)) ? 'reserve' : 'take';
     const charges = this.make(policies, tag, cost, mode, where, options);
-    return { charges: use.canBlock ? charges.map(withoutCounting) : charges, isFinal: false };
+    return { charges, isFinal: false };
   }
 
   /**
@@ -185,20 +180,13 @@ export class CallCharges {
     const all = withElse(policies);
     if (plan !== undefined) checkPlan(plan, all, where);
     const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, all, where);
-    const isOwn = (policy: BoundPolicy): boolean => hasOwnClass(policy) && !policies.includes(policy);
-    if (priority !== undefined)
-      checkPriority(
-        priority,
-        all.filter((policy) => !isOwn(policy)),
-        where,
-      );
+    if (priority !== undefined) checkPriority(priority, policies, where);
     const charge = (policy: BoundPolicy, own: number): PolicyCharge => {
       const tag = identity ?? globalTag(policy.name);
       const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan, where);
       const inZone = planned.timeZone === undefined ? planned : zoned(planned, zone, where);
       const how = typeof mode === 'function' ? mode(policy) : mode;
-      const className = isOwn(policy) ? undefined : priority;
-      const asked = inZone.priorities === undefined ? inZone : classed(inZone, className, how, where);
+      const asked = inZone.priorities === undefined ? inZone : classed(inZone, priority, how, where);
       return withInstead(policy, this.engine.charge(asked, tag, own, how));
     };
     const given = typeof cost === 'function' ? cost : (): number | undefined => cost;
@@ -244,9 +232,7 @@ export class CallCharges {
 }
 
 function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
-  const all = withElse(policies);
-  const endsAtOnce = !all.some((policy) => isConcurrency(policy) || isSettledLater(policy));
-  const canBlock = all.some(({ block }) => block !== undefined);
+  const endsAtOnce = !policies.some((policy) => isConcurrency(policy) || isSettledLater(policy));
   const free = policies.find(({ cost }) => cost === 0);
   return {
     policies,
@@ -254,9 +240,8 @@ function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
     isLeased: policies.some(isConcurrency),
     isSettled: policies.every(isSettledLater),
     isFinal: !policies.some(isSettledLater),
-    canBlock,
     free,
-    isBare: endsAtOnce && !canBlock && free === undefined && !all.some(canDelay),
+    isBare: endsAtOnce && free === undefined && !policies.some(canDelay),
   };
 }
 

@@ -1,9 +1,10 @@
 import { type BoundPolicy, bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
-import { checkElse } from '../../policy/else/else-policies.js';
+import { checkElse } from '../../policy/else-policies.js';
 import type { StateClaims } from '../../policy/state-claims.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { Policy } from '../../policy/policy.js';
+import { SCHEDULED, whyNotTogether } from '../../policy/together.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
 import { checkOrder, isIdentity, unknownName } from '../explain/explain-arguments.js';
@@ -11,6 +12,7 @@ import type { Logger } from '../../util/logger.js';
 
 const WHERE = 'RateLimiter';
 const SCOPE = 'app';
+const CODE = 'FG_POLICIES_TOGETHER';
 
 /** The most warnings to remember: code that writes a policy inline creates a new one for each call. */
 const MAX_WARNINGS = 1000;
@@ -145,6 +147,8 @@ export class CallPolicies {
     if (use === 'peek') return policies;
     const checked = this.checked[use];
     for (const policy of policies) {
+      const why = use === 'schedule' ? whyNotTogether(policy, SCHEDULED, 'schedule') : undefined;
+      if (why !== undefined) throw new RateLimitConfigError(`${WHERE}.schedule, policy '${policy.name}'`, why, CODE);
       if (checked.has(policy)) continue;
       checked.add(policy);
       const { name, scope = SCOPE, skipIf, countIf, settle } = policy;
@@ -196,19 +200,18 @@ export class CallPolicies {
     );
   }
 
-  private bindElse({ elseName }: ParsedPolicy, where: string, row: readonly ParsedPolicy[]): BoundPolicy | undefined {
+  private bindElse({ elseName }: ParsedPolicy, where: string): BoundPolicy | undefined {
     if (elseName === undefined) return undefined;
     const parsed = this.named.parse(elseName, `${where}, else`);
-    checkElse(parsed, row, where);
-    return this.bindParsed(parsed, where, row);
+    checkElse(parsed, where);
+    return this.bindParsed(parsed, where);
   }
 
-  /** @param row the policies whose `else` led to it */
-  private bindParsed(parsed: ParsedPolicy, where: string, row: readonly ParsedPolicy[] = []): BoundPolicy {
+  private bindParsed(parsed: ParsedPolicy, where: string): BoundPolicy {
     if (!parsed.named) throw new RateLimitConfigError(where, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {
-      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where, this.bindElse(parsed, where, [...row, parsed]));
+      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where, this.bindElse(parsed, where));
       const conflict = this.named.claims.meet(SCOPE, parsed, WHERE);
       if (conflict !== undefined) this.warnOnce(conflict);
       this.bound.set(parsed, bound);

@@ -2,7 +2,7 @@ import type { Identity } from '../../identity/identity.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { candidateName } from '../../policy/candidate.js';
 import type { Decision } from '../../policy/decision.js';
-import { withElse } from '../../policy/else/else-policies.js';
+import { withElse } from '../../policy/else-policies.js';
 import type { Engine } from '../engine.js';
 import type { CountedIdentities } from '../explain/counted-identities.js';
 import { checkOrder } from '../explain/explain-arguments.js';

@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../../util/config-error.js';
 import type { Identity } from '../../identity/identity.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Decision } from '../../policy/decision.js';
-import { withElse } from '../../policy/else/else-policies.js';
+import { withElse } from '../../policy/else-policies.js';
 import { type ExpiryOptions, readExpiry } from '../../policy/expiry.js';
 import { type Answer, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';

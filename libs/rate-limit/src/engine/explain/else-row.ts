@@ -8,8 +8,7 @@ export interface Explained {
 }
 
 /** The explanation of a policy that a request meets behind another one, whose `else` names it. */
-export function behind(before: Explained | undefined, own: Explained): Explained {
-  if (before === undefined) return own;
+export function behind(before: Explained, own: Explained): Explained {
   return { ...own, explained: { ...own.explained, insteadOf: before.explained.policy } };
 }
 
@@ -23,7 +22,6 @@ export function runsOver({ explained }: Explained): boolean {
  * as one of them has room.
  */
 export function asRow(row: readonly Explained[]): readonly Explained[] {
-  if (row.length === 1) return row;
   const isRejected = row.at(-1)!.explained.isRejected;
   const [soonest = null] = row.flatMap(({ explained }) => explained.passesAt ?? []).toSorted();
   return row.map(({ explained, ...one }) => {

@@ -1,7 +1,7 @@
 import { globalTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
-import { withElse } from '../../policy/else/else-policies.js';
-import { hasOwnClass, underPriority } from '../../policy/priorities/under-priority.js';
+import { withElse } from '../../policy/else-policies.js';
+import { underPriority } from '../../policy/priorities/under-priority.js';
 import type { Decision } from '../../policy/decision.js';
 import type { OverrideLog } from '../../stores/override-log.js';
 import { LimiterUnavailableError } from '../errors.js';
@@ -155,19 +155,12 @@ export class LimitExplainer {
     zone: string | undefined,
     priority: string | undefined,
   ): Promise<readonly Explained[]> {
-    const row: Explained[] = [];
-    let before: Explained | undefined;
-    let rowPriority: string | undefined;
-    for (let policy: BoundPolicy | undefined = first; policy !== undefined; policy = policy.else) {
-      // A policy without a cost of its own takes that of the request.
-      const { cost } = before !== undefined && !policy.hasCost ? before.explained : { cost: constantCostOf(policy) };
-      const own = before !== undefined && hasOwnClass(policy) ? undefined : (priority ?? rowPriority);
-      before = behind(before, await this.explainOne(policy, tag, cost, plan, zone, own));
-      rowPriority = before.explained.priority ?? rowPriority;
-      row.push(before);
-      if (!runsOver(before)) break;
-    }
-    return asRow(row);
+    const head = await this.explainOne(first, tag, constantCostOf(first), plan, zone, priority);
+    const next = first.else;
+    if (next === undefined || !runsOver(head)) return [head];
+    // A policy without a cost of its own takes that of the request.
+    const cost = next.hasCost ? constantCostOf(next) : head.explained.cost;
+    return asRow([head, behind(head, await this.explainOne(next, tag, cost, plan, zone, priority))]);
   }
 
   private async explainOne(

@@ -88,15 +88,13 @@ export class ElseLayer implements Decider {
     if (allowed || isPaused || source === 'override' || source === 'closed') return this.told(rows, verdict);
     const full = rows.filter((row) => row.isFull);
     if (full.length === 0) return this.told(rows, verdict);
-    return andThen(allOf(full.map((row) => row.complete())), () => {
-      const { inner, overrides, decidesAlternatives } = this.settings;
-      for (const row of full) row.endAtBlock(overrides);
-      const unmade = full.find((row) => row.failure !== undefined && !row.hasNext);
+    const { inner, overrides, decidesAlternatives } = this.settings;
+    return andThen(allOf(full.map((row) => row.complete(overrides))), () => {
+      const unmade = full.find((row) => row.failure !== undefined);
       if (unmade !== undefined) throw new UnmadeCharge(unmade.failure!.reason);
-      const going = full.filter((row) => row.hasNext);
+      const going = full.filter((row) => row.next !== undefined);
       if (going.length === 0) return this.told(rows, verdict) ?? verdict;
-      const together = decidesAlternatives(rows.flatMap((row) => (row.isFull ? row.made : row.asked)));
-      for (const row of rows) row.uncount();
+      const together = decidesAlternatives(rows.flatMap((row) => (row.isFull ? [row.first, row.next!] : row.asked)));
       for (const row of going) row.goOn(together, overrides);
       const asked = rows.flatMap((row) => row.asked);
       const since = askedAt === undefined ? undefined : this.deadlineSince(askedAt);

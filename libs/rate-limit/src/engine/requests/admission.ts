@@ -143,11 +143,11 @@ export class Admission<Context extends HandlerContext> {
     record.decided(charges, judgement);
     if (!allowed) shared?.left();
     const holds = route.settles || route.holdsLeases || shared !== undefined;
-    const held = allowed && holds ? this.hold(context, charges, judgement, record, shared) : undefined;
+    if (allowed && holds) this.hold(context, charges, judgement, record, shared);
     // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
-    return decision.delayMs === 0 || this.wait(context, charges, judgement, record, held);
+    return decision.delayMs === 0 || this.wait(context, charges, judgement, record);
   }
 
   /** Keeps the request's leases, and the charges to settle, until the request has ended. */
@@ -157,12 +157,11 @@ export class Admission<Context extends HandlerContext> {
     judgement: Judgement,
     record: RequestRecord,
     shared: CallCharges | undefined,
-  ): CallCharges | undefined {
+  ): void {
     let exchange: Exchange | undefined;
     const call = (): object => (exchange = this.transport.exchange(context)).call;
     const held = this.pending.hold(call, charges, judgement, record, shared);
     if (held !== undefined) (exchange ?? this.transport.exchange(context)).onEnd(held);
-    return held;
   }
 
   private fail(
@@ -186,7 +185,6 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     judgement: Judgement,
     record: RequestRecord,
-    held: CallCharges | undefined,
   ): Promise<boolean> {
     const since = this.monitor.begin();
     try {
@@ -197,8 +195,8 @@ export class Admission<Context extends HandlerContext> {
       return true;
     } catch (error) {
       this.monitor.waited(judgement.decision, 'canceled', since);
-      // Only slots of the store can be refunded. Slots that a settlement has changed are not free.
-      if (judgement.decision.decidedBy === 'store' && held?.claimSlots() !== false) {
+      // Only slots of the store can be refunded.
+      if (judgement.decision.decidedBy === 'store') {
         this.engine.refund(judgement.receipts.filter(({ proof }) => proof.algorithm.delays));
       }
       return this.leave(context, error);

@@ -29,8 +29,7 @@ export function blockerOf(charges: readonly PolicyCharge[], { decision, judgemen
     const judged = judgement === undefined ? decision.policies[0] : judgement.at(i)?.verdict;
     if (judged === undefined || judged.allowed) continue;
     const ms = 'retryAfterMs' in judged ? (judged.retryAfterMs ?? Infinity) : judged.retryAfter / 1000;
-    if (ms === Infinity && decidedBy === 'store' && charge.instead === undefined)
-      throw neverFits(charge, judgement?.at(i)?.charge ?? charge);
+    if (ms === Infinity && decidedBy === 'store') throw neverFits(charge, judgement?.at(i)?.charge ?? charge);
     if (blocker !== undefined && blocker.ms >= ms) continue;
     blocker = { charge, ms, isCertain: judged.estimated !== true && (ms < Infinity || decidedBy === 'override') };
   }

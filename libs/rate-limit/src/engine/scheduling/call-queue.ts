@@ -159,8 +159,7 @@ export class CallQueue {
   }
 
   private expectFits(charge: PolicyCharge, all: readonly PolicyCharge[]): void {
-    // Another policy may let pass what does not fit this one (`else`).
-    if (!isBeyondLimit(charge) || charge.shadow || charge.instead !== undefined) return;
+    if (!isBeyondLimit(charge) || charge.shadow) return;
     const own = this.engine.overriddenCharge(charge.policy, charge.identity);
     if (own === undefined || charge.cost > own.algorithm.maxCost)
       throw this.counted(all, 'failed', neverFits(charge, own ?? charge));

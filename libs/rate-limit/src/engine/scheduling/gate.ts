@@ -19,8 +19,6 @@ export class Gate {
   wasRejected = false;
   /** Whether something was freed or changed while its calls asked. */
   wasWoken = false;
-  /** The keys of the states of other policies that may let its calls pass, by `else`. */
-  rowKeys: readonly string[] = [];
   isPumping = false;
   /** What the policies had left after the last call of the round that got its turn. */
   room = Infinity;

@@ -1,6 +1,3 @@
-import type { BoundPolicy } from '../../policy/bound-policy.js';
-import { withElse } from '../../policy/else/else-policies.js';
-import { keyOf } from '../../policy/key.js';
 import type { Timer } from '../../stores/timer.js';
 import type { OverrideKey } from '../overrides/override-text.js';
 import type { PolicyCharge } from '../policy-charge.js';
@@ -10,8 +7,6 @@ import { Gate, gateKeyOf, type StateOfCalls } from './gate.js';
 const LONGEST_NAP_MS = 30_000;
 /** The most headrooms to wake the calls of: a class of priority has one, and overrides may add others. */
 const MAX_HEADROOMS = 100;
-/** The most gates that one thing wakes which was freed behind an `else`: many identities may run over to one policy. */
-const MOST_WOKEN = 32;
 
 /** The settings of a queue's gates. */
 export interface GateSettings {
@@ -26,8 +21,6 @@ export class Gates {
   private readonly byKey = new Map<string, Gate>();
   /** The headrooms of the calls that have waited: one for each class of priority. */
   private readonly headrooms = new Set<number>();
-  /** The gates of calls that another policy may let pass, by `else`: by the keys of that policy's states. */
-  private readonly byRow = new Map<string, Set<Gate>>();
   private closed = false;
 
   /** @param pump lets the next calls of a gate ask */
@@ -41,7 +34,6 @@ export class Gates {
     const key = gateKeyOf(charge);
     let gate = this.byKey.get(key);
     if (gate === undefined) this.byKey.set(key, (gate = new Gate(key, charge.key)));
-    if ('instead' in charge && charge.instead !== undefined && gate.rowKeys.length === 0) this.noteRow(gate, charge);
     const { headroom = 0 } = charge;
     if (headroom > 0 && this.headrooms.size < MAX_HEADROOMS) this.headrooms.add(headroom);
     return gate;
@@ -151,7 +143,6 @@ export class Gates {
     gate.cancelTimer?.();
     gate.cancelTimer = undefined;
     this.byKey.delete(gate.key);
-    this.forgetRow(gate);
   }
 
   /** Forgets all gates. Nothing is paused any more. */
@@ -159,35 +150,11 @@ export class Gates {
     this.closed = true;
     for (const gate of this.byKey.values()) gate.cancelTimer?.();
     this.byKey.clear();
-    this.byRow.clear();
   }
 
   private freed(key: string): void {
     this.wake(this.byKey.get(key));
     for (const headroom of this.headrooms) this.wake(this.byKey.get(gateKeyOf({ key, headroom })));
-    let woken = 0;
-    for (const gate of this.byRow.get(key) ?? []) {
-      if (woken++ >= MOST_WOKEN) break;
-      this.wake(gate);
-    }
-  }
-
-  private noteRow(gate: Gate, charge: PolicyCharge): void {
-    gate.rowKeys = keysBehind(charge);
-    for (const key of gate.rowKeys) {
-      const known = this.byRow.get(key);
-      if (known === undefined) this.byRow.set(key, new Set([gate]));
-      else known.add(gate);
-    }
-  }
-
-  private forgetRow(gate: Gate): void {
-    for (const key of gate.rowKeys) {
-      const known = this.byRow.get(key);
-      known?.delete(gate);
-      if (known?.size === 0) this.byRow.delete(key);
-    }
-    gate.rowKeys = [];
   }
 
   /** Ends the sleep of a gate. */
@@ -201,17 +168,7 @@ export class Gates {
   }
 }
 
-/** Whether an override is about a charge, or about a policy that its `else` leads to. */
+/** Whether an override is about a charge. */
 function isConcerned({ policy, identity }: PolicyCharge, changed: OverrideKey): boolean {
-  if (changed.identity !== undefined && changed.identity !== identity) return false;
-  return withElse([policy]).some(({ name }) => name === changed.policy);
-}
-
-/** The keys of the states of the policies to which the `else` of a charge leads, under each plan. */
-function keysBehind({ policy, identity }: PolicyCharge): readonly string[] {
-  const keyUnder = ({ globalKey, keyPrefix, keyTail }: BoundPolicy): string =>
-    globalKey ?? keyOf(keyPrefix, identity, keyTail);
-  return withElse([policy])
-    .slice(1)
-    .flatMap((one) => [one, ...(one.plans?.values() ?? [])].map(keyUnder));
+  return (changed.identity === undefined || changed.identity === identity) && policy.name === changed.policy;
 }

@@ -6,7 +6,6 @@ import type { Receipt } from '../judgement.js';
 import type { ExpiringCharges } from './expiry/expiring-charges.js';
 import type { HeldLease } from './leases.js';
 import type { PolicyCharge } from '../policy-charge.js';
-import { ReservedCharges } from './reserved-charges.js';
 
 /** A charge that is settled later. */
 export interface ReservedCharge {
@@ -38,7 +37,6 @@ export class PendingCharge {
   private readonly calls = new Map<object, BoundPolicy>();
   /** The calls whose end is certain to be reported. */
   private readonly begun = new Set<object>();
-  private slotsAreFree = true;
   private isOver = false;
 
   constructor(readonly charge: PolicyCharge) {}
@@ -118,16 +116,6 @@ export class PendingCharge {
     this.isOver = true;
   }
 
-  /**
-   * Claims departure slots that were never used, so that they can be refunded. Returns false if a settlement has changed them.
-   */
-  claimSlots(): boolean {
-    if (!this.charge.algorithm.delays) return true;
-    if (this.reserved !== undefined) new ReservedCharges([this.reserved.receipt]).close();
-    this.reserved = undefined;
-    return this.slotsAreFree;
-  }
-
   private settle(costs: readonly (number | undefined)[]): readonly [ReservedCharge, number] | undefined {
     this.isOver = true;
     const { reserved } = this;
@@ -136,7 +124,6 @@ export class PendingCharge {
     const known = costs.filter((one) => one !== undefined);
     const sum = known.reduce((before, one) => before + one, 0);
     const final = known.length === costs.length && known.length > 0 ? sum : Math.max(cost, sum);
-    if (final !== cost) this.slotsAreFree = false;
     return [reserved, final];
   }
 }

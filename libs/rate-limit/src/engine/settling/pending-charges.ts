@@ -43,11 +43,6 @@ export class CallCharges {
     this.settleIdle();
   }
 
-  /** Whether departure slots that the request leaves unused may be refunded. */
-  claimSlots(): boolean {
-    return this.charges.map((pending) => pending.claimSlots()).every(Boolean);
-  }
-
   private settleIdle(): void {
     this.settle(this.charges.filter((pending) => pending.isIdle));
   }

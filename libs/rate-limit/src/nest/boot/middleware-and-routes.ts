@@ -1,4 +1,4 @@
-import { withElse } from '../../policy/else/else-policies.js';
+import { withElse } from '../../policy/else-policies.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import type { BoundPolicy } from '../types.js';
 

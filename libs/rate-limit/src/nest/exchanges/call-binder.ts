@@ -1,4 +1,3 @@
-import { MAX_ROW } from '../../policy/else/else-policies.js';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { algorithmEntry } from '../../algorithms/algorithms.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
@@ -50,16 +49,13 @@ function needsInterceptor(
   return context !== 'http' && rowOf(policy as PolicyLike | undefined, policies).some(isLease);
 }
 
-/** A policy and those that its `else` leads to. Boot rejects a row that leads back or is too long. */
+/** A policy, and the one that its `else` leads to. */
 function rowOf(
   first: PolicyLike | undefined,
   policies: Readonly<Record<string, PolicySource>>,
 ): readonly (PolicyLike | undefined)[] {
-  const row = [first];
-  for (let next = first?.else; typeof next === 'string' && row.length <= MAX_ROW; next = row.at(-1)?.else) {
-    row.push(policies[next] as PolicyLike | undefined);
-  }
-  return row;
+  const next = first?.else;
+  return typeof next === 'string' ? [first, policies[next] as PolicyLike | undefined] : [first];
 }
 
 function isLease(policy: PolicyLike | undefined): boolean {

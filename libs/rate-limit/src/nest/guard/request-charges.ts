@@ -58,7 +58,7 @@ export class RequestCharges {
   private make(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
     if (!policy.shadow) {
       const made = this.asked(policy, context, resolved);
-      return policy.else === undefined ? made : andThen(made, (charge) => this.withElse(policy, charge, context));
+      return policy.else === undefined ? made : andThen(made, (charge) => this.withElse(policy.else!, charge, context));
     }
     const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
     return attempt<PolicyCharge, PolicyCharge | undefined>(
@@ -69,12 +69,10 @@ export class RequestCharges {
   }
 
   /** Lets the policy of an `else` take a request that does not fit. Its identity and cost are found only then. */
-  private withElse(policy: BoundPolicy, charge: PolicyCharge, context: ExecutionContext): PolicyCharge {
-    const instead = policy.else;
-    if (instead === undefined) return charge;
+  private withElse(instead: BoundPolicy, charge: PolicyCharge, context: ExecutionContext): PolicyCharge {
     charge.instead = (head) => {
       const made = this.asked(instead, context, undefined, instead.hasCost ? undefined : head.cost);
-      return andThen(made, (other) => this.withElse(instead, inPlaceOf(head, other), context));
+      return andThen(made, (other) => inPlaceOf(head, other));
     };
     return charge;
   }

@@ -1,6 +1,6 @@
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
-import { canDelay } from '../../policy/bound-policy.js';
-import { withElse } from '../../policy/else/else-policies.js';
+import { withElse } from '../../policy/else-policies.js';
+import { whyNotBeside } from '../../policy/together.js';
 import { checkNames } from '../../util/option-rules.js';
 import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from '../types.js';
 
@@ -53,7 +53,7 @@ export function standingTogether(choices: readonly Choice[]): BoundPolicy[] {
 export function canStandTogether(one: BoundPolicy, other: BoundPolicy): boolean {
   const names = withElse([other]).map(({ name }) => name);
   const isApart = withElse([one]).every(({ name }) => !names.includes(name));
-  return isApart && !(canDelay(one) && canDelay(other));
+  return isApart && whyNotBeside(one, other) === undefined;
 }
 
 /** Whether a function chooses the policy. */

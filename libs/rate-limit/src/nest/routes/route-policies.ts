@@ -6,7 +6,7 @@ import { CHOSEN_TRAITS, type RouteTraits, routeTraitsOf } from '../../engine/req
 import { bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
 import type { IdentityChain } from '../types.js';
-import { checkElse, withElse } from '../../policy/else/else-policies.js';
+import { checkElse, withElse } from '../../policy/else-policies.js';
 import type { NamedPolicies } from '../../policy/named-policies.js';
 import { PolicyUses } from '../../policy/priorities/policy-uses.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
@@ -317,16 +317,8 @@ export class RoutePolicies implements RoutePolicySource {
       .filter((policy) => !isNamedIn(policy, without) && given.every((other) => canStandTogether(policy, other)));
   }
 
-  /**
-   * @param chosen whether a function has chosen it for a request
-   * @param row the policies whose `else` led to it
-   */
-  private bind(
-    parsed: ParsedPolicy<ExecutionContext>,
-    site: Site,
-    chosen: boolean,
-    row: readonly ParsedPolicy<ExecutionContext>[] = [],
-  ): BoundPolicy {
+  /** @param chosen whether a function has chosen it for a request */
+  private bind(parsed: ParsedPolicy<ExecutionContext>, site: Site, chosen: boolean): BoundPolicy {
     for (const warning of parsed.warnings) this.warnOnce(withHelp(`${site.text}: ${warning}`, 'FG_POLICY_NUMBERS'));
     this.warnOfLack(parsed, site);
     const wanted = parsed.scope ?? site.defaultScope;
@@ -346,7 +338,7 @@ export class RoutePolicies implements RoutePolicySource {
       );
     }
     this.notePlans(parsed, site);
-    const instead = this.bindElse(parsed, site, chosen, [...row, parsed]);
+    const instead = this.bindElse(parsed, site, chosen);
     const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text, instead);
     const { claims } = this.named;
     if (chosen) {
@@ -359,16 +351,11 @@ export class RoutePolicies implements RoutePolicySource {
   }
 
   /** Binds the policy that an `else` names: to the application, unless it says another scope. */
-  private bindElse(
-    { elseName }: ParsedPolicy<ExecutionContext>,
-    site: Site,
-    chosen: boolean,
-    row: readonly ParsedPolicy<ExecutionContext>[],
-  ): BoundPolicy | undefined {
+  private bindElse({ elseName }: ParsedPolicy<ExecutionContext>, site: Site, chosen: boolean): BoundPolicy | undefined {
     if (elseName === undefined) return undefined;
     const parsed = this.named.parse(elseName, `${site.text}, else`);
-    checkElse(parsed, row, site.text);
-    return this.bind({ ...parsed, scope: parsed.scope ?? 'app' }, site, chosen, row);
+    checkElse(parsed, site.text);
+    return this.bind({ ...parsed, scope: parsed.scope ?? 'app' }, site, chosen);
   }
 
   private notePlans(policy: ParsedPolicy<ExecutionContext>, site: Site): void {

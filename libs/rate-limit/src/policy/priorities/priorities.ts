@@ -128,7 +128,7 @@ export function unknownClass(name: unknown, policy: string, priorities: Prioriti
  */
 export function readPriority<Context>(
   given: { readonly priorities: unknown; readonly priority: unknown },
-  policy: Pick<ParsedPolicy<Context>, 'algorithm' | 'cost' | 'prefetch' | 'shards' | 'block'> & {
+  policy: Pick<ParsedPolicy<Context>, 'algorithm' | 'cost'> & {
     readonly name: string;
   },
   fail: (problem: string) => never,
@@ -138,17 +138,6 @@ export function readPriority<Context>(
     if (given.priority === undefined) return NO_PRIORITY;
     return fail(
       `priority has no effect without priorities, got ${shown(given.priority)}: add priorities, such as { critical: 1, background: 0.5 }`,
-    );
-  }
-  if (policy.prefetch !== undefined) {
-    fail(`priorities do not go with prefetch: a process cannot know for which class it takes tokens ahead`);
-  }
-  if (policy.shards > 1) {
-    fail(`priorities do not go with shards: a class that fills its part of one shard says nothing of the others`);
-  }
-  if (policy.block !== undefined) {
-    fail(
-      `priorities do not go with blockFor: rejections of a lower class, which gives way, would block the higher ones`,
     );
   }
   const priorities: Priorities = new Map(Object.entries(given.priorities as Readonly<Record<string, number>>));

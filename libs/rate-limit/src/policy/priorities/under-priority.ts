@@ -5,23 +5,6 @@ import { headroomIn } from './priorities.js';
 const UNDER = new WeakMap<BoundPolicy, Map<string, BoundPolicy>>();
 
 /**
- * The next policy of a row for a request of a class: in that class, unless it has no classes or says one of its own.
- *
- * @param priority undefined: no policy before it has classes
- */
-export function inClassOfRow<Context>(next: BoundPolicy<Context>, priority: string | undefined): BoundPolicy<Context> {
-  // `checkElse` lets no row boot whose policies differ in their classes.
-  return priority === undefined || next.priorities === undefined || next.hasPriority
-    ? next
-    : underPriority(next, priority);
-}
-
-/** Whether the policy says the class of all requests itself, behind an `else`. */
-export function hasOwnClass({ hasPriority, priorityOf }: BoundPolicy): boolean {
-  return hasPriority && priorityOf === undefined;
-}
-
-/**
  * A policy with priorities, for requests of one class: a variant that counts under the policy's own keys, and leaves the rest of
  * the limit free. Equal classes give the same object.
  *
