@@ -1,3 +1,4 @@
+import { takeGlobals } from '../../libs/rate-limit/src/util/real-timers.js';
 import type { EventLoop } from './event-loop.js';
 import type { Random } from './random.js';
 import type { Scheduler } from './scheduler.js';
@@ -62,7 +63,9 @@ export class VirtualGlobals {
     process.nextTick = (task: (...args: never[]) => void, ...args: unknown[]) => {
       this.ticks.push(() => task(...(args as never[])));
     };
+    const giveBack = takeGlobals();
     this.restore = () => {
+      giveBack();
       for (const [name, descriptor] of before) Object.defineProperty(globalThis, name, descriptor);
       Date.now = now;
       Math.random = random;

@@ -4,6 +4,16 @@ import * as timers from 'node:timers';
  * The timers of the process, for what waits for Redis itself. They are taken once: tests that replace the globals (Jest, Vitest, Sinon)
  * hold time, not Redis's answers.
  */
-export const { setTimeout, clearTimeout, setImmediate, clearImmediate } = timers;
-export const nextTick = process.nextTick.bind(process);
-export const realNow = performance.now.bind(performance);
+export let { setTimeout, clearTimeout, setImmediate, clearImmediate } = timers;
+export let nextTick: (task: () => void) => void = process.nextTick.bind(process);
+export let realNow: () => number = performance.now.bind(performance);
+
+/** Takes the globals as they are now: for a simulation whose Redis lives in the same virtual time. Returns what takes them back. */
+export function takeGlobals(): () => void {
+  const before = { setTimeout, clearTimeout, setImmediate, clearImmediate, nextTick, realNow };
+  ({ setTimeout, clearTimeout, setImmediate, clearImmediate } = globalThis);
+  const { performance: clock } = globalThis;
+  nextTick = process.nextTick.bind(process);
+  realNow = (): number => clock.now();
+  return () => ({ setTimeout, clearTimeout, setImmediate, clearImmediate, nextTick, realNow } = before);
+}
