@@ -1,3 +1,4 @@
+import type { AlgorithmName } from '../algorithms/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry } from '../algorithms/algorithms.js';
 import type { ParsedPolicy } from './parse-policy.js';
 
@@ -28,14 +29,7 @@ const isA =
 /** A place or a call: no option of the policy says it. */
 const NOT_ITS_OWN: Has = () => false;
 
-/** What a policy may have or be, by its name in the documentation, and how to see it. */
-export const FEATURES = {
-  'token-bucket': isA('token-bucket'),
-  'leaky-bucket': isA('leaky-bucket'),
-  'fixed-window': isA('fixed-window'),
-  'sliding-window-log': isA('sliding-window-log'),
-  'sliding-window-counter': isA('sliding-window-counter'),
-  concurrency: isA('concurrency'),
+const OPTIONS = {
   'a calendar window': ({ numbers }) => typeof numbers.window === 'object',
   'a time zone by function': ({ timeZone }) => timeZone !== undefined,
   "by: 'global'": ({ by }) => by === 'global',
@@ -56,7 +50,13 @@ export const FEATURES = {
   schedule: NOT_ITS_OWN,
 } as const satisfies Readonly<Record<string, Has>>;
 
-export type Feature = keyof typeof FEATURES;
+export type Feature = AlgorithmName | keyof typeof OPTIONS;
+
+/** What a policy may have or be, by its name in the documentation, and how to see it. */
+export const FEATURES: Readonly<Record<Feature, Has>> = {
+  ...(Object.fromEntries(ALGORITHM_NAMES.map((name) => [name, isA(name)])) as Record<AlgorithmName, Has>),
+  ...OPTIONS,
+};
 
 /** Two features that do not go together, and the sentence that says why, and what to do instead. */
 export type Refusal = readonly [one: Feature, other: Feature, why: string];
@@ -224,7 +224,7 @@ export function whyNotBeside(one: Combined, other: Combined): string | undefined
   const stand = (first: Feature, second: Feature): boolean => FEATURES[first](one) && FEATURES[second](other);
   return BESIDE.find(([first, second]) => {
     // A queue in shadow delays no request.
-    if (first === 'leaky-bucket' && (one.shadow || other.shadow)) return false;
+    if (first === second && (one.shadow || other.shadow)) return false;
     return stand(first, second) || stand(second, first);
   })?.[2];
 }
