@@ -26,7 +26,7 @@ export interface LoopTime {
 }
 
 const LOOP: LoopTime = {
-  now: realNow,
+  now: () => realNow(),
   later: (task, ms) => setTimeout(task, ms),
   turn: (task) => void setImmediate(task),
 };

@@ -68,7 +68,7 @@ export class WaitingRoom {
   }
 
   /**
-   * Waits until `delayMs` after now and never less. The timer does not keep a process alive.
+   * Waits until `delayMs` after now and never less. The process stays alive meanwhile.
    *
    * @param waits the client that waits
    * @throws {LimiterClosedError} once `close` was called
