@@ -89,7 +89,7 @@ it('a policy that must have the store fails alone, and the store is asked once f
 });
 
 it('fields that cost the same are charged once, and each other cost is charged by itself', async () => {
-  await using app = await begin('Mercurius', { store: ToldStore.slow() }, {}, [Rides]);
+  await using app = await begin('Mercurius', { store: ToldStore.slow(), deadline: '10s' }, {}, [Rides]);
   await app.ask('{ a: page(n: 4) b: page(n: 4) c: page(n: 6) }');
   const { data } = await app.ask('{ a: page(n: 11) b: page(n: 3) c: page(n: 11) d: page(n: 3) e: page(n: 2) }');
   expect(data).toEqual({ a: null, b: 3, c: null, d: 3, e: 2 });
