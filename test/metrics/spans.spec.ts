@@ -68,6 +68,9 @@ function attributes(): Attributes[] {
 }
 
 beforeAll(() => {
+  // A spec before this one in the process may have left others, and the first ones stay.
+  trace.disable();
+  context.disable();
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
 });
