@@ -84,7 +84,7 @@ export const FLOORS = {
     atLeast: 1.5,
   },
   ...feature('settle', 'reserve 3 and settle 1 / consume', { node: 3, redis: 2.2, memory: 3.5 }),
-  ...feature('schedule', 'schedule with room / consume', { node: 2.2, redis: 2, memory: 1.2 }),
+  ...feature('schedule', 'schedule with room / consume', { node: 1.2, redis: 1.05, memory: 1.2 }),
   ...feature('countIf', 'a countIf that refunds each request / none', { http: 1.6, httpRedis: 2.2 }),
   ...feature('countIfKept', 'a countIf that refunds nothing / none', { http: PRICE, httpRedis: PRICE }),
   ...feature('concurrency', 'acquire and release / consume of a log', { node: 2.8, redis: 2.2, memory: 3 }),
