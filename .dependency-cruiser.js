@@ -1,4 +1,4 @@
-// The direction of dependencies: nest -> limiter -> http -> engine -> metrics -> policy -> identity -> stores -> algorithms. Shedding stands alone.
+// Dependencies point one way: each folder of the library may import those before it in FOLDERS, and each room those that ROOMS gives it.
 const LIBRARY = '^libs/rate-limit/src/';
 const CLIENT = '^libs/client/src/';
 const INDEX = `${LIBRARY}index\\.ts$`;
@@ -7,19 +7,56 @@ const HOUSES = '^libs/(?:control-room|hero|playground|riders|processes|palette|t
 const SPEC = '\\.spec\\.ts$';
 const STAGE_REDIS = '^libs/control-room/stage-redis\\.ts$';
 
-/** The folders of the library that each folder may import, beside itself and `util`. */
-const MAY_IMPORT = {
-  util: [],
-  algorithms: [],
-  shedding: [],
-  stores: ['algorithms'],
-  identity: ['stores', 'algorithms'],
-  policy: ['identity', 'stores', 'algorithms'],
-  metrics: ['shedding', 'policy', 'identity', 'stores', 'algorithms'],
-  engine: ['metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
-  http: ['engine', 'metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
-  limiter: ['http', 'engine', 'metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
-  nest: ['limiter', 'http', 'engine', 'metrics', 'shedding', 'policy', 'identity', 'stores', 'algorithms'],
+/** The folders of the library. Each may import those before it. */
+const FOLDERS = [
+  'util',
+  'shedding',
+  'algorithms',
+  'stores',
+  'identity',
+  'policy',
+  'charges',
+  'watch',
+  'functions',
+  'layers',
+  'holds',
+  'engine',
+  'http',
+  'scheduling',
+  'operate',
+  'limiter',
+  'outbound',
+  'nest',
+];
+
+/** The rooms of a folder, and the rooms beside them that each may import. A room of no list stands alone. */
+const ROOMS = {
+  layers: {
+    overrides: [],
+    denials: [],
+    estimates: [],
+    prefetch: [],
+    pauses: [],
+    alternatives: ['overrides'],
+    plain: ['overrides', 'estimates'],
+    deadline: ['plain'],
+  },
+  holds: {
+    waiting: [],
+    leases: [],
+    settlements: [],
+    expiry: ['settlements'],
+    pending: ['expiry', 'leases', 'settlements'],
+  },
+  operate: { identities: [], overrides: ['identities'], explain: ['overrides', 'identities'] },
+  watch: { rejected: [], thresholds: [], publish: [] },
+  engine: { calls: [], requests: [] },
+  'stores/redis': {
+    clients: [],
+    batch: ['clients'],
+    connection: ['batch', 'clients'],
+    cluster: ['connection', 'batch', 'clients'],
+  },
 };
 
 /** Entry points of their own. They may import every layer, and no layer imports them. */
@@ -27,32 +64,26 @@ const ENTRIES = ['testing', 'client', 'throttler'];
 /** These may use Nest. */
 const WITH_NEST = ['nest', 'testing', 'throttler'];
 
-/** The folders of the store on Redis that each of them may import, beside itself. */
-const REDIS_MAY_IMPORT = {
-  clients: [],
-  batch: ['clients'],
-  connection: ['batch', 'clients'],
-  cluster: ['connection', 'batch', 'clients'],
-};
-
 const folder = (...names) => `${LIBRARY}(?:${names.join('|')})/`;
 
-const layers = Object.entries(MAY_IMPORT).map(([name, others]) => ({
+const layers = FOLDERS.map((name, i) => ({
   name: `direction-${name}`,
-  comment: `${name}/ may import ${name === 'util' ? 'no other folder' : [...others, 'util'].join(', ')} of the library`,
+  comment: `${name}/ may import of the library ${i === 0 ? 'no other folder' : FOLDERS.slice(0, i).join(', ')}`,
   severity: 'error',
   from: { path: folder(name), pathNot: SPEC },
-  to: { path: LIBRARY, pathNot: folder(name, ...(name === 'util' ? [] : ['util', ...others])) },
+  to: { path: LIBRARY, pathNot: folder(...FOLDERS.slice(0, i + 1)) },
 }));
 
 const REDIS = `${LIBRARY}stores/redis/`;
-const redisLayers = Object.entries(REDIS_MAY_IMPORT).map(([name, others]) => ({
-  name: `direction-redis-${name}`,
-  comment: `stores/redis/${name}/ may import ${others.length === 0 ? 'no other folder' : others.join(', ')} of stores/redis`,
-  severity: 'error',
-  from: { path: `${REDIS}${name}/`, pathNot: SPEC },
-  to: { path: `${REDIS}[^/]+/`, pathNot: `${REDIS}(?:${[name, ...others].join('|')})/` },
-}));
+const rooms = Object.entries(ROOMS).flatMap(([name, beside]) =>
+  Object.entries(beside).map(([room, others]) => ({
+    name: `direction-${name.replace('/', '-')}-${room}`,
+    comment: `${name}/${room}/ may import of the rooms beside it ${others.length === 0 ? 'none' : others.join(', ')}`,
+    severity: 'error',
+    from: { path: folder(`${name}/${room}`), pathNot: SPEC },
+    to: { path: `${folder(name)}[^/]+/`, pathNot: folder(...[room, ...others].map((one) => `${name}/${one}`)) },
+  })),
+);
 
 /** Files that must not exist: each is found by what imports it, by what it imports, or as an orphan. */
 const banned = (name, comment, files) => [
@@ -65,13 +96,13 @@ const banned = (name, comment, files) => [
 export default {
   forbidden: [
     ...layers,
-    ...redisLayers,
+    ...rooms,
     {
       name: 'direction-entries',
       comment: 'An entry point may import the layers, but neither index.ts nor another entry point',
       severity: 'error',
       from: { path: `${LIBRARY}(${ENTRIES.join('|')})/`, pathNot: SPEC },
-      to: { path: LIBRARY, pathNot: [folder(...Object.keys(MAY_IMPORT)), `${LIBRARY}$1/`] },
+      to: { path: LIBRARY, pathNot: [folder(...FOLDERS), `${LIBRARY}$1/`] },
     },
     {
       name: 'client-alone',
@@ -88,10 +119,20 @@ export default {
       from: { path: LIBRARY, pathNot: folder('client') },
       to: { path: '^libs/client/' },
     },
-    ...banned('library-folders', 'A new folder of the library needs its place in the direction: add it to MAY_IMPORT', {
+    ...banned('library-folders', 'A new folder of the library needs its place in the direction: add it to FOLDERS', {
       path: `${LIBRARY}[^/]+/`,
-      pathNot: folder(...Object.keys(MAY_IMPORT), ...ENTRIES),
+      pathNot: folder(...FOLDERS, ...ENTRIES),
     }),
+    ...Object.entries(ROOMS).flatMap(([name, beside]) =>
+      banned(
+        `rooms-${name.replace('/', '-')}`,
+        `A new room of ${name}/ needs its place in the direction: add it to ROOMS`,
+        {
+          path: `${folder(name)}[^/]+/`,
+          pathNot: folder(...Object.keys(beside).map((room) => `${name}/${room}`)),
+        },
+      ),
+    ),
     ...banned('library-root', 'index.ts is the only file at the root of libs/rate-limit/src', {
       path: `${LIBRARY}[^/]+$`,
       pathNot: INDEX,

@@ -1,12 +1,12 @@
-import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
-import { LimiterUnavailableError } from '../../libs/rate-limit/src/engine/errors.js';
+import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
+import { LimiterUnavailableError } from '../../libs/rate-limit/src/charges/errors.js';
 import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
-import type { PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
+import type { PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
 import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
 import { type OpenedStore, storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
 import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
-import { Monitor } from '../../libs/rate-limit/src/metrics/monitor.js';
-import type { PrefetchCounts } from '../../libs/rate-limit/src/metrics/stats.js';
+import { Monitor } from '../../libs/rate-limit/src/watch/monitor.js';
+import type { PrefetchCounts } from '../../libs/rate-limit/src/watch/stats.js';
 import { type BoundPolicy, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import type { Decision } from '../../libs/rate-limit/src/policy/decision.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';

@@ -6,7 +6,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimit, RateLimiter, RateLimitMetricsModule, RateLimitModule } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
 import { parse, stringify } from 'yaml';
-import { INSTRUMENTS } from '../../libs/rate-limit/src/metrics/publish/instruments.js';
+import { INSTRUMENTS } from '../../libs/rate-limit/src/watch/publish/instruments.js';
 import { PrometheusMetrics } from '../metrics/support/otel.js';
 import { Exposition } from '../support/exposition.js';
 import { start } from '../support/http-app.js';

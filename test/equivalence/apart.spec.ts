@@ -2,7 +2,7 @@ import { describe, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { assert, asyncProperty, property } from 'fast-check';
 import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
-import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import { blockOf } from '../../libs/rate-limit/src/policy/block-for.js';
 import { peekOf, takes } from '../../libs/rate-limit/src/stores/charge.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';

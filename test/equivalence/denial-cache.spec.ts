@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { costFor, costs, policyOf } from '../support/arbitrary-policies.js';

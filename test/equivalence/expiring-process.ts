@@ -1,7 +1,7 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
 import type { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
-import { ExpiringReservations } from '../../libs/rate-limit/src/engine/settling/expiry/expiring-reservations.js';
+import { ExpiringReservations } from '../../libs/rate-limit/src/holds/expiry/expiring-reservations.js';
 import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
 import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
 import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';

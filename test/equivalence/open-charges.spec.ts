@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
 import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
 import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/prefetch-bucket.js';
-import { OpenCharges } from '../../libs/rate-limit/src/engine/settling/open-charges.js';
+import { OpenCharges } from '../../libs/rate-limit/src/layers/estimates/open-charges.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type {

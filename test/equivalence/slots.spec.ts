@@ -7,7 +7,7 @@ import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.stor
 import { LoadedRedisStore } from '../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { readStoreOptions } from '../../libs/rate-limit/src/stores/redis/store-options.js';
-import { DenialCache } from '../../libs/rate-limit/src/engine/layers/denial-cache.js';
+import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';

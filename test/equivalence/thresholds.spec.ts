@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { ThresholdEvent } from '../../libs/rate-limit/src/engine/thresholds/threshold-event.js';
+import type { ThresholdEvent } from '../../libs/rate-limit/src/watch/thresholds/threshold-event.js';
 import { reachedAt } from '../../libs/rate-limit/src/policy/thresholds.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';

@@ -12,7 +12,7 @@ import {
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
-import { INSTRUMENTS } from '../../libs/rate-limit/src/metrics/publish/instruments.js';
+import { INSTRUMENTS } from '../../libs/rate-limit/src/watch/publish/instruments.js';
 import { Exposition } from '../support/exposition.js';
 import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';

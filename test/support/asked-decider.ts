@@ -1,6 +1,6 @@
-import type { Decider } from '../../libs/rate-limit/src/engine/decider.js';
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
-import type { LayerVerdict } from '../../libs/rate-limit/src/engine/layer-verdict.js';
+import type { Decider } from '../../libs/rate-limit/src/charges/decider.js';
+import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
+import type { LayerVerdict } from '../../libs/rate-limit/src/charges/layer-verdict.js';
 import { bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';

@@ -1,7 +1,7 @@
-import { decisionOf, Judgement } from '../../libs/rate-limit/src/engine/judgement.js';
+import { decisionOf, Judgement } from '../../libs/rate-limit/src/charges/judgement.js';
 import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
-import { OpenCharges } from '../../libs/rate-limit/src/engine/settling/open-charges.js';
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
+import { OpenCharges } from '../../libs/rate-limit/src/layers/estimates/open-charges.js';
+import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
 import { bindPolicy, type BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import type { Decision, PolicyDecision } from '../../libs/rate-limit/src/policy/decision.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';

@@ -1,8 +1,8 @@
 import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
 import type { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/engine/policy-charge.js';
-import type { ThresholdEvent } from '../../libs/rate-limit/src/engine/thresholds/threshold-event.js';
-import type { ThresholdSettings } from '../../libs/rate-limit/src/engine/thresholds/thresholds.js';
+import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
+import type { ThresholdEvent } from '../../libs/rate-limit/src/watch/thresholds/threshold-event.js';
+import type { ThresholdSettings } from '../../libs/rate-limit/src/watch/thresholds/thresholds.js';
 import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
 import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
 import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
@@ -38,7 +38,7 @@ export class ToldThresholds {
 
   /** Waits until all levels that were reached are told, and returns their events. */
   async told(): Promise<ThresholdEvent[]> {
-    await this.layered.thresholds?.close();
+    await this.layered.watch?.close();
     return this.events.splice(0);
   }
 }

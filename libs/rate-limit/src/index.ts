@@ -2,7 +2,7 @@ export { RateLimit, type RoutePolicyOptions } from './nest/decorators/rate-limit
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export { RateLimitDecision } from './nest/decisions/rate-limit-decision.decorator.js';
 export { rateLimitDecisionOf } from './nest/decisions/decision-of.js';
-export { chargedBy, type ChargedCost } from './engine/charged-by.js';
+export { chargedBy, type ChargedCost } from './charges/charged-by.js';
 export { RateLimitModule } from './nest/module/rate-limit.module.js';
 export type {
   MiddlewareOptions,
@@ -16,26 +16,26 @@ export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
 export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
 export { createLimiter } from './limiter/create-limiter.js';
 export type { LimiterOptions } from './limiter/limiter-options.js';
-export { RateLimiter } from './engine/calls/rate-limiter.js';
-export type { LimitTarget } from './engine/calls/limit-looks.js';
-export type { ResetState } from './engine/calls/reset-states.js';
-export type { HandlerClass, LimitReference, RouteReference } from './engine/explain/limit-references.js';
+export { RateLimiter } from './limiter/rate-limiter.js';
+export type { LimitTarget } from './operate/limit-looks.js';
+export type { ResetState } from './operate/reset-states.js';
+export type { HandlerClass, LimitReference, RouteReference } from './operate/explain/limit-references.js';
 export type {
   ExplainedLevel,
   ExplainedOutcome,
   ExplainedOverride,
   LimitExplanation,
   PolicyExplanation,
-} from './engine/explain/explanation.js';
+} from './operate/explain/explanation.js';
 export type {
   LimitTable,
   PolicyOrigin,
   TableMiddleware,
   TablePolicy,
   TableRoute,
-} from './engine/explain/limit-table.js';
-export { RateLimitOverrides } from './engine/overrides/rate-limit-overrides.js';
-export { OverrideConflictError, TooManyOverridesError } from './engine/overrides/errors.js';
+} from './operate/explain/limit-table.js';
+export { RateLimitOverrides } from './operate/overrides/rate-limit-overrides.js';
+export { OverrideConflictError, TooManyOverridesError } from './operate/overrides/errors.js';
 export type {
   OverrideChange,
   OverrideHistoryEntry,
@@ -45,12 +45,17 @@ export type {
   OverrideRemoval,
   OverrideTarget,
   RateLimitOverride,
-} from './engine/overrides/override.js';
-export { Lease } from './engine/settling/lease.js';
+} from './layers/overrides/override.js';
+export { Lease } from './holds/leases/lease.js';
 export type { LimiterPolicy } from './engine/calls/call-policies.js';
-export { Reservation, type PolicySettlement, type SettledBy, type Settlement } from './engine/settling/reservation.js';
+export {
+  Reservation,
+  type PolicySettlement,
+  type SettledBy,
+  type Settlement,
+} from './holds/settlements/reservation.js';
 export type { AtExpiry, ExpiryOptions } from './policy/expiry.js';
-export type { ScheduleOptions } from './engine/scheduling/schedule-options.js';
+export type { ScheduleOptions } from './scheduling/schedule-options.js';
 export {
   CallQueueFullError,
   CallWaitError,
@@ -59,18 +64,20 @@ export {
   ReservationClosedError,
   ReservationsFullError,
   WaitingRoomFullError,
-} from './engine/errors.js';
-export { type FetchRequest, limitedFetch, type LimitedFetchOptions } from './http/outgoing/limited-fetch.js';
+} from './charges/errors.js';
+export { type FetchRequest, limitedFetch, type LimitedFetchOptions } from './outbound/limited-fetch.js';
 export {
   limitedAxios,
   type OutgoingAxios,
   type OutgoingAxiosConfig,
   type OutgoingAxiosResponse,
-} from './http/outgoing/limited-axios.js';
-export type { OutgoingOptions } from './http/outgoing/outgoing-options.js';
+} from './outbound/limited-axios.js';
+export type { OutgoingOptions } from './outbound/outgoing-options.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
-export type { DecisionEvent, DecisionSource } from './metrics/decision-event.js';
-export type { ThresholdEvent } from './engine/thresholds/threshold-event.js';
+export type { DecisionSource } from './charges/layer-verdict.js';
+export type { DecisionEvent } from './watch/decision-event.js';
+export type { RejectedIdentity, TopRejected } from './watch/rejected/top-rejected.js';
+export type { ThresholdEvent } from './watch/thresholds/threshold-event.js';
 export {
   RateLimitMetricsModule,
   type MetricsMeterProvider,
@@ -87,12 +94,10 @@ export type {
   PolicyStats,
   QueueTimeStats,
   RateLimitStats,
-  RejectedIdentity,
   StoreStats,
   ReservationStats,
   ScheduledStats,
-  TopRejected,
-} from './metrics/stats.js';
+} from './watch/stats.js';
 export type { SheddingStats } from './shedding/load-shedder.js';
 export type { ThresholdName } from './shedding/pressure.js';
 export type { ShedRequestsStats } from './shedding/shed-level.js';
@@ -149,7 +154,7 @@ export {
   type GraphqlCount,
   type GraphqlFieldInfo,
 } from './nest/contexts/graphql.js';
-export { type Client, clientOf } from './engine/requests/client.js';
+export { type Client, clientOf } from './holds/waiting/client.js';
 export type {
   CallEnd,
   ContextAdapter,

@@ -1,6 +1,6 @@
-import type { HandlerContext } from '../metrics/decision-event.js';
-import type { DecisionMonitor } from '../metrics/monitor.js';
-import type { OverrideStats, PrefetchCounts } from '../metrics/stats.js';
+import type { HandlerContext } from '../watch/decision-event.js';
+import type { DecisionMonitor } from '../watch/monitor.js';
+import type { OverrideStats, PrefetchCounts } from '../watch/stats.js';
 import { type BoundPolicy, isSettled } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';
@@ -11,21 +11,20 @@ import { setImmediate } from '../util/real-timers.js';
 import { type Answer, attempt } from '../util/answer.js';
 import type { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
-import type { KeptDecider } from './calls/kept-clients.js';
-import type { Decider } from './decider.js';
-import { Execution } from './execution.js';
+import type { KeptDecider } from '../layers/plain/kept-clients.js';
+import type { Decider, Front } from '../charges/decider.js';
+import { Execution } from '../charges/execution.js';
 import type { Fallback } from './fallback.js';
-import { Judgement, type Receipt } from './judgement.js';
-import { ElseLayer, hasElse, UnmadeCharge } from './layers/else.js';
-import { OverridesLayer } from './layers/overrides.js';
-import { ActiveOverrides } from './overrides/active-overrides.js';
-import type { ActiveOverride } from './overrides/override-table.js';
-import { PlainPath } from './plain.js';
-import { chargeOf, type PolicyCharge } from './policy-charge.js';
-import type { StoredPauses } from './scheduling/stored-pauses.js';
-import { Reservation } from './settling/reservation.js';
-import { ReservedCharges } from './settling/reserved-charges.js';
-import type { LayerVerdict } from './layer-verdict.js';
+import { Judgement, type Receipt } from '../charges/judgement.js';
+import { ElseLayer, hasElse, UnmadeCharge } from '../layers/alternatives/else.js';
+import { OverridesLayer } from '../layers/overrides/overrides.js';
+import { ActiveOverrides } from '../layers/overrides/active-overrides.js';
+import type { ActiveOverride } from '../layers/overrides/override-table.js';
+import { PlainPath } from '../layers/plain/plain.js';
+import { chargeOf, type PolicyCharge } from '../charges/policy-charge.js';
+import { Reservation } from '../holds/settlements/reservation.js';
+import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
+import type { LayerVerdict } from '../charges/layer-verdict.js';
 import type { LayeredStore } from './layered-store.js';
 
 /** An engine without overrides logs nothing about them. */
@@ -66,7 +65,7 @@ export class Engine {
 
   /**
    * @param keyPrefix how keys begin
-   * @param pauses stop the calls of paused policies, with the store and without it; default: none
+   * @param front stands behind the overrides and in front of all else; default: nothing
    */
   constructor(
     private readonly keyPrefix: string,
@@ -74,10 +73,10 @@ export class Engine {
     private readonly fallback: Fallback,
     private readonly monitor: DecisionMonitor,
     private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
-    pauses?: Pick<StoredPauses, 'decide' | 'over'>,
+    front?: Front,
   ) {
     const { traits, open, chain } = store;
-    this.chain = new OverridesLayer(overrides, pauses ?? chain);
+    this.chain = new OverridesLayer(overrides, front?.over(chain) ?? chain);
     this.orElse = new ElseLayer({
       inner: this.chain,
       monitor,
@@ -87,7 +86,7 @@ export class Engine {
     });
     const withoutStore: Decider = { decide: (asked, execution) => fallback.decide(asked, execution!.cause!) };
     this.local = new ElseLayer({
-      inner: new OverridesLayer(overrides, pauses?.over(withoutStore) ?? withoutStore),
+      inner: new OverridesLayer(overrides, front?.overLocal(withoutStore) ?? withoutStore),
       monitor,
       overrides,
       // Each policy of a row says by itself who decides without the store. In the process nothing happens between two questions.
@@ -239,7 +238,7 @@ export class Engine {
     }
     const keeper = source === 'store' ? this.store : source === 'local' ? this.fallback : undefined;
     const judgement = Judgement.of(charges, verdict, keeper);
-    if (verdict.allowed) keeper?.thresholds?.decided(asked, verdict, keeper);
+    if (verdict.allowed) keeper?.watch?.decided(asked, verdict, keeper);
     if (source === 'override') monitor.decidedByOverrides(asked, counted, judgement.decision, handler, since);
     else monitor.decided(counted, judgement.decision, source, handler, since);
     return judgement;
@@ -304,12 +303,12 @@ export class Engine {
    * are still decided.
    */
   async close(): Promise<void> {
-    const { prefetch, thresholds, deadlines } = this.store;
+    const { prefetch, watch, deadlines } = this.store;
     // Their calls wait for late answers. The end of the process does not.
     const inTime = async (work: Promise<void> | undefined): Promise<void> =>
       work && deadlines.within(work).catch(() => undefined);
     await inTime(prefetch?.close());
-    await inTime(thresholds?.close());
+    await inTime(watch?.close());
   }
 }
 

@@ -14,12 +14,11 @@ import {
   type Verdict,
 } from '../stores/store.js';
 import { reasonOf } from '../util/thrown.js';
-import type { ChargeKeeper } from './charge-keeper.js';
-import { LimiterUnavailableError } from './errors.js';
-import { OpenCharges } from './settling/open-charges.js';
-import type { PolicyCharge } from './policy-charge.js';
-import type { Thresholds } from './thresholds/thresholds.js';
-import { placesAmong, type LayerVerdict, UNCOUNTED } from './layer-verdict.js';
+import type { ChargeKeeper, ChargeWatch } from '../charges/charge-keeper.js';
+import { LimiterUnavailableError } from '../charges/errors.js';
+import { OpenCharges } from '../layers/estimates/open-charges.js';
+import type { PolicyCharge } from '../charges/policy-charge.js';
+import { placesAmong, type LayerVerdict, UNCOUNTED } from '../charges/layer-verdict.js';
 
 /** The module's options that the fallback uses. */
 export interface FallbackSettings {
@@ -27,7 +26,7 @@ export interface FallbackSettings {
   readonly localShare: number;
   readonly fallbackMaxBytes: number;
   /** Those of the store. */
-  readonly thresholds?: Thresholds | undefined;
+  readonly watch?: ChargeWatch | undefined;
 }
 
 interface Share {
@@ -52,7 +51,7 @@ export class Fallback implements ChargeKeeper {
   readonly by = 'local';
   /** The charges that this process has made without the store and has not settled. */
   readonly open = new OpenCharges();
-  readonly thresholds: Thresholds | undefined;
+  readonly watch: ChargeWatch | undefined;
   private readonly local: MemoryStore;
   private readonly shares = new WeakMap<BoundPolicy, Share>();
 
@@ -60,8 +59,8 @@ export class Fallback implements ChargeKeeper {
     private readonly settings: FallbackSettings,
     clock: Clock = monotonicClock,
   ) {
-    const { fallbackMaxBytes, thresholds } = settings;
-    this.thresholds = thresholds;
+    const { fallbackMaxBytes, watch } = settings;
+    this.watch = watch;
     this.local = new MemoryStore({ clock, maxBytes: fallbackMaxBytes });
   }
 

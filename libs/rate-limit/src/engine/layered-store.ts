@@ -21,15 +21,14 @@ import type { Logger } from '../util/logger.js';
 import { RationedWarning } from '../util/rationed-warning.js';
 import { readable, reasonOf } from '../util/thrown.js';
 import { unawaited } from '../util/unawaited.js';
-import type { ChargeKeeper } from './charge-keeper.js';
-import type { DenialCache } from './layers/denial-cache.js';
-import type { Decider } from './decider.js';
-import { type StoreDecider, withinDeadline } from './layers/deadline.js';
-import { DenialsLayer } from './layers/denials.js';
-import { EstimatesLayer } from './layers/estimates.js';
-import { OpenCharges } from './settling/open-charges.js';
-import { PrefetchLayer } from './layers/prefetch/prefetch.js';
-import type { Thresholds } from './thresholds/thresholds.js';
+import type { ChargeKeeper, ChargeWatch } from '../charges/charge-keeper.js';
+import type { DenialCache } from '../layers/denials/denial-cache.js';
+import type { Decider, StoreDecider } from '../charges/decider.js';
+import { withinDeadline } from '../layers/deadline/deadline.js';
+import { DenialsLayer } from '../layers/denials/denials.js';
+import { EstimatesLayer } from '../layers/estimates/estimates.js';
+import { OpenCharges } from '../layers/estimates/open-charges.js';
+import { PrefetchLayer } from '../layers/prefetch/prefetch.js';
 
 /** The settings of a `LayeredStore`. */
 export interface LayeredStoreSettings {
@@ -40,7 +39,7 @@ export interface LayeredStoreSettings {
   /** Milliseconds of a clock that never steps, for prefetched tokens; default the process's. */
   readonly monotonicMs?: (() => number) | undefined;
   /** Default: no charge is looked at. */
-  readonly thresholds?: Thresholds | undefined;
+  readonly watch?: ChargeWatch | undefined;
 }
 
 /** The store with the layers that the configuration needs, and its calls other than decisions. */
@@ -53,7 +52,7 @@ export class LayeredStore implements ChargeKeeper {
   readonly chain: Decider;
   /** The prefetched tokens of this process; undefined if the store does not support prefetching. */
   readonly prefetch: PrefetchLayer | undefined;
-  readonly thresholds: Thresholds | undefined;
+  readonly watch: ChargeWatch | undefined;
   /** How long the store may take to decide. */
   readonly deadlines: Deadlines;
   /** The charges that this process has made in the store and has not settled. */
@@ -66,11 +65,8 @@ export class LayeredStore implements ChargeKeeper {
   /** Whether the store answers without a promise. Undefined until the store was asked. */
   private atOnce: boolean | undefined;
 
-  constructor(
-    { store, deadlines, denials, monotonicMs, thresholds }: LayeredStoreSettings,
-    logger: Pick<Logger, 'warn'>,
-  ) {
-    this.thresholds = thresholds;
+  constructor({ store, deadlines, denials, monotonicMs, watch }: LayeredStoreSettings, logger: Pick<Logger, 'warn'>) {
+    this.watch = watch;
     const traits = (this.traits = traitsOf(store));
     this.store = store;
     this.timer = store.timer ?? processTimer;

@@ -1,4 +1,4 @@
-import { type Client, type Emitter, EventWatch } from '../engine/requests/client.js';
+import { type Client, type Emitter, EventWatch } from '../holds/waiting/client.js';
 import type { HttpRequest } from './request.js';
 
 /** What closes with a request: Node's response, its stream in HTTP/2, or its connection. */

@@ -1,4 +1,4 @@
-import { type Emitter, EventWatch } from '../engine/requests/client.js';
+import { type Emitter, EventWatch } from '../holds/waiting/client.js';
 import { connectionOf, http2Stream, nodeResponse } from './http-client.js';
 import type { HttpRequest } from './request.js';
 

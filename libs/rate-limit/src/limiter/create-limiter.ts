@@ -1,4 +1,4 @@
-import type { RateLimiter } from '../engine/calls/rate-limiter.js';
+import type { RateLimiter } from './rate-limiter.js';
 import type { LimiterOptions } from './limiter-options.js';
 
 /**

@@ -1,5 +1,5 @@
-import type { ThresholdEvent } from '../engine/thresholds/threshold-event.js';
-import type { DecisionEvent } from '../metrics/decision-event.js';
+import type { ThresholdEvent } from '../watch/thresholds/threshold-event.js';
+import type { DecisionEvent } from '../watch/decision-event.js';
 import type { IdentityNaming } from '../identity/identity-tag.js';
 import type { OnStoreFailure, Policy } from '../policy/policy.js';
 import type { RedisClient } from '../stores/redis/clients/redis-client.js';

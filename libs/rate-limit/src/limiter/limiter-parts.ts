@@ -1,36 +1,37 @@
+import type { Front } from '../charges/decider.js';
 import { CallCharges } from '../engine/calls/call-charges.js';
 import { CallPolicies } from '../engine/calls/call-policies.js';
-import { LimitLooks, type RoutePolicySource } from '../engine/calls/limit-looks.js';
+import { LimitLooks, type RoutePolicySource } from '../operate/limit-looks.js';
 import { LimiterCalls } from '../engine/calls/limiter-calls.js';
-import { type HeaderSetter, RateLimiter } from '../engine/calls/rate-limiter.js';
+import { type HeaderSetter, RateLimiter } from './rate-limiter.js';
 import { Engine } from '../engine/engine.js';
-import { CountedIdentities } from '../engine/explain/counted-identities.js';
-import { LimitExplainer } from '../engine/explain/limit-explainer.js';
-import type { HandlerDirectory } from '../engine/explain/limit-references.js';
-import type { PolicyDefaults } from '../engine/explain/limit-table.js';
+import { CountedIdentities } from '../operate/identities/counted-identities.js';
+import { LimitExplainer } from '../operate/explain/limit-explainer.js';
+import type { HandlerDirectory } from '../operate/explain/limit-references.js';
+import type { PolicyDefaults } from '../operate/explain/limit-table.js';
 import { Fallback, type FallbackSettings } from '../engine/fallback.js';
-import type { Plans } from '../engine/functions/plans.js';
-import type { TimeZones } from '../engine/functions/time-zones.js';
-import { UserFunctions } from '../engine/functions/user-functions.js';
+import type { Plans } from '../functions/plans.js';
+import type { TimeZones } from '../functions/time-zones.js';
+import { UserFunctions } from '../functions/user-functions.js';
 import { LayeredStore } from '../engine/layered-store.js';
-import { ActiveOverrides } from '../engine/overrides/active-overrides.js';
-import { KnownPolicies } from '../engine/overrides/known-policies.js';
-import { OverrideCalls } from '../engine/overrides/override-calls.js';
-import { OverrideWatch } from '../engine/overrides/override-watch.js';
-import { RateLimitOverrides } from '../engine/overrides/rate-limit-overrides.js';
-import { WaitingRoom, type WaitingRoomLimits } from '../engine/requests/waiting-room.js';
-import { CallQueue } from '../engine/scheduling/call-queue.js';
-import { Pauses } from '../engine/scheduling/pauses.js';
-import { StoredPauses } from '../engine/scheduling/stored-pauses.js';
-import { ScheduledCalls } from '../engine/scheduling/scheduled-calls.js';
-import { Scheduler } from '../engine/scheduling/scheduler.js';
-import { ExpiringReservations } from '../engine/settling/expiry/expiring-reservations.js';
-import { Leases } from '../engine/settling/leases.js';
-import { PendingCharges } from '../engine/settling/pending-charges.js';
-import { Thresholds, type ThresholdSettings } from '../engine/thresholds/thresholds.js';
-import { Monitor } from '../metrics/monitor.js';
-import type { RateLimitStats } from '../metrics/stats.js';
-import { TurnMonitor } from '../metrics/turn-monitor.js';
+import { ActiveOverrides } from '../layers/overrides/active-overrides.js';
+import { KnownPolicies } from '../operate/overrides/known-policies.js';
+import { OverrideCalls } from '../operate/overrides/override-calls.js';
+import { OverrideWatch } from '../layers/overrides/override-watch.js';
+import { RateLimitOverrides } from '../operate/overrides/rate-limit-overrides.js';
+import { WaitingRoom, type WaitingRoomLimits } from '../holds/waiting/waiting-room.js';
+import { CallQueue } from '../scheduling/call-queue.js';
+import { Pauses } from '../scheduling/pauses.js';
+import { StoredPauses } from '../layers/pauses/stored-pauses.js';
+import { ScheduledCalls } from '../scheduling/scheduled-calls.js';
+import { Scheduler } from '../scheduling/scheduler.js';
+import { ExpiringReservations } from '../holds/expiry/expiring-reservations.js';
+import { Leases } from '../holds/leases/leases.js';
+import { PendingCharges } from '../holds/pending/pending-charges.js';
+import { Thresholds, type ThresholdSettings } from '../watch/thresholds/thresholds.js';
+import { Monitor } from '../watch/monitor.js';
+import type { RateLimitStats } from '../watch/stats.js';
+import { TurnMonitor } from '../watch/turn-monitor.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ReportBoard } from '../stores/report-board.js';
 import type { RateLimitStore } from '../stores/store.js';
@@ -113,13 +114,13 @@ export class LimiterParts {
     const { store, overrides: log } = opened;
     const { policies, routes, plans, ipv6Prefix } = around;
     const timing = timingOf(store);
-    const thresholds = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
-    const layered = (this.layered = new LayeredStore({ ...opened, thresholds }, logger));
-    const fallback = new Fallback({ ...settings, thresholds }, opened.fallbackClock);
+    const watch = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
+    const layered = (this.layered = new LayeredStore({ ...opened, watch }, logger));
+    const fallback = new Fallback({ ...settings, watch }, opened.fallbackClock);
     const active = new ActiveOverrides(logger, log.processMs);
     const stored = layered.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);
-    const engineFor = (observer: Monitor | TurnMonitor, pauses?: StoredPauses): Engine =>
-      new Engine(keyPrefix, layered, fallback, observer, active, pauses);
+    const engineFor = (observer: Monitor | TurnMonitor, front?: Front): Engine =>
+      new Engine(keyPrefix, layered, fallback, observer, active, front);
     this.engine = engineFor(monitor);
     this.unobserved = engineFor(new Monitor({}, logger));
     const turns = engineFor(new TurnMonitor(monitor), stored);
@@ -142,9 +143,10 @@ export class LimiterParts {
     const named = new CallPolicies(policies, keyPrefix, routes, logger, layered.traits.prefetch);
     const known = new KnownPolicies(policies, named, routes);
     const counted = new CountedIdentities(routes, around.kinds, ipv6Prefix, settings, around.findsIdentities);
-    const watch = new OverrideWatch(log, active, logger);
-    this.overrides = new RateLimitOverrides(new OverrideCalls(log, active, watch, known, counted, logger));
-    this.queue = new CallQueue(turns, { maxQueued: settings.maxQueuedCalls, deadlineMs, ...timing }, stored);
+    const overrideWatch = new OverrideWatch(log, active, logger);
+    this.overrides = new RateLimitOverrides(new OverrideCalls(log, active, overrideWatch, known, counted, logger));
+    const queueing = { maxQueued: settings.maxQueuedCalls, deadlineMs, ...timing };
+    this.queue = new CallQueue(turns, queueing, stored && ((charged) => stored.left(charged)));
     const { gates } = this.queue;
     const pauses = new Pauses(gates, stored, logger);
     active.onChange = (changed) => gates.overridden(changed);
@@ -171,7 +173,7 @@ export class LimiterParts {
       around.headers,
       this,
     );
-    this.running = [this.waitingRoom, expiring, watch, this.queue];
+    this.running = [this.waitingRoom, expiring, overrideWatch, this.queue];
   }
 
   /** How keys begin. */

@@ -1,5 +1,5 @@
-import { DenialCache } from '../engine/layers/denial-cache.js';
-import type { Monitor } from '../metrics/monitor.js';
+import { DenialCache } from '../layers/denials/denial-cache.js';
+import type { Monitor } from '../watch/monitor.js';
 import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { changedOptions, duplicateRedis, type OpenedRedis, openRedis } from '../stores/redis/clients/open-redis.js';

@@ -1,5 +1,5 @@
-import { DenialCache } from '../engine/layers/denial-cache.js';
-import type { Monitor } from '../metrics/monitor.js';
+import { DenialCache } from '../layers/denials/denial-cache.js';
+import type { Monitor } from '../watch/monitor.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryOverrideLog } from '../stores/memory/override-log.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';

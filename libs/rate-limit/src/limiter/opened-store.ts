@@ -1,4 +1,4 @@
-import type { DenialCache } from '../engine/layers/denial-cache.js';
+import type { DenialCache } from '../layers/denials/denial-cache.js';
 import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryOverrideLog } from '../stores/memory/override-log.js';

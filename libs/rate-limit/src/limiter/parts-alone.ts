@@ -1,11 +1,11 @@
-import type { HeaderSetter, RateLimiter } from '../engine/calls/rate-limiter.js';
-import type { HandlerDirectory } from '../engine/explain/limit-references.js';
-import { TimeZones } from '../engine/functions/time-zones.js';
-import { UserFunctions } from '../engine/functions/user-functions.js';
+import type { HeaderSetter, RateLimiter } from './rate-limiter.js';
+import type { HandlerDirectory } from '../operate/explain/limit-references.js';
+import { TimeZones } from '../functions/time-zones.js';
+import { UserFunctions } from '../functions/user-functions.js';
 import { decisionHeaders, retryAfterSeconds } from '../http/headers.js';
 import { ClockOffset } from '../http/clock-offset.js';
 import { DEFAULT_IPV6_PREFIX } from '../identity/address.js';
-import { Monitor } from '../metrics/monitor.js';
+import { Monitor } from '../watch/monitor.js';
 import type { Decision } from '../policy/decision.js';
 import { NamedPolicies } from '../policy/named-policies.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';

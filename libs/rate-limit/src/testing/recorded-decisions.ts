@@ -1,4 +1,4 @@
-import type { DecisionEvent } from '../metrics/decision-event.js';
+import type { DecisionEvent } from '../watch/decision-event.js';
 import { type ApplicationLike, runtimeOf } from './runtime-of.js';
 
 /** The decisions of an application since `recordDecisions`, or since `clear`, the oldest first. */

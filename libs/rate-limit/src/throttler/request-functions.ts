@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { FunctionKind, UserFunctions } from '../engine/functions/user-functions.js';
+import type { FunctionKind, UserFunctions } from '../functions/user-functions.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { readable } from '../util/thrown.js';

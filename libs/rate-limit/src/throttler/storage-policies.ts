@@ -1,5 +1,5 @@
 import { durationToMicroseconds } from '../util/duration.js';
-import type { CountedPolicy } from '../metrics/policy-tallies.js';
+import type { CountedPolicy } from '../watch/policy-tallies.js';
 import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
 import { parsePolicy } from '../policy/parse-policy.js';
 import { isName } from '../policy/policy-options.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { identityTag } from '../identity/identity-tag.js';
-import { LimiterUnavailableError } from '../engine/errors.js';
-import type { PolicyCharge } from '../engine/policy-charge.js';
-import type { CountedCharge } from '../metrics/policy-tallies.js';
+import { LimiterUnavailableError } from '../charges/errors.js';
+import type { PolicyCharge } from '../charges/policy-charge.js';
+import type { CountedCharge } from '../watch/policy-tallies.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision, PolicyDecision } from '../policy/decision.js';
 import type { ChargeMode } from '../stores/charge.js';

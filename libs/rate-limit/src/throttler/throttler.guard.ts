@@ -11,7 +11,7 @@ import { Reflector } from '@nestjs/core';
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';
 import type { HttpRequest } from '../http/request.js';
-import { type FunctionObserver, UserFunctions } from '../engine/functions/user-functions.js';
+import { type FunctionObserver, UserFunctions } from '../functions/user-functions.js';
 import { RateLimitUnavailableException, toHttpException } from '../nest/guard/exceptions.js';
 import { RateLimitLogger } from '../nest/module/logger.js';
 import { RateLimitRuntime } from '../nest/module/rate-limit.runtime.js';

@@ -1,4 +1,3 @@
-import type { Identity } from '../../identity/identity.js';
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
 import { type BoundPolicy, canDelay, inTimeZone, isSettled as isSettledLater } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else-policies.js';
@@ -15,21 +14,26 @@ import {
   names,
 } from './call-arguments.js';
 import type { Engine } from '../engine.js';
-import { inPlaceOf, type PolicyCharge } from '../policy-charge.js';
-import { type KeptClient, KeptClients, type KeptMethod } from './kept-clients.js';
-import { type Plans, underPlan } from '../functions/plans.js';
-import type { PausedState } from '../scheduling/pauses.js';
-import type { ScheduledCharges } from '../scheduling/scheduler.js';
+import { inPlaceOf, type PolicyCharge } from '../../charges/policy-charge.js';
+import { type KeptClient, KeptClients, type KeptMethod } from '../../layers/plain/kept-clients.js';
+import { type Plans, underPlan } from '../../functions/plans.js';
+import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 
-/** The identity of a call; not needed if all policies are `by: 'global'`. */
-export type MaybeNone = Identity | null | undefined;
+/** What a call is charged. A kept client has one plain charge, on which the fast path decides. */
+export type ScheduledCharges = KeptClient | Scheduled;
 
-/** The options of a call. */
-export interface CallOptions {
-  readonly cost?: number | undefined;
-  readonly plan?: string | null | undefined;
-  readonly timeZone?: string | undefined;
-  readonly priority?: string | undefined;
+export interface Scheduled {
+  readonly charges: readonly PolicyCharge[];
+  /** Whether nothing is released or settled after the call. It is known before: the charges need not be read for it. */
+  readonly isFinal: boolean;
+}
+
+/** What a pause of one policy stops. */
+export interface PausedState {
+  /** A peek under the policy's own numbers. */
+  readonly charge: PolicyCharge;
+  /** The keys of the identity's states, one for each plan. */
+  readonly keys: readonly string[];
 }
 
 /** What the policies of a scheduled call need. */

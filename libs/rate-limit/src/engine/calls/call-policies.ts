@@ -7,7 +7,7 @@ import type { Policy } from '../../policy/policy.js';
 import { SCHEDULED, whyNotTogether } from '../../policy/together.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
-import { checkOrder, isIdentity, unknownName } from '../explain/explain-arguments.js';
+import { checkOrder, isIdentity, unknownName } from './call-arguments.js';
 import type { Logger } from '../../util/logger.js';
 
 const WHERE = 'RateLimiter';

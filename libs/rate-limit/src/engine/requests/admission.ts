@@ -1,17 +1,17 @@
-import type { HandlerContext } from '../../metrics/decision-event.js';
-import type { Monitor } from '../../metrics/monitor.js';
+import type { HandlerContext } from '../../watch/decision-event.js';
+import type { Monitor } from '../../watch/monitor.js';
 import type { Decision } from '../../policy/decision.js';
 import type { Answer } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
-import type { Exchange } from './exchange.js';
-import { Judgement } from '../judgement.js';
+import type { Exchange } from '../../holds/waiting/exchange.js';
+import { Judgement } from '../../charges/judgement.js';
 import type { Engine } from '../engine.js';
-import type { CallCharges, PendingCharges } from '../settling/pending-charges.js';
+import type { CallCharges, PendingCharges } from '../../holds/pending/pending-charges.js';
 import { canDelay } from '../../policy/bound-policy.js';
-import type { PolicyCharge } from '../policy-charge.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { RequestRecord } from './request-record.js';
 import type { RouteTraits } from './route-traits.js';
-import type { WaitingRoom } from './waiting-room.js';
+import type { WaitingRoom } from '../../holds/waiting/waiting-room.js';
 
 /** How the framework answers a request. */
 export interface Transport<Context> {

@@ -1,9 +1,9 @@
 import type { Decision } from '../../policy/decision.js';
 import { sameMeaning } from '../../policy/state-claims.js';
-import type { LimiterUnavailableError } from '../errors.js';
-import { type JudgedCharge, type Judgement, policyDecision } from '../judgement.js';
-import type { PolicyCharge } from '../policy-charge.js';
-import { later } from '../layer-verdict.js';
+import type { LimiterUnavailableError } from '../../charges/errors.js';
+import { type JudgedCharge, type Judgement, policyDecision } from '../../charges/judgement.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
+import { later } from '../../charges/layer-verdict.js';
 import { decisionOfPasses } from './passed-decision.js';
 
 /** How a policy decided on a charge. */

@@ -1,7 +1,7 @@
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
-import { MICROSECONDS } from '../judged-policy.js';
-import { policyDecision } from '../judgement.js';
-import { later } from '../layer-verdict.js';
+import { MICROSECONDS } from '../../charges/judged-policy.js';
+import { policyDecision } from '../../charges/judgement.js';
+import { later } from '../../charges/layer-verdict.js';
 import type { Passed } from './charge-history.js';
 
 /**

@@ -1,11 +1,11 @@
 import type { Decision } from '../../policy/decision.js';
-import { LimiterUnavailableError } from '../errors.js';
-import { Execution } from '../execution.js';
-import type { Judgement } from '../judgement.js';
+import { LimiterUnavailableError } from '../../charges/errors.js';
+import { Execution } from '../../charges/execution.js';
+import type { Judgement } from '../../charges/judgement.js';
 import { ChargeHistory } from './charge-history.js';
 import { RECORD, type RecordedRequest } from './recorded-request.js';
-import { PendingCharge } from '../settling/pending-charge.js';
-import type { PolicyCharge } from '../policy-charge.js';
+import { PendingCharge } from '../../holds/pending/pending-charge.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
 
 /**
  * The charges and decisions of one request so far. Its middleware, the guards of its handlers and the parallel handlers of one

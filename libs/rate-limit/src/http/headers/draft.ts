@@ -1,6 +1,6 @@
 import type { Algorithm } from '../../algorithms/algorithm.js';
-import { chargeOfDecision, isRefundable } from '../../engine/judged-policy.js';
-import type { PolicyCharge } from '../../engine/policy-charge.js';
+import { chargeOfDecision, isRefundable } from '../../charges/judged-policy.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
 import { retryAfterSeconds } from '../retry-after.js';
 import type { Header } from './header.js';

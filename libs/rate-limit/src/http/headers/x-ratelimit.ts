@@ -1,4 +1,4 @@
-import { isRefundable } from '../../engine/judged-policy.js';
+import { isRefundable } from '../../charges/judged-policy.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
 import type { ClockOffset } from '../clock-offset.js';
 import type { Header } from './header.js';

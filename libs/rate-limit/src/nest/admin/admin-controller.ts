@@ -15,11 +15,11 @@ import {
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
-import type { LimitExplanation } from '../../engine/explain/explanation.js';
-import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../engine/overrides/override.js';
-import type { ResetState } from '../../engine/calls/reset-states.js';
-import type { LimitTable } from '../../engine/explain/limit-table.js';
-import type { FleetTopRejected } from '../../metrics/rejected/shared-rejections.js';
+import type { LimitExplanation } from '../../operate/explain/explanation.js';
+import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../layers/overrides/override.js';
+import type { ResetState } from '../../operate/reset-states.js';
+import type { LimitTable } from '../../operate/explain/limit-table.js';
+import type { FleetTopRejected } from '../../watch/rejected/shared-rejections.js';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import type { AdminDesk } from './admin-desk.js';
 import { BROWSER_GUARD } from './browser-requests.js';

@@ -1,11 +1,11 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import type { ResetState } from '../../engine/calls/reset-states.js';
-import type { LimitExplanation } from '../../engine/explain/explanation.js';
-import type { LimitTable } from '../../engine/explain/limit-table.js';
-import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../engine/overrides/override.js';
+import type { ResetState } from '../../operate/reset-states.js';
+import type { LimitExplanation } from '../../operate/explain/explanation.js';
+import type { LimitTable } from '../../operate/explain/limit-table.js';
+import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../../layers/overrides/override.js';
 import type { RequestFunction } from '../../identity/request-function.js';
-import { type FleetTopRejected, SharedRejections } from '../../metrics/rejected/shared-rejections.js';
+import { type FleetTopRejected, SharedRejections } from '../../watch/rejected/shared-rejections.js';
 import { shown } from '../../util/config-error.js';
 import { requestOf } from '../guard/http-context.js';
 import { RateLimitLogger } from '../module/logger.js';

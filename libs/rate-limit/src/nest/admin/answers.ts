@@ -1,5 +1,5 @@
 import { HttpException, HttpStatus } from '@nestjs/common';
-import { OverrideConflictError, TooManyOverridesError } from '../../engine/overrides/errors.js';
+import { OverrideConflictError, TooManyOverridesError } from '../../operate/overrides/errors.js';
 import { RateLimitStoreError } from '../../stores/store.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import type { ErrorCode } from '../../util/error-codes.js';

@@ -1,11 +1,11 @@
-import type { LimitReference } from '../../engine/explain/limit-references.js';
-import { tagOf } from '../../engine/explain/explain-arguments.js';
+import type { LimitReference } from '../../operate/explain/limit-references.js';
+import { tagOf } from '../../engine/calls/call-arguments.js';
 import type {
   OverrideChange,
   OverrideOptions,
   OverridePageOptions,
   OverrideTarget,
-} from '../../engine/overrides/override.js';
+} from '../../layers/overrides/override.js';
 import type { Identity } from '../../identity/identity.js';
 import { TEXT_BOUNDS } from './text-bounds.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';

@@ -1,5 +1,5 @@
 import { MAX_TAG_BYTES } from '../../identity/identity-tag.js';
-import { TEXTS } from '../../engine/overrides/override-checks.js';
+import { TEXTS } from '../../operate/overrides/override-checks.js';
 
 /**
  * The most characters of each text that the endpoints take. Their work on a text grows at most linearly with its length, so

@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import { EXCEPTION_FILTERS_METADATA } from '@nestjs/common/constants.js';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { LimiterUnavailableError } from '../../engine/errors.js';
+import { LimiterUnavailableError } from '../../charges/errors.js';
 import { limitableHandlers } from './boot-checks.js';
 import type { RateLimitException } from '../contexts/context-adapter.js';
 import { isStreamCall } from '../contexts/grpc.js';

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { saysUnits } from '../../http/headers.js';
-import type { Monitor } from '../../metrics/monitor.js';
+import type { Monitor } from '../../watch/monitor.js';
 import type { NamedPolicies } from '../../policy/named-policies.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';

@@ -1,7 +1,7 @@
 import type { ArgumentsHost, ExecutionContext, Type } from '@nestjs/common';
 import type { IdentityRequest } from '../../identity/resolvers.js';
-import type { Client } from '../../engine/requests/client.js';
-import type { Exchange } from '../../engine/requests/exchange.js';
+import type { Client } from '../../holds/waiting/client.js';
+import type { Exchange } from '../../holds/waiting/exchange.js';
 import type {
   RateLimitAddressBlockedException,
   RateLimitExceededException,

@@ -1,9 +1,9 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { clientAddress, type TrustsHop } from '../../http/client-address.js';
-import { type Client, UNSEEN_CLIENT } from '../../engine/requests/client.js';
-import type { Exchange } from '../../engine/requests/exchange.js';
-import type { Execution, PartOfExecution } from '../../engine/execution.js';
-import type { PolicyCharge } from '../../engine/policy-charge.js';
+import { type Client, UNSEEN_CLIENT } from '../../holds/waiting/client.js';
+import type { Exchange } from '../../holds/waiting/exchange.js';
+import type { Execution, PartOfExecution } from '../../charges/execution.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { RequestRecord } from '../../engine/requests/request-record.js';
 import type { Decision } from '../../policy/decision.js';
 import { Call } from '../exchanges/call.js';

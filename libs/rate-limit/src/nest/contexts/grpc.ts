@@ -1,7 +1,7 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { peerAddress } from '../../http/client-address.js';
-import { type Client, EventWatch, whenGone } from '../../engine/requests/client.js';
-import type { EndListener, Exchange } from '../../engine/requests/exchange.js';
+import { type Client, EventWatch, whenGone } from '../../holds/waiting/client.js';
+import type { EndListener, Exchange } from '../../holds/waiting/exchange.js';
 import {
   RateLimitAddressBlockedException,
   RateLimitExceededException,

@@ -1,4 +1,4 @@
-import { Execution } from '../../engine/execution.js';
+import { Execution } from '../../charges/execution.js';
 import { RequestRecord } from '../../engine/requests/request-record.js';
 
 /**

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import type { Client } from '../../engine/requests/client.js';
+import type { Client } from '../../holds/waiting/client.js';
 import { shown } from '../../util/config-error.js';
 import { adopted } from '../../util/is-promise.js';
 import { readable } from '../../util/thrown.js';

@@ -1,7 +1,7 @@
 import { onResponseEnd } from '../../http/response-end.js';
 import type { HttpRequest } from '../../http/request.js';
-import { type Client, whenGone } from '../../engine/requests/client.js';
-import type { EndListener, Exchange } from '../../engine/requests/exchange.js';
+import { type Client, whenGone } from '../../holds/waiting/client.js';
+import type { EndListener, Exchange } from '../../holds/waiting/exchange.js';
 import type { Outcome } from '../../policy/outcome.js';
 import type { Call } from './call.js';
 

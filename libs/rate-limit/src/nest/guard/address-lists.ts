@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { AddressList } from '../../http/address-list.js';
 import { kindOfTag } from '../../identity/identity-tag.js';
 import type { IdentityChain } from '../../identity/identity-chain.js';
-import type { UserFunctions } from '../../engine/functions/user-functions.js';
+import type { UserFunctions } from '../../functions/user-functions.js';
 import { andThen } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
 import { requestOf } from './http-context.js';

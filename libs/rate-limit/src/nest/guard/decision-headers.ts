@@ -2,7 +2,7 @@ import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import { besideEarlier } from '../../http/beside-headers.js';
 import type { HeaderSettings } from '../../http/headers.js';
-import type { HeaderSetter } from '../../engine/calls/rate-limiter.js';
+import type { HeaderSetter } from '../../limiter/rate-limiter.js';
 import type { Decision } from '../../policy/decision.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import type { Contexts } from '../contexts/contexts.js';

@@ -9,7 +9,7 @@ import {
   unavailableBody,
 } from '../../http/bodies.js';
 import { ClientGoneError, IdentityMissingError } from '../../identity/errors.js';
-import { LimiterUnavailableError } from '../../engine/errors.js';
+import { LimiterUnavailableError } from '../../charges/errors.js';
 import { alwaysReadable } from '../../util/thrown.js';
 
 /**

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { Connections } from '../../http/connections.js';
 import { type IdentityCalls, IdentityChain, type MissingIdentities } from '../../identity/identity-chain.js';
 import { addressResolver, ipv6PrefixOf } from '../../identity/resolvers.js';
-import { routeName } from '../../metrics/decision-event.js';
+import { routeName } from '../../watch/decision-event.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { ContextView } from '../contexts/context-view.js';
 import type { CheckedOptions } from '../options/check-options.js';

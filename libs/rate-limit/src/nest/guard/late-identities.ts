@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { MissingIdentities } from '../../identity/identity-chain.js';
 import type { CountedBy } from '../../identity/identity.js';
-import { routeName } from '../../metrics/decision-event.js';
+import { routeName } from '../../watch/decision-event.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { ContextView } from '../contexts/context-view.js';

@@ -9,7 +9,7 @@ import {
   PROBLEM_JSON,
   unavailableProblem,
 } from '../../http/problem.js';
-import { LimiterUnavailableError } from '../../engine/errors.js';
+import { LimiterUnavailableError } from '../../charges/errors.js';
 import { shown } from '../../util/config-error.js';
 import { type Answer, andThen, answerOf } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';

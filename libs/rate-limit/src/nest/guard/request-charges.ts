@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ClientGoneError, IdentityMissingError } from '../../identity/errors.js';
 import { ResolvedIdentities } from '../../identity/resolved-identities.js';
-import { inPlaceOf, type PolicyCharge } from '../../engine/policy-charge.js';
+import { inPlaceOf, type PolicyCharge } from '../../charges/policy-charge.js';
 import { allInOrder } from '../../util/all-in-order.js';
 import { shown } from '../../util/config-error.js';
 import { type Answer, andThen, attempt } from '../../util/answer.js';

@@ -1,7 +1,7 @@
 import type { LimitableHandler } from '../boot/boot-checks.js';
 import type { GuardCheck } from '../routes/known-handlers.js';
 import type { ExecutionContext, Type } from '@nestjs/common';
-import type { UserFunctions } from '../../engine/functions/user-functions.js';
+import type { UserFunctions } from '../../functions/user-functions.js';
 import type { RequestRecord } from '../../engine/requests/request-record.js';
 import { LoadShedder, type SheddingStats } from '../../shedding/load-shedder.js';
 import { allOf, type Answer, andThen } from '../../util/answer.js';

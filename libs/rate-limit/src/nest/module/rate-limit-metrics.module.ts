@@ -1,7 +1,7 @@
 import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import type { MetricsMeterProvider } from '../../metrics/publish/opentelemetry.js';
-import type { MetricsRegistry } from '../../metrics/publish/prom-client.js';
-import type { Publish } from '../../metrics/publish/publisher.js';
+import type { MetricsMeterProvider } from '../../watch/publish/opentelemetry.js';
+import type { MetricsRegistry } from '../../watch/publish/prom-client.js';
+import type { Publish } from '../../watch/publish/publisher.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 import { RateLimitLogger } from './logger.js';
@@ -91,15 +91,15 @@ export class RateLimitMetricsModule {
 /** Each publisher is a chunk of its own, which is loaded when it is chosen. */
 async function publisherOf({ through, registry, meterProvider }: RateLimitMetricsOptions): Promise<Publish> {
   if (through === 'prom-client' || (through === undefined && meterProvider === undefined)) {
-    const { promClient } = await import('../../metrics/publish/prom-client.js');
+    const { promClient } = await import('../../watch/publish/prom-client.js');
     return promClient(registry);
   }
-  const { openTelemetry } = await import('../../metrics/publish/opentelemetry.js');
+  const { openTelemetry } = await import('../../watch/publish/opentelemetry.js');
   return openTelemetry(meterProvider, new RateLimitLogger());
 }
 
 async function spanAttributes(): Promise<Publish> {
-  const { spans } = await import('../../metrics/publish/spans.js');
+  const { spans } = await import('../../watch/publish/spans.js');
   return spans(new RateLimitLogger());
 }
 

@@ -1,7 +1,7 @@
 import { type DynamicModule, type FactoryProvider, type InjectionToken, Module } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryModule, DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
-import { RateLimiter } from '../../engine/calls/rate-limiter.js';
-import { RateLimitOverrides } from '../../engine/overrides/rate-limit-overrides.js';
+import { RateLimiter } from '../../limiter/rate-limiter.js';
+import { RateLimitOverrides } from '../../operate/overrides/rate-limit-overrides.js';
 import type { RateLimitStore } from '../../stores/store.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { RATE_LIMIT_PRESENT } from '../decorators/presence.js';

@@ -1,5 +1,5 @@
 import type { ExecutionContext, INestApplicationContext } from '@nestjs/common';
-import type { Plans } from '../../engine/functions/plans.js';
+import type { Plans } from '../../functions/plans.js';
 import type { LimiterParts } from '../../limiter/limiter-parts.js';
 import type { HeaderSettings } from '../../http/headers.js';
 import type { ForwardedWatch } from '../../http/trust-proxy.js';

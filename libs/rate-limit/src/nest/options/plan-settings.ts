@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { durationToMicroseconds } from '../../util/duration.js';
-import type { PlanSettings } from '../../engine/functions/plans.js';
+import type { PlanSettings } from '../../functions/plans.js';
 import { isName } from '../../policy/policy-options.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { checkNames, type OptionRule, readOption } from '../../util/option-rules.js';

@@ -1,8 +1,8 @@
 import { RateLimitConfigError } from '../../util/config-error.js';
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import type { HandlerClass, HandlerDirectory } from '../../engine/explain/limit-references.js';
-import type { KnownHandler } from '../../engine/explain/limit-table.js';
+import type { HandlerClass, HandlerDirectory } from '../../operate/explain/limit-references.js';
+import type { KnownHandler } from '../../operate/explain/limit-table.js';
 import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
 import { isExcepted } from '../boot/middleware-exceptions.js';
 import type { Contexts } from '../contexts/contexts.js';

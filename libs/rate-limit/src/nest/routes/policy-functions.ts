@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { TimeZones } from '../../engine/functions/time-zones.js';
-import type { UserFunctions } from '../../engine/functions/user-functions.js';
+import { TimeZones } from '../../functions/time-zones.js';
+import type { UserFunctions } from '../../functions/user-functions.js';
 import { shown } from '../../util/config-error.js';
 import { DEFAULT_COST } from '../../policy/policy-options.js';
 import { defaultClass, lowestClass, unknownClass } from '../../policy/priorities/priorities.js';

@@ -1,7 +1,7 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
-import type { RoutePolicySource } from '../../engine/calls/limit-looks.js';
+import type { RoutePolicySource } from '../../operate/limit-looks.js';
 import { hasZoneOfRequest } from '../../engine/calls/call-arguments.js';
-import type { UserFunctions } from '../../engine/functions/user-functions.js';
+import type { UserFunctions } from '../../functions/user-functions.js';
 import { CHOSEN_TRAITS, type RouteTraits, routeTraitsOf } from '../../engine/requests/route-traits.js';
 import { bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import type { PolicyOrigin } from '../../engine/explain/limit-table.js';
+import type { PolicyOrigin } from '../../operate/explain/limit-table.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { nearestName } from '../../util/nearest-name.js';
 import { classDecoration, type Decoration, decorationOf } from '../decorators/metadata.js';

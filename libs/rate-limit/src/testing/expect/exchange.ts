@@ -1,5 +1,5 @@
-import type { DecisionEvent } from '../../metrics/decision-event.js';
-import type { Monitor } from '../../metrics/monitor.js';
+import type { DecisionEvent } from '../../watch/decision-event.js';
+import type { Monitor } from '../../watch/monitor.js';
 import type { PolicyDecision } from '../../policy/decision.js';
 import type { VirtualClock } from '../virtual-clock.js';
 import type { HttpClient, LimitReply, LimitRequest } from './http-client.js';

@@ -1,0 +1,209 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
+import { parsePolicy } from '../policy/parse-policy.js';
+import { ABANDONED_MS, type PlanBounds, Plans, type PlanSource, RETRY_MS } from './plans.js';
+import { type FunctionKind, UserFunctions } from './user-functions.js';
+
+const DEADLINE_MS = 5;
+const CACHE_FOR_MS = 60_000;
+
+const POLICY: BoundPolicy<string> = bindPolicy<string>(
+  parsePolicy(
+    { algorithm: 'fixed-window', limit: 1, window: '1d', plans: { pro: { limit: 2 }, big: { limit: 3 } } },
+    'test',
+  ),
+  'rl',
+  'test',
+  'test',
+);
+
+/** Plans whose resolver and clock the test moves. The context of a request is a text. */
+class Setup {
+  now = 0;
+  /** The contexts that the resolver was called with. */
+  readonly asked: string[] = [];
+  readonly found: Record<PlanSource, number> = { cache: 0, resolver: 0, lastKnown: 0, fallback: 0 };
+  readonly failures: FunctionKind[] = [];
+  readonly warnings: string[] = [];
+  readonly plans: Plans<string>;
+  /** What the resolver does. */
+  resolve: (context: string) => unknown = () => 'pro';
+
+  constructor(bounds: Partial<PlanBounds> = {}, fallback: string | null = 'big') {
+    const functions = new UserFunctions(
+      DEADLINE_MS,
+      { functionFailed: (kind) => void this.failures.push(kind) },
+      { warn: (text: string) => void this.warnings.push(text) },
+    );
+    const resolve = (_request: unknown, context: string): unknown => {
+      this.asked.push(context);
+      return this.resolve(context);
+    };
+    const observer = { planFound: (source: PlanSource) => void this.found[source]++ };
+    const settings = { resolve, cacheForMs: CACHE_FOR_MS, fallback: fallback ?? undefined };
+    this.plans = new Plans(settings, () => ({ headers: {} }), functions, observer, { now: () => this.now, ...bounds });
+  }
+
+  /** The limit of a request's plan; a promise only where it had to wait. */
+  ask(tag = 'user:ada', context = 'request'): number | Promise<number> {
+    const policy = this.plans.policyFor(POLICY, tag, context);
+    return policy instanceof Promise ? policy.then(({ algorithm }) => algorithm.limit) : policy.algorithm.limit;
+  }
+}
+
+const hang = (): Promise<never> => new Promise(() => undefined);
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+let setup: Setup;
+
+beforeEach(() => {
+  setup = new Setup();
+});
+
+describe('a plan that is known', () => {
+  it('needs neither a promise nor a call for as long as it is cached', () => {
+    expect(setup.ask()).toBe(2);
+    for (setup.now = 1; setup.now < CACHE_FOR_MS * 0.75; setup.now += 1000) expect(setup.ask()).toBe(2);
+    expect(setup.asked).toHaveLength(1);
+    expect(setup.found).toEqual({ cache: 45, resolver: 1, lastKnown: 0, fallback: 0 });
+  });
+
+  it.each<[unknown, number]>([
+    [undefined, 1],
+    [null, 1],
+    ['free', 1],
+    ['', 1],
+    ['p'.repeat(1_000_000), 1],
+    ['toString', 1],
+    ['__proto__', 1],
+    ['big', 3],
+  ])('that is %p means the limit %i', async (plan, limit) => {
+    setup.resolve = () => plan;
+    expect(setup.ask()).toBe(limit);
+    setup.resolve = () => Promise.resolve(plan);
+    expect(await setup.ask('user:bob')).toBe(limit);
+    expect(setup.ask('user:bob')).toBe(limit);
+    expect(setup.failures).toEqual([]);
+  });
+
+  it('is refreshed in the background before it ends, once', async () => {
+    expect(setup.ask()).toBe(2);
+    setup.now = CACHE_FOR_MS * 0.75;
+    const answers: ((plan: string) => void)[] = [];
+    setup.resolve = () => new Promise((resolve) => void answers.push(resolve));
+    for (let i = 0; i < 100; i++) expect(setup.ask()).toBe(2);
+    expect(answers).toHaveLength(1);
+    answers[0]!('big');
+    await turn();
+    expect(setup.ask()).toBe(3);
+    setup.now += CACHE_FOR_MS * 0.75 - 1;
+    expect(setup.ask()).toBe(3);
+    expect(setup.asked).toHaveLength(2);
+  });
+});
+
+const FAILING: [string, () => unknown, string][] = [
+  [
+    'throws',
+    () => {
+      throw new Error('no database');
+    },
+    'no database',
+  ],
+  ['rejects', () => Promise.reject(new Error('no database')), 'no database'],
+  ['hangs', hang, `it did not settle within ${DEADLINE_MS} ms`],
+  ['resolves with an object', async () => ({ plan: 'pro' }), 'or nothing for no plan, got an object'],
+  [
+    'returns an object whose then throws',
+    () => ({
+      // oxlint-disable-next-line unicorn/no-thenable -- a library's promise can be odd
+      get then(): never {
+        throw new Error('odd');
+      },
+    }),
+    'odd',
+  ],
+];
+
+describe.each(FAILING)('a resolver that %s', (_, resolve, reason) => {
+  it('means the fallback, and is not called for each request', async () => {
+    setup.resolve = resolve;
+    expect(await setup.ask()).toBe(3);
+    for (let i = 0; i < 50; i++) {
+      const waited = setup.ask();
+      expect(waited).toBe(3); // no promise: nobody waits again
+      setup.now += RETRY_MS / 100;
+    }
+    expect(setup.asked).toHaveLength(1);
+    expect(setup.failures).toEqual(['plan']);
+    expect(setup.warnings).toHaveLength(1);
+    expect(setup.warnings[0]).toContain('plan.resolve of RateLimitModule failed');
+    expect(setup.warnings[0]).toContain(reason);
+  });
+
+  it('leaves the last known plan in force, after cacheFor, too', async () => {
+    expect(setup.ask()).toBe(2);
+    setup.resolve = resolve;
+    setup.now = CACHE_FOR_MS * 0.9;
+    expect(setup.ask()).toBe(2);
+    while (setup.failures.length === 0) await turn();
+    setup.now = CACHE_FOR_MS * 100;
+    expect(await setup.ask()).toBe(2);
+    expect(setup.found.fallback).toBe(0);
+    expect(setup.found.lastKnown).toBe(1);
+  });
+});
+
+describe('a slow resolver', () => {
+  it('delays a request by the deadline, and its late answer serves the next one', async () => {
+    let answer: (plan: string) => void;
+    setup.resolve = () => new Promise((resolve) => void (answer = resolve));
+    expect(await setup.ask()).toBe(3);
+    expect(setup.ask()).toBe(3);
+    answer!('pro');
+    await turn();
+    expect(setup.ask()).toBe(2);
+    expect(setup.asked).toHaveLength(1);
+    expect(setup.failures).toEqual(['plan']);
+  });
+
+  it('that is given up does not overrule a newer answer', async () => {
+    let answer: (plan: string) => void;
+    setup.resolve = () => new Promise((resolve) => void (answer = resolve));
+    await setup.ask();
+    setup.now += ABANDONED_MS;
+    setup.resolve = () => 'pro';
+    expect(setup.ask()).toBe(2);
+    answer!('big');
+    await turn();
+    expect(setup.ask()).toBe(2);
+  });
+});
+
+describe('bounds', () => {
+  it('hold the calls that hang, whatever number of clients there is, until they are given up', async () => {
+    setup = new Setup({ maxCalls: 10, maxClients: 5 });
+    setup.resolve = hang;
+    await Promise.all(Array.from({ length: 500 }, async (_, i) => setup.ask(`user:${i}`)));
+    expect(setup.asked).toHaveLength(10);
+    expect(setup.warnings[0]).toContain('10 calls of it are under way');
+    setup.now += ABANDONED_MS;
+    await Promise.all(Array.from({ length: 500 }, async (_, i) => setup.ask(`user:${i}`)));
+    expect(setup.asked).toHaveLength(20);
+    setup.now += ABANDONED_MS;
+    setup.resolve = () => 'pro';
+    expect(setup.ask('user:1000')).toBe(2);
+  });
+});
+
+describe('code without a request', () => {
+  it('gets the last known plan of an identity, else the fallback, and asks nobody', () => {
+    expect(setup.plans.lastKnown('user:ada')).toBe('big');
+    void setup.ask();
+    expect(setup.plans.lastKnown('user:ada')).toBe('pro');
+    setup.now = CACHE_FOR_MS * 5;
+    expect(setup.plans.lastKnown('user:ada')).toBe('pro');
+    expect(setup.asked).toHaveLength(1);
+    expect(setup.found).toEqual({ cache: 1, resolver: 1, lastKnown: 1, fallback: 1 });
+  });
+});

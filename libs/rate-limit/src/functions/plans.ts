@@ -1,0 +1,231 @@
+import type { RequestFunction, RequestOf } from '../identity/request-function.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import { shown } from '../util/config-error.js';
+import { isPromise } from '../util/is-promise.js';
+import { ownText } from '../util/flat-text.js';
+import { LruMap } from '../util/lru-map.js';
+import type { UserFunctions } from './user-functions.js';
+
+/** The module's option `plan`, checked. */
+export interface PlanSettings<Context> {
+  readonly resolve: RequestFunction<Context, unknown>;
+  readonly cacheForMs: number;
+  readonly fallback: string | undefined;
+}
+
+/** Where a plan came from: see `PlanStats`. */
+export type PlanSource = 'cache' | 'resolver' | 'lastKnown' | 'fallback';
+
+/** Counts where plans come from, and failures. */
+export interface PlanObserver {
+  planFound(source: PlanSource): void;
+}
+
+/** Bounds and a clock, which tests replace. */
+export interface PlanBounds {
+  /** The most clients whose plans are kept: the most recent ones. */
+  readonly maxClients: number;
+  /** The most calls of `resolve` under way. */
+  readonly maxCalls: number;
+  /** Milliseconds of a clock that never steps. */
+  readonly now: () => number;
+}
+
+const BOUNDS: PlanBounds = { maxClients: 50_000, maxCalls: 10_000, now: () => performance.now() };
+
+/** A resolver that has failed for a client is asked about that client again after this time. */
+export const RETRY_MS = 1000;
+/** Milliseconds after which an unsettled call of `resolve` is given up, and another one may begin. */
+export const ABANDONED_MS = 30_000;
+/** The share of `cacheFor` after which a request refreshes the plan in the background. */
+export const REFRESH_AFTER = 0.75;
+/** Longer texts are no plan, because no policy can have one of that name. */
+const MAX_NAME = 64;
+
+const WARNING = "plan.resolve of RateLimitModule failed, the client's last known plan or else the fallback counts";
+
+/** One call of `resolve` for a client. */
+interface PlanLookup {
+  readonly since: number;
+  answered: boolean;
+  /** Whether the deadline has passed: no request waits for the call any more, but its answer is still used. */
+  late: boolean;
+  /** Settles with the call or at the deadline, and never rejects. Undefined for a call that has settled at once. */
+  inTime: Promise<void> | undefined;
+}
+
+interface Client {
+  plan: string | undefined;
+  /** Whether `resolve` has ever answered. */
+  known: boolean;
+  refreshAt: number;
+  expiresAt: number;
+  /** `resolve` is not called before this instant. */
+  retryAt: number;
+  call: PlanLookup | undefined;
+}
+
+/**
+ * Finds the plan of a client, by the tag of the identity that a policy counts, and with it the policy's numbers. Plans are
+ * cached. One call of `resolve` serves all requests of a client, and a request waits for it until the deadline at most.
+ */
+export class Plans<Context> {
+  private readonly clients: LruMap<Client>;
+  /** The calls that have not settled, oldest first. */
+  private readonly calls = new Set<PlanLookup>();
+  private readonly bounds: PlanBounds;
+
+  constructor(
+    private readonly settings: PlanSettings<Context>,
+    private readonly requestOf: RequestOf<Context>,
+    private readonly functions: Pick<UserFunctions, 'within' | 'failed'>,
+    private readonly observer: PlanObserver,
+    bounds: Partial<PlanBounds> = {},
+  ) {
+    this.bounds = { ...BOUNDS, ...bounds };
+    this.clients = new LruMap(this.bounds.maxClients);
+  }
+
+  /**
+   * The policy under the plan of the request's client; a promise only if it has to wait for `resolve`.
+   *
+   * @param tag the identity that the policy counts
+   */
+  policyFor(
+    policy: BoundPolicy<Context>,
+    tag: string,
+    context: Context,
+  ): BoundPolicy<Context> | Promise<BoundPolicy<Context>> {
+    const plan = this.planOf(tag, context);
+    return typeof plan === 'object' ? plan.then((later) => underPlan(policy, later)) : underPlan(policy, plan);
+  }
+
+  /** The last known plan of a client, for calls without a request; else the fallback. */
+  lastKnown(tag: string): string | undefined {
+    const client = this.clients.get(tag);
+    if (client === undefined || this.bounds.now() >= client.expiresAt) return this.otherwise(client);
+    this.observer.planFound('cache');
+    return client.plan;
+  }
+
+  /** The plan that is known of a client, without counting the look-up. `known` is false where it is the fallback. */
+  look(tag: string): { readonly plan: string | undefined; readonly known: boolean } {
+    const { known = false, plan } = this.clients.get(tag) ?? {};
+    return { plan: known ? plan : this.settings.fallback, known };
+  }
+
+  private planOf(tag: string, context: Context): string | undefined | Promise<string | undefined> {
+    const now = this.bounds.now();
+    let client = this.clients.get(tag);
+    if (client !== undefined && now < client.expiresAt) {
+      this.observer.planFound('cache');
+      const { plan } = client;
+      if (now >= client.refreshAt) this.ask(client, context, now);
+      return plan;
+    }
+    if (client === undefined) this.clients.set(ownText(tag), (client = newClient()));
+    const call = this.ask(client, context, now);
+    if (call?.inTime === undefined) return this.found(client, call);
+    const asked = client;
+    return call.inTime.then(() => this.found(asked, call));
+  }
+
+  private found(client: Client, call: PlanLookup | undefined): string | undefined {
+    if (call?.answered !== true) return this.otherwise(client);
+    this.observer.planFound('resolver');
+    return client.plan;
+  }
+
+  private otherwise(client: Client | undefined): string | undefined {
+    const { known = false, plan } = client ?? {};
+    this.observer.planFound(known ? 'lastKnown' : 'fallback');
+    return known ? plan : this.settings.fallback;
+  }
+
+  /** Begins a call for the client, or joins the one under way. Undefined where no answer can be waited for. */
+  private ask(client: Client, context: Context, now: number): PlanLookup | undefined {
+    const { call: before } = client;
+    if (before !== undefined && now - before.since < ABANDONED_MS) return before.late ? undefined : before;
+    if (now < client.retryAt) return undefined;
+    if (before !== undefined) this.calls.delete(before);
+    const call: PlanLookup = { since: now, answered: false, late: false, inTime: undefined };
+    client.call = call;
+    try {
+      this.expectRoom(now);
+      const returned = this.settings.resolve(this.requestOf(context), context);
+      if (!isPromise(returned)) this.answered(client, call, returned);
+      else {
+        this.calls.add(call);
+        this.await(client, call, returned);
+      }
+    } catch (error) {
+      this.failed(client, call, error);
+    }
+    return call;
+  }
+
+  private await(client: Client, call: PlanLookup, returned: PromiseLike<unknown>): void {
+    const settled = Promise.resolve(returned).then(
+      (value) => this.answered(client, call, value),
+      (error: unknown) => this.failed(client, call, error),
+    );
+    call.inTime = this.functions.within(settled).catch((error: unknown) => {
+      call.late = true;
+      this.functions.failed('plan', WARNING, error);
+    });
+  }
+
+  private answered(client: Client, call: PlanLookup, value: unknown): void {
+    if (value !== undefined && value !== null && typeof value !== 'string') {
+      const error = new TypeError(`it must return the name of a plan, or nothing for no plan, got ${shown(value)}`);
+      this.failed(client, call, error);
+      return;
+    }
+    if (!this.ended(client, call)) return;
+    call.answered = true;
+    client.plan = typeof value !== 'string' || value.length > MAX_NAME ? undefined : ownText(value);
+    client.known = true;
+    // The time counts from the start of the call: the answer may be as old as that.
+    client.expiresAt = call.since + this.settings.cacheForMs;
+    client.refreshAt = call.since + this.settings.cacheForMs * REFRESH_AFTER;
+  }
+
+  private failed(client: Client, call: PlanLookup, error: unknown): void {
+    if (!this.ended(client, call)) return;
+    client.retryAt = this.bounds.now() + RETRY_MS;
+    // A late call was counted as a failure at its deadline.
+    if (!call.late) this.functions.failed('plan', WARNING, error);
+  }
+
+  /** Ends a call. Returns false if another call has replaced it. */
+  private ended(client: Client, call: PlanLookup): boolean {
+    this.calls.delete(call);
+    if (client.call !== call) return false;
+    client.call = undefined;
+    return true;
+  }
+
+  /** Bounds the calls under way. Calls that never settle must fill neither the memory nor the queue of a hanging database. */
+  private expectRoom(now: number): void {
+    if (this.calls.size < this.bounds.maxCalls) return;
+    const [oldest] = this.calls;
+    if (now - oldest!.since < ABANDONED_MS) throw new Error(`${this.calls.size} calls of it are under way`);
+    this.calls.delete(oldest!);
+  }
+}
+
+/** The policy's variant for the plan. The policy itself for no plan, and for one that it does not have. */
+export function underPlan<Context>(policy: BoundPolicy<Context>, plan: string | undefined): BoundPolicy<Context> {
+  return plan === undefined ? policy : (policy.plans?.get(plan) ?? policy);
+}
+
+function newClient(): Client {
+  return {
+    plan: undefined,
+    known: false,
+    refreshAt: 0,
+    expiresAt: -Infinity,
+    retryAt: -Infinity,
+    call: undefined,
+  };
+}

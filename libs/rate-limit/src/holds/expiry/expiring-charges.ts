@@ -1,0 +1,140 @@
+import type { LoggedReservation } from '../../stores/reservation-log.js';
+import { RateLimitStoreError } from '../../stores/store.js';
+import { type Answer, andThen } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
+import type { Receipt } from '../../charges/judgement.js';
+import { ReservedCharges } from '../settlements/reserved-charges.js';
+import type { Settlement, Settler } from '../settlements/reservation.js';
+import type { Due, DueQueue } from './due-queue.js';
+
+/** Rejects where an answer is late. */
+export type Within = <T>(answer: Promise<T>) => Promise<T>;
+
+/**
+ * The charges of one reservation that expires. Its caller, its expiry or another process settles them, and only one of these does.
+ */
+export class ExpiringCharges implements Settler, Due {
+  private readonly reserved: ReservedCharges;
+  /** Whether this process settles them at their expiry: there was room for them. */
+  readonly isTimed: boolean;
+  /** What the expiry has done; undefined before it. */
+  private expiry: Answer<Settlement> | undefined;
+
+  /**
+   * @param receipts at least one
+   * @param finalCosts those of the receipts at the expiry, none larger than its charge
+   * @param logged undefined: no other process can settle them
+   * @param within keeps the deadline of settlements
+   */
+  constructor(
+    receipts: readonly Receipt[],
+    private readonly finalCosts: readonly number[],
+    readonly dueAtMs: number,
+    private readonly queue: DueQueue,
+    private readonly logged: LoggedReservation | undefined,
+    private readonly within: Within,
+  ) {
+    this.reserved = new ReservedCharges(receipts);
+    this.isTimed = queue.add(this);
+  }
+
+  /** Whether another process can settle them. */
+  get isLogged(): boolean {
+    return this.logged !== undefined;
+  }
+
+  /** Whether the expiry refunds something. */
+  get refunds(): boolean {
+    return this.reserved.receipts.some(({ proof }, i) => proof.cost > this.finalCosts[i]!);
+  }
+
+  check(finalCost: number): void {
+    this.reserved.check(finalCost);
+  }
+
+  /**
+   * Settles a single charge, and leaves it as it is where the store cannot settle at this cost.
+   *
+   * @param failed is told why
+   */
+  settleOrKeep(finalCost: number, failed: (error: unknown) => void): Answer<Settlement> {
+    try {
+      this.check(finalCost);
+    } catch (error) {
+      failed(error);
+      return this.settle(this.charged[0]!);
+    }
+    return this.settle(finalCost);
+  }
+
+  settle(finalCost: number): Answer<Settlement> {
+    const answer = this.settleOnce(finalCost);
+    if (!isPromise(answer)) return answer;
+    // A settlement that is late is still made once the log and the store answer.
+    return this.within(answer).catch((error: unknown) => this.failed(this.reserved.unsettled(), error));
+  }
+
+  private settleOnce(finalCost: number): Answer<Settlement> {
+    const { queue, reserved } = this;
+    queue.remove(this);
+    // A busy event loop may run the settlement before the timer.
+    if (this.expiry === undefined && queue.nowMs() >= this.dueAtMs) this.expire();
+    if (this.expiry !== undefined) return andThen(this.expiry, () => this.settleLate(finalCost));
+    return this.settleClaimed(
+      reserved.receipts.map(() => finalCost),
+      () => this.settleLate(finalCost),
+    );
+  }
+
+  expire(): void {
+    this.expiry = this.settleClaimed(this.finalCosts, () => this.reserved.unsettled());
+  }
+
+  /** Settles unless another process does. Never rejects. @param taken the answer if another process does */
+  private settleClaimed(costs: readonly number[], taken: () => Answer<Settlement>): Answer<Settlement> {
+    const { reserved, logged } = this;
+    if (logged === undefined) return reserved.settleEach(costs);
+    return logged.claim().then(
+      (claim) => {
+        if (claim === 'own') return reserved.settleEach(costs);
+        reserved.close();
+        if (claim === 'taken') return taken();
+        const error = new RateLimitStoreError('it is not known whether another process refunds the reservation');
+        return andThen(this.chargeBeyond(this.charged, costs), (settlement) => this.failed(settlement, error));
+      },
+      (error: unknown) => {
+        reserved.close();
+        return this.failed(reserved.unsettled(), error);
+      },
+    );
+  }
+
+  /** Charges what the final cost exceeds that of the expiry by. Nothing is refunded any more. */
+  private async settleLate(finalCost: number): Promise<Settlement> {
+    const costs = this.finalCosts.map(() => finalCost);
+    return { ...(await this.chargeBeyond(this.finalCosts, costs)), expired: true };
+  }
+
+  /** @param standing the costs that the store has for the charges, or will have */
+  private chargeBeyond(standing: readonly number[], costs: readonly number[]): Answer<Settlement> {
+    const { receipts } = this.reserved;
+    const late = new ReservedCharges(
+      receipts.map((receipt, i) => ({ ...receipt, proof: { ...receipt.proof, cost: standing[i]! } })),
+    );
+    const larger = standing.map((cost, i) => Math.max(cost, costs[i]!));
+    try {
+      late.checkEach(larger);
+    } catch {
+      return late.settleEach(standing); // the store cannot charge more than was reserved
+    }
+    return late.settleEach(larger);
+  }
+
+  private get charged(): readonly number[] {
+    return this.reserved.receipts.map(({ proof }) => proof.cost);
+  }
+
+  private failed(settlement: Settlement, error: unknown): Settlement {
+    return { ...settlement, error: this.reserved.receipts[0]!.keeper.failure(error, 'settle') };
+  }
+}

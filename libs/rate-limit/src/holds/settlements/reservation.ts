@@ -1,0 +1,120 @@
+import type { Decision } from '../../policy/decision.js';
+import type { RateLimitStoreError } from '../../stores/store.js';
+import type { Answer } from '../../util/answer.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { ReservationClosedError } from '../../charges/errors.js';
+
+/** What settled a charge: `'local'` is this process, which decided while the store was unavailable. */
+export type SettledBy = 'store' | 'local' | 'none';
+
+/** How one policy's charge was settled. */
+export interface PolicySettlement {
+  /** The policy's name. */
+  readonly policy: string;
+  /** `'none'`: the charge stays, or the store gave no answer in time, so that it is unknown whether the store settled it. */
+  readonly settledBy: SettledBy;
+  /**
+   * The cost that was refunded, at most what was reserved beyond the final cost: the refill may have paid off a part, or the
+   * window may have ended. For a bucket it need not be a whole number. Null: a store without `settle` does not say.
+   */
+  readonly refunded: number | null;
+  /** The cost that was charged in addition to the reserved cost. */
+  readonly charged: number;
+  /** The rest of the final cost, which the policy's `overdraft` did not let the store charge. */
+  readonly beyondOverdraft: number;
+}
+
+/** How a reservation was settled. */
+export interface Settlement {
+  /** What settled every policy; `'partly'`: on a Redis Cluster one node settled, and another one did not. */
+  readonly settledBy: SettledBy | 'partly';
+  /** The settlements in the order of the policies; empty for a decision by `onStoreFailure: 'open'`. */
+  readonly policies: readonly PolicySettlement[];
+  /**
+   * True: the reservation had expired before. It had its final cost of the expiry then; only what a larger final cost exceeds it by
+   * was charged, and nothing was refunded.
+   */
+  readonly expired?: true;
+  /** Why the store did not settle. */
+  readonly error?: RateLimitStoreError;
+}
+
+/** Settles the charges of one reservation. */
+export interface Settler {
+  /** @throws {RateLimitConfigError} when the store cannot settle at this cost; nothing changes */
+  check(finalCost: number): void;
+  /** Never rejects. */
+  settle(finalCost: number): Answer<Settlement>;
+}
+
+/**
+ * A charge whose final cost is known later. It is charged when it is made, and stays charged if nobody settles it, such as when
+ * the process ends, unless it `expires`.
+ *
+ * Settle it once, by `settle` or `cancel`. Neither rejects because of the store: a settlement says whether the store made it.
+ *
+ * @example
+ * ```ts
+ * const reservation = await limiter.reserve('tokens', user, { cost: 2_000 });
+ * if (!reservation.allowed) throw new TooManyTokens(reservation.decision.retryAfterMs);
+ * const { usage } = await model.answer(prompt);
+ * await reservation.settle(usage.total);
+ * ```
+ */
+export class Reservation {
+  /** How it was settled; undefined while it is open. */
+  #closed: string | undefined;
+  readonly #settler: Settler;
+
+  /** @internal `RateLimiter.reserve` makes it. */
+  constructor(
+    readonly decision: Decision,
+    settler: Settler,
+  ) {
+    this.#settler = settler;
+    if (!decision.allowed) this.#closed = 'was rejected, so nothing was charged';
+  }
+
+  /** Whether the reservation was charged: false is a rejection, which needs no settlement. */
+  get allowed(): boolean {
+    return this.decision.allowed;
+  }
+
+  /**
+   * Settles every policy's charge at its final cost. If it is less than the reserved cost, the difference is refunded, but
+   * never so much that more requests pass than the limit allows. If it is more, the difference is charged now, whether it fits
+   * or not, up to the policy's `overdraft`.
+   *
+   * After the reservation has expired, nothing is refunded: see `Settlement.expired`.
+   *
+   * @param finalCost a whole number from 0
+   * @throws {ReservationClosedError} when it was settled, cancelled or rejected before; nothing changes
+   * @throws {RateLimitConfigError} when the cost is no whole number from 0, or the store has no `settle` and would have to charge more;
+   *   nothing changes, and the reservation stays open
+   */
+  async settle(finalCost: number): Promise<Settlement> {
+    return this.#settle(finalCost, 'settle', 'was settled before');
+  }
+
+  /** Refunds the whole reservation, as `settle(0)` does. */
+  async cancel(): Promise<Settlement> {
+    return this.#settle(0, 'cancel', 'was cancelled before');
+  }
+
+  #settle(finalCost: number, call: 'settle' | 'cancel', closed: string): Answer<Settlement> {
+    if (this.#closed !== undefined) {
+      const called = call === 'settle' ? `settle(${shown(finalCost)})` : 'cancel()';
+      throw new ReservationClosedError(`${called}: the reservation ${this.#closed}`);
+    }
+    if (!Number.isSafeInteger(finalCost) || finalCost < 0) {
+      throw new RateLimitConfigError(
+        'Reservation.settle',
+        `the final cost of a reservation must be a whole number from 0, got ${shown(finalCost)}`,
+        'FG_INVALID_OPTION',
+      );
+    }
+    this.#settler.check(finalCost);
+    this.#closed = closed;
+    return this.#settler.settle(finalCost);
+  }
+}

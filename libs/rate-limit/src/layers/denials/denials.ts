@@ -1,0 +1,33 @@
+import { type Answer, andThen } from '../../util/answer.js';
+import type { Decider } from '../../charges/decider.js';
+import type { DenialCache } from './denial-cache.js';
+import type { Execution } from '../../charges/execution.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
+import type { LayerVerdict } from '../../charges/layer-verdict.js';
+
+/** Answers with the rejections that are certain. The inner decider is asked about all other requests. */
+export class DenialsLayer implements Decider {
+  /** @param notes whether rejections are noted here; false for a store that notes its own, with the time of each call */
+  constructor(
+    private readonly denials: DenialCache,
+    private readonly notes: boolean,
+    private readonly inner: Decider,
+  ) {}
+
+  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
+    const denied = this.denials.find(charges);
+    if (denied !== undefined) {
+      // Written out: with a spread, `bench --only refused` decides a fifth as many requests a second.
+      const { allowed, at, charges: verdicts } = denied;
+      return { allowed, at, charges: verdicts, source: 'denial-cache' };
+    }
+    if (!this.notes) return this.inner.decide(charges, execution);
+    const sentAt = performance.now();
+    return andThen(this.inner.decide(charges, execution), (verdict) => {
+      // A rejection without a rejecting policy cannot be kept.
+      if (!verdict.allowed && verdict.charges.some(({ allowed }) => !allowed))
+        this.denials.note(charges, verdict, sentAt);
+      return verdict;
+    });
+  }
+}

@@ -1,0 +1,168 @@
+import { valueText } from '../../identity/identity-tag.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import type { Decision } from '../../policy/decision.js';
+import type { Entry, EntryHandle } from '../../stores/memory/entry.js';
+import type { Answer } from '../../util/answer.js';
+import { flatten, ownText } from '../../util/flat-text.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
+import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
+
+/** The most charges to keep: building and hashing their keys costs more than the rest of a decision. */
+const MAX_KEPT = 40_000;
+/** The most calls to keep for one client. A further call, with other policies or options, replaces the oldest one. */
+const MAX_OF_CLIENT = 4;
+/** Longer identities, plans, time zones and classes are not kept. API keys are not kept either: this process should not remember secrets. */
+const MAX_LENGTH = 64;
+
+/** The methods whose charges are kept. */
+export type KeptMethod = 'consume' | 'reserve' | 'acquire';
+
+/** Decides on clients whose charges are kept. It is chosen once, when they are kept. */
+export interface KeptDecider {
+  /** Whether it is the fast path, whose decisions have no receipts. */
+  readonly isPlain: boolean;
+  /** Throws as `Engine.decide` does. */
+  decide(client: KeptClient): Answer<Decision>;
+}
+
+/** A client whose charges for one call are kept. */
+export class KeptClient implements EntryHandle {
+  entry: Entry | undefined = undefined;
+  /** The next kept call of a client with the same identity value. */
+  next: KeptClient | undefined = undefined;
+  readonly first: PolicyCharge;
+  /** The policy of the first charge, copied here so that a decision need not read the charge. */
+  readonly firstPolicy: BoundPolicy;
+  /** The cost of the first charge. */
+  readonly firstCost: number;
+  /** Whether the fast path decides. */
+  readonly isPlain: boolean;
+
+  constructor(
+    readonly method: KeptMethod,
+    readonly kind: string,
+    readonly policies: readonly BoundPolicy[],
+    readonly cost: number | undefined,
+    readonly plan: string | null | undefined,
+    readonly timeZone: string | undefined,
+    readonly priority: string | undefined,
+    readonly charges: readonly PolicyCharge[],
+    readonly decider: KeptDecider,
+  ) {
+    this.first = charges[0]!;
+    this.firstPolicy = this.first.policy;
+    this.firstCost = this.first.cost;
+    this.isPlain = decider.isPlain;
+  }
+}
+
+const NO_OPTIONS: CallOptions = { cost: undefined, plan: undefined, timeZone: undefined, priority: undefined };
+
+/** The charges of recent calls without a request. */
+export class KeptClients {
+  /** Clients by the value of their identity. */
+  private byValue = new Map<string, KeptClient>();
+  private charges = 0;
+
+  /** @param deciderOf chooses what decides on a client */
+  constructor(private readonly deciderOf: (charges: readonly PolicyCharge[]) => KeptDecider) {}
+
+  /** The client of an earlier call with the same arguments; undefined if it was not kept. */
+  find(
+    method: KeptMethod,
+    policies: readonly BoundPolicy[],
+    identity: MaybeNone,
+    { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
+  ): KeptClient | undefined {
+    if (identity === undefined || identity === null) return undefined;
+    const value = valueText(identity.value);
+    let known = value === undefined ? undefined : this.byValue.get(value);
+    for (; known !== undefined; known = known.next) {
+      if (
+        (known.policies === policies || sameOf(known.policies, policies)) &&
+        known.method === method &&
+        known.kind === identity.kind &&
+        known.cost === cost &&
+        known.plan === plan &&
+        known.timeZone === timeZone &&
+        known.priority === priority
+      ) {
+        return known;
+      }
+    }
+    return undefined;
+  }
+
+  /** Keeps the charges of a call, if they may be kept. */
+  keep(
+    method: KeptMethod,
+    policies: readonly BoundPolicy[],
+    identity: MaybeNone,
+    { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
+    charges: readonly PolicyCharge[],
+  ): void {
+    const text = valueText(identity?.value);
+    if (text === undefined || cost === 0 || !mayKeep(policies, identity!.kind, text, plan)) return;
+    if (isLong(plan) || isLong(timeZone) || isLong(priority)) return;
+    if (this.charges >= MAX_KEPT) [this.byValue, this.charges] = [new Map(), 0]; // they are made anew
+    for (const charge of charges) {
+      flatten(charge.key);
+      flatten(charge.identity);
+      if (charge.block !== undefined) flatten(charge.block.key);
+    }
+    const value = ownText(text);
+    const kind = ownText(identity!.kind);
+    const decider = this.deciderOf(charges);
+    const client = new KeptClient(
+      method,
+      kind,
+      policies,
+      cost,
+      owned(plan),
+      owned(timeZone),
+      owned(priority),
+      charges,
+      decider,
+    );
+    client.next = this.byValue.get(value);
+    this.byValue.set(value, client);
+    this.charges += charges.length - cut(client);
+  }
+}
+
+/** Forgets the calls beyond `MAX_OF_CLIENT`. Returns how many charges they had. */
+function cut(client: KeptClient): number {
+  let last = client;
+  for (let i = 1; i < MAX_OF_CLIENT && last.next !== undefined; i++) last = last.next;
+  let charges = 0;
+  for (let { next } = last; next !== undefined; next = next.next) charges += next.charges.length;
+  last.next = undefined;
+  return charges;
+}
+
+function isLong(text: string | null | undefined): boolean {
+  return typeof text === 'string' && text.length > MAX_LENGTH;
+}
+
+/** An option's text, which may be cut from a longer one. */
+function owned<T extends string | null | undefined>(text: T): T {
+  return typeof text === 'string' ? (ownText(text) as T) : text;
+}
+
+/** Whether two lists name the same policies. A call with an inline list creates a new array each time. */
+function sameOf(some: readonly BoundPolicy[], others: readonly BoundPolicy[]): boolean {
+  return some.length === others.length && some.every((one, i) => one === others[i]);
+}
+
+/**
+ * Whether charges may be kept. A client's plan can change, so charges under a plan are kept only if the call names the plan.
+ */
+function mayKeep(
+  policies: readonly BoundPolicy[],
+  kind: string,
+  value: string,
+  plan: string | null | undefined,
+): boolean {
+  if (kind === 'api-key' || value.length > MAX_LENGTH) return false;
+  return plan !== undefined || policies.every(({ plans }) => plans === undefined);
+}

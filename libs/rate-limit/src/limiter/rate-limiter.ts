@@ -1,0 +1,400 @@
+import type { Duration } from '../util/duration.js';
+import type { Identity } from '../identity/identity.js';
+import type { RateLimitStats } from '../watch/stats.js';
+import type { Decision } from '../policy/decision.js';
+import type { ExpiryOptions } from '../policy/expiry.js';
+import type { LimitExplanation } from '../operate/explain/explanation.js';
+import type { LimitReference } from '../operate/explain/limit-references.js';
+import type { LimitTable } from '../operate/explain/limit-table.js';
+import type { ScheduledCalls } from '../scheduling/scheduled-calls.js';
+import type { ScheduleOptions } from '../scheduling/schedule-options.js';
+import type { Lease } from '../holds/leases/lease.js';
+import type { Reservation } from '../holds/settlements/reservation.js';
+import type { LimiterPolicy } from '../engine/calls/call-policies.js';
+import type { LimitLooks, LimitTarget } from '../operate/limit-looks.js';
+import type { LimiterCalls } from '../engine/calls/limiter-calls.js';
+import type { ResetState } from '../operate/reset-states.js';
+
+/** Sets the headers of a decision on a response, as the framework knows it. */
+export interface HeaderSetter {
+  /** @returns false if no response can take them */
+  set(target: object, decision: Decision): boolean;
+}
+
+/** The limiter as something that runs. */
+export interface RunningLimiter {
+  stats(): RateLimitStats;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Decides without HTTP: in queue consumers, jobs and gateways. Its policies need a name, and count across the application
+ * (scope `'app'`): a route whose policy has that scope and name shares their state.
+ *
+ * All methods that count or look take `(policies or route, identity, options)`. Policies that are all `by: 'global'` need no
+ * identity.
+ *
+ * @example
+ * ```ts
+ * const decision = await limiter.consume('emails', { kind: 'user', value: user.id }, { cost: recipients.length });
+ * if (!decision.allowed) await retryIn(decision.retryAfterMs);
+ * ```
+ */
+export class RateLimiter {
+  /** @internal The module makes it; inject it. */
+  constructor(
+    private readonly calls: LimiterCalls,
+    private readonly looks: LimitLooks,
+    private readonly scheduled: ScheduledCalls,
+    private readonly headers: HeaderSetter,
+    private readonly parts: RunningLimiter,
+  ) {}
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  consume(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Decision>;
+  /**
+   * Charges every policy, or none.
+   *
+   * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
+   * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
+   * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
+   * @param options.timeZone the client's time zone, needed for policies whose time zone is a function
+   * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the
+   *   identity, else the fallback of the module's `plan`, whose `resolve` is called for requests only
+   * @param options.priority the class of the request, for policies with `priorities`; default their own `priority`. Needed where
+   *   that is a function
+   * @throws {RateLimitConfigError} for a wrong or unknown option or policy, a policy without a name, a plan, a time zone or a class
+   *   that no policy needs, policies with plans when neither the call nor the module has a plan, and a concurrency policy (use
+   *   `acquire`); nothing is charged
+   * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
+   */
+  consume(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
+  ): Promise<Decision>;
+  consume(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
+  ): Promise<Decision> {
+    return this.calls.consume(policies, identity, options);
+  }
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  consumeSync(policies: LimiterPolicy | readonly LimiterPolicy[]): Decision;
+  /**
+   * Decides without a promise. Works with stores that answer synchronously: `MemoryStore`, or a store of the application whose
+   * `consume` returns no promise. Errors are thrown.
+   *
+   * @throws what `consume` rejects with; {RateLimitConfigError} when the store answers with a promise, as `RedisStore` does; nothing is
+   *   charged
+   * @example if (!limiter.consumeSync('events', { kind: 'user', value: user.id }).allowed) return;
+   */
+  consumeSync(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
+  ): Decision;
+  consumeSync(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
+  ): Decision {
+    return this.calls.consumeSync(policies, identity, options);
+  }
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  reserve(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Reservation>;
+  /**
+   * Charges every policy, or none, for a cost that is known later. Call `settle` or `cancel` then: until that call the reserved
+   * cost stays charged. With a leaky bucket, the caller waits for `delayMs` itself.
+   *
+   * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
+   * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
+   * @param options.cost what to reserve of each policy: a whole number from 0 (charges nothing, and asks whether cost 1 fits);
+   *   default the policy's own `cost`, else 1
+   * @param options.plan as in `consume`
+   * @param options.timeZone as in `consume`
+   * @param options.expires when the reservation expires, if it has not been settled before: `'1ms'` to `'7d'`, default never. It
+   *   is settled then, by this process or, if this process has died, by another one
+   * @param options.atExpiry what becomes of it then: `'cancel'` (default) refunds all, `'keep'` keeps the reserved cost, a whole
+   *   number up to the reserved cost is the final cost
+   * @throws as `consume` does
+   * @example
+   * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
+   * if (reservation.allowed) await reservation.settle((await answer(prompt)).usage.total);
+   */
+  reserve(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    } & ExpiryOptions,
+  ): Promise<Reservation>;
+  reserve(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    } & ExpiryOptions,
+  ): Promise<Reservation> {
+    return this.calls.reserve(policies, identity, options);
+  }
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  acquire(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Lease>;
+  /**
+   * Charges every policy, or none, and holds the leases of those that are a `concurrency` until `release` is called. Release in
+   * `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
+   *
+   * @param policies one or several, each with a name; at least one of them a `concurrency`
+   * @param options.cost a whole number from 1: as many leases; default the policy's own `cost`, else 1
+   * @param options.plan as in `consume`
+   * @example const lease = await limiter.acquire('exports', { kind: 'user', value: 'rider-1' });
+   */
+  acquire(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
+  ): Promise<Lease>;
+  acquire(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity?: Identity | null,
+    options?: {
+      cost?: number | undefined;
+      plan?: string | null | undefined;
+      timeZone?: string | undefined;
+      priority?: string | undefined;
+    },
+  ): Promise<Lease> {
+    return this.calls.acquire(policies, identity, options);
+  }
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  schedule<T>(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    fn: () => T | PromiseLike<T>,
+    options?: ScheduleOptions<T>,
+  ): Promise<T>;
+  /**
+   * Waits for its turn, charges every policy, runs `fn` and returns its result: for the calls that the application sends, such as
+   * those of a partner's API. Calls of one policy and identity run in the order in which they came to this process. A leaky bucket
+   * gives each its departure slot. A call waits for a block of its identity (`blockFor`), and its own rejections lead to none.
+   *
+   * Once `fn` has ended, a concurrency is released, and a `cost` that is a function, or the policy's `settle` or `countIf`, is
+   * settled, for which the call does not wait. When `fn` throws, its error is passed on, and the charge stays unless the policy's
+   * `settle` or `countIf` says otherwise: the call may have reached the other side.
+   *
+   * @param policies one or several, each with a name; a `concurrency` as well
+   * @param identity the identity to count; null where all policies are `by: 'global'`
+   * @throws {CallWaitError} when it gets no turn within `maxWait`: at once if that is certain
+   * @throws {CallQueueFullError} when the module's `maxQueuedCalls` wait in this process
+   * @throws {LimiterClosedError} when the application shuts down before its turn
+   * @throws {RateLimitConfigError} when its cost can never fit
+   * @throws the signal's reason when it is aborted before its turn; {RateLimitConfigError} as `consume` does
+   * @example const invoice = await limiter.schedule('partner', () => partner.createInvoice(order), { maxWait: '5s' });
+   */
+  schedule<T>(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    fn: () => T | PromiseLike<T>,
+    options?: ScheduleOptions<T>,
+  ): Promise<T>;
+  schedule<T>(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    first: Identity | null | (() => T | PromiseLike<T>),
+    second?: (() => T | PromiseLike<T>) | ScheduleOptions<T>,
+    third?: ScheduleOptions<T>,
+  ): Promise<T> {
+    // This is not an async function, which would add a promise to every call.
+    try {
+      return Promise.resolve(this.scheduled.schedule(policies, first, second, third));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Pauses policies for an identity: the calls of `schedule` wait until the pause has ended, in this process at once, and in all others
+   * as soon as Redis has noted it. `explain` shows it, and `reset` ends it. Use it when the other side says so; `limitedFetch` and
+   * `limitedAxios` do.
+   *
+   * @param identity as in `consume`; null where all policies are `by: 'global'`
+   * @param options.for how long: milliseconds, or text such as `'30s'`, from 1 ms to 100 years. A longer pause stays
+   * @returns whether all processes pause; false: this one alone, and a warning is logged. It does not reject because of the store
+   * @throws {RateLimitConfigError} for a wrong option
+   * @example if (error.status === 429) await limiter.pause('partner', null, { for: error.retryAfterMs });
+   */
+  pause(
+    policies: LimiterPolicy | readonly LimiterPolicy[],
+    identity: Identity | null,
+    options: { for: Duration },
+  ): Promise<boolean> {
+    return this.scheduled.pause(policies, identity, options);
+  }
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  peek(target: LimitTarget): Promise<Decision>;
+  /**
+   * Returns what `consume` with cost 1, or a request to a route, would answer. Charges nothing: `allowed`, `retryAfterMs` and
+   * `delayMs` are those of cost 1, `remaining` and `resetAfterMs` those of the untouched state. A policy's `skipIf` needs a
+   * request and is not asked.
+   *
+   * @param target policies as in `consume`, or a route as in `explain`: its policies, and those of the module's `middleware`
+   *   that count such an identity. A route without policies gets an allowed decision with an empty list
+   * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
+   * @param options.plan as in `consume`
+   * @param options.timeZone as in `consume`; for a route the default is the zone in which this process has counted the client last,
+   *   else UTC
+   * @throws as `consume` does, and {RateLimitConfigError} when the class has no such handler, or a function chooses the route's policies
+   * @example const decision = await limiter.peek([RidesController, 'request'], { kind: 'user', value: 'rider-1' });
+   */
+  peek(
+    target: LimitTarget,
+    identity: Identity | string | null,
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
+  ): Promise<Decision>;
+  peek(
+    target: LimitTarget,
+    identity?: Identity | string | null,
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
+  ): Promise<Decision> {
+    return this.looks.peek(target, identity, options);
+  }
+
+  /** The short form, for policies that are all `by: 'global'`. */
+  reset(target: LimitTarget): Promise<readonly ResetState[]>;
+  /**
+   * Clears the states of an identity under the named policies, wherever they stand, or under the policies that a request to a
+   * route meets, those of the module's `middleware` included. It clears them for every plan and time zone, with their blocks
+   * and candidates. A state that other routes share is cleared for them, too. Overrides stay.
+   *
+   * A route's policies that count all clients together (`by: 'global'`) are left as they are, unless no identity is given; name
+   * such a policy to clear it.
+   *
+   * @param target policies as in `consume`, also the name of a policy that stands on routes alone, or a route as in `explain`
+   * @param identity as in `peek`
+   * @returns the states, and of each whether there was one (`found`); nothing for a route that no policy limits
+   * @throws {RateLimitConfigError} for an unknown name, a wrong policy, and an identity that nothing counts there: of a misspelt or another
+   *   kind, or an `ip` that is no address
+   * @throws {RateLimitConfigError} when the class has no such handler, or a function chooses the route's policies by the request
+   * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
+   */
+  reset(target: LimitTarget, identity: Identity | string | null): Promise<readonly ResetState[]>;
+  reset(target: LimitTarget, identity?: Identity | string | null): Promise<readonly ResetState[]> {
+    return this.looks.reset(target, identity);
+  }
+
+  /**
+   * Lists which policies limit which handlers, as plain data: for an operator's page, a review or a test. It includes handlers
+   * without a limit. It leaves out policies that a function chooses for each request; the handler's `chosen` is then true.
+   *
+   * @example const gaps = limiter.table().routes.filter(({ limited }) => !limited);
+   */
+  table(): LimitTable {
+    return this.looks.table();
+  }
+
+  /** Explains policies `by: 'global'`. */
+  explain(target: LimitReference): Promise<LimitExplanation>;
+  /**
+   * Explains why an identity is rejected, or is not: its level, plan and override under each policy, what decides, and when the
+   * next request passes. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
+   *
+   * @param target a policy's name; or a route, `[Controller, 'method']` or its name as in `table()`: what a request to it
+   *   meets, the policies of the module's `middleware` first. If a policy and a route have the same name, it means the policy;
+   *   `{ policy }` or `{ route }` says which one you mean. Null: every policy of the application that counts such an identity
+   * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
+   * @param options.plan as in `consume`
+   * @param options.timeZone as in `peek` for a route
+   * @param options.priority the class to explain, of policies with `priorities`; default that of the route
+   * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone that no policy needs
+   * @throws {RateLimitConfigError} when the class has no such handler, or for another option
+   * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
+   */
+  explain(
+    target: LimitReference | null,
+    identity: Identity | string | null,
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
+  ): Promise<LimitExplanation>;
+  explain(
+    target: LimitReference | null,
+    identity?: Identity | string | null,
+    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
+  ): Promise<LimitExplanation> {
+    return this.looks.explain(target, identity, options);
+  }
+
+  /**
+   * Sets the headers of a decision on a handler's response: those that the guard sets, in the module's format, and for a
+   * rejection `Retry-After` and `Cache-Control: no-store`. If the route has policies of its own, `X-RateLimit-*` describe the
+   * policy with the smallest share left, and the lists of the draft name all policies. `RateLimitExceededException` sets these
+   * headers by itself.
+   *
+   * @param target the response of Express, Fastify or Node, as of `@Res({ passthrough: true })`, or the `ExecutionContext`
+   * @param decision of `consume` or `peek`; that of a reservation or a lease is its `decision`
+   * @returns false where the response has been sent, or the context has none
+   * @throws {RateLimitConfigError} for a target that is neither
+   * @example
+   * const decision = await limiter.consume('emails', user);
+   * limiter.setHeaders(response, decision);
+   */
+  setHeaders(target: object, decision: Decision): boolean {
+    return this.headers.set(target, decision);
+  }
+
+  /**
+   * Returns the counters of this process, which `RateLimitMetricsModule` exports as metrics.
+   *
+   * @example const { requests, rejected, store } = limiter.stats();
+   */
+  stats(): RateLimitStats {
+    return this.parts.stats();
+  }
+
+  /** Connects the store, and starts what runs by itself. `RateLimitModule` calls it at boot: call it for one of `createLimiter`. */
+  start(): Promise<void> {
+    return this.parts.start();
+  }
+
+  /**
+   * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` calls it at
+   * shutdown: call it for one of `createLimiter`.
+   */
+  close(): Promise<void> {
+    return this.parts.close();
+  }
+}

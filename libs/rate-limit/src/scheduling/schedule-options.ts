@@ -1,0 +1,119 @@
+import { RateLimitConfigError, shown } from '../util/config-error.js';
+import type { CallOptions } from '../charges/call-options.js';
+import { checkOptions, SCHEDULE_OPTIONS } from '../engine/calls/option-names.js';
+import { type Duration, durationToMilliseconds } from '../util/duration.js';
+
+/** Milliseconds that a call waits for its turn by default. */
+export const DEFAULT_MAX_WAIT_MS = 60_000;
+
+/** The options of `RateLimiter.schedule`, beside those of `consume`. */
+export interface ScheduleOptions<T = unknown> {
+  /**
+   * What the call costs: a whole number from 1 to the largest cost that ever fits, charged before `fn` runs; or a function of its
+   * result, which returns the final cost, a whole number from 0. Default the policy's own `cost`, else 1. A concurrency takes its
+   * own `cost` of leases, unless all policies are one.
+   *
+   * If the function fails, or takes longer than the module's `deadline`, the reserved cost stays charged and a warning is logged.
+   *
+   * @example cost: ({ usage }) => usage.total_tokens
+   */
+  readonly cost?: (number | ((result: T) => number | Promise<number>)) | undefined;
+  /**
+   * With a function `cost`: what is reserved before `fn` runs, a whole number from 1 to the largest cost that ever fits. Default
+   * the policy's own `cost`, else 1.
+   */
+  readonly estimate?: number | undefined;
+  /**
+   * What the call still uses when it has ended, such as a body that is read later: its leases are held until the promise settles.
+   * Gets the result, or undefined and what `fn` threw. Default none: leases are released when `fn` has ended.
+   *
+   * @example until: (answer) => finished(answer.stream)
+   */
+  readonly until?: (result: T | undefined, error: unknown) => PromiseLike<unknown> | undefined;
+  /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. Default none. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How long the call waits for its turn at most: milliseconds, or text such as `'5s'`, from 0; default `'1m'`. 0 does not wait:
+   * the call runs at once or fails. Infinity waits for as long as it takes.
+   */
+  readonly maxWait?: Duration | undefined;
+  /**
+   * The client's plan, for policies with `plans`; null for none. Default the last known plan of the identity, else the fallback
+   * of the module's `plan`.
+   */
+  readonly plan?: string | null | undefined;
+  /** The client's time zone, for policies whose time zone is a function: they need it. No default. */
+  readonly timeZone?: string | undefined;
+  /** The call's class, for policies with `priorities`. Default their own `priority`; needed where that is a function. */
+  readonly priority?: string | undefined;
+}
+
+/** The options of a call that is scheduled, checked. */
+export interface CheckedSchedule {
+  readonly options: CallOptions | undefined;
+  readonly costOf: ((result: never) => number | Promise<number>) | undefined;
+  readonly until: ((result: never, error: unknown) => PromiseLike<unknown> | undefined) | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly maxWaitMs: number;
+}
+
+const WHERE = 'RateLimiter.schedule';
+/** What a call without options gets. */
+export const NO_SCHEDULE_OPTIONS: CheckedSchedule = {
+  options: undefined,
+  costOf: undefined,
+  until: undefined,
+  signal: undefined,
+  maxWaitMs: DEFAULT_MAX_WAIT_MS,
+};
+
+/**
+ * @param where how an error begins
+ * @throws {RateLimitConfigError} for an option that is unknown, wrong or without effect
+ */
+export function readSchedule<T>(given: ScheduleOptions<T>, where = WHERE): CheckedSchedule {
+  checkOptions(given, 'schedule', SCHEDULE_OPTIONS);
+  const { cost, estimate, until, signal, maxWait = DEFAULT_MAX_WAIT_MS, ...charging } = given;
+  const maxWaitMs = durationToMilliseconds(maxWait) ?? NaN;
+  if (!(maxWaitMs >= 0)) {
+    throw new RateLimitConfigError(
+      where,
+      `maxWait must be a duration from 0, such as '5s', or Infinity, got ${shown(maxWait)}`,
+      'FG_INVALID_OPTION',
+    );
+  }
+  if (signal !== undefined && !isSignal(signal)) {
+    throw new RateLimitConfigError(where, `signal must be an AbortSignal, got ${shown(signal)}`, 'FG_INVALID_OPTION');
+  }
+  if (until !== undefined && typeof until !== 'function') {
+    throw new RateLimitConfigError(
+      where,
+      `until must be a function of the result, got ${shown(until)}`,
+      'FG_INVALID_OPTION',
+    );
+  }
+  const costOf = typeof cost === 'function' ? cost : undefined;
+  if (estimate !== undefined && costOf === undefined) {
+    throw new RateLimitConfigError(
+      where,
+      `estimate has no effect without a cost that is a function of the result: give { cost: ${shown(estimate)} }`,
+      'FG_OPTION_WITHOUT_EFFECT',
+    );
+  }
+  const charged = costOf === undefined ? (cost as number | undefined) : estimate;
+  if (charged !== undefined && !(Number.isSafeInteger(charged) && charged >= 1)) {
+    const option = costOf === undefined ? 'cost' : 'estimate';
+    const or = costOf === undefined ? ', or a function of the result' : '';
+    throw new RateLimitConfigError(
+      where,
+      `${option} must be a whole number from 1${or}, got ${shown(charged)}`,
+      'FG_INVALID_OPTION',
+    );
+  }
+  return { options: { ...charging, cost: charged }, costOf, until, signal, maxWaitMs };
+}
+
+function isSignal(signal: unknown): signal is AbortSignal {
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignal>;
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
+}

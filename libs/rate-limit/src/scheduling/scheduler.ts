@@ -1,0 +1,285 @@
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { Decision } from '../policy/decision.js';
+import type { Outcome } from '../policy/outcome.js';
+import { isPromise } from '../util/is-promise.js';
+import { allOf, andThen, type Answer, answerOf } from '../util/answer.js';
+import type { CallCharges, Scheduled, ScheduledCharges } from '../engine/calls/call-charges.js';
+import { KeptClient } from '../layers/plain/kept-clients.js';
+import type { Engine } from '../engine/engine.js';
+import { LimiterUnavailableError } from '../charges/errors.js';
+import type { UserFunctions } from '../functions/user-functions.js';
+import type { Judgement, Receipt } from '../charges/judgement.js';
+import type { PolicyCharge } from '../charges/policy-charge.js';
+import { reserves } from '../stores/charge.js';
+import type { ExpiringCharges } from '../holds/expiry/expiring-charges.js';
+import type { ExpiringReservations } from '../holds/expiry/expiring-reservations.js';
+import type { Settlement } from '../holds/settlements/reservation.js';
+import { finalCostByPolicy, wholeCost } from '../holds/settlements/final-cost.js';
+import type { Leases } from '../holds/leases/leases.js';
+import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
+import type { CallQueue } from './call-queue.js';
+import type { CheckedSchedule } from './schedule-options.js';
+import type { ScheduledCall, Turn } from './scheduled-call.js';
+import { unawaited } from '../util/unawaited.js';
+
+/** What a scheduled call runs. */
+export type Work<T> = () => T | PromiseLike<T>;
+
+/** A charge of a call that is settled once the call has ended. */
+interface ReservedCharge {
+  readonly receipt: Receipt;
+  /** Says the final cost. */
+  readonly policy: BoundPolicy;
+  /** Undefined where it does not expire. */
+  readonly expiring: ExpiringCharges | undefined;
+}
+
+/** Runs calls in their turns, and settles them. */
+export class Scheduler {
+  /**
+   * @param engine counts a call once, when it gets its turn
+   * @param charges makes the charges that this engine decides on
+   */
+  constructor(
+    private readonly engine: Pick<Engine, 'decideThen'>,
+    readonly charges: CallCharges,
+    readonly queue: CallQueue,
+    private readonly leases: Pick<Leases, 'of'>,
+    private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
+    private readonly expiring: Pick<ExpiringReservations, 'expiring'>,
+  ) {}
+
+  /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
+  run<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
+    const { queue } = this;
+    const { charges } = scheduled;
+    const { signal, maxWaitMs } = checked;
+    if (signal?.aborted === true) throw queue.counted(charges, 'aborted', signal.reason as unknown);
+    const gate = queue.gateBefore(charges);
+    if (gate !== undefined) {
+      return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), scheduled, work, checked);
+    }
+    // Without a signal, a call whose question takes less than its time needs nothing to leave by.
+    if (signal !== undefined || queue.mayLeaveEarly(maxWaitMs)) {
+      const call = queue.begin(charges, signal, maxWaitMs);
+      queue.ask(call);
+      return this.inTurn(call, scheduled, work, checked);
+    }
+    return scheduled instanceof KeptClient
+      ? this.askKept(scheduled, work, checked)
+      : this.askFirst(scheduled, work, checked);
+  }
+
+  private inTurn<T>(
+    call: ScheduledCall,
+    scheduled: ScheduledCharges,
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): Promise<T> {
+    return call.turn.then((turn) => this.take(turn, scheduled, work, checked));
+  }
+
+  /** Asks the fast path, whose charges are final and never delayed. */
+  private askKept<T>(kept: KeptClient, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
+    const order = this.queue.next();
+    let decision: Answer<Decision>;
+    // `attempt` is not used here: every call with room would pay for its closures.
+    try {
+      decision = kept.decider.decide(kept);
+    } catch (error) {
+      return this.unavailable(kept, order, this.queue.nowMs(), error, work, checked);
+    }
+    if (!(decision instanceof Promise)) return this.decided(kept, order, decision, work, checked);
+    return decision.then(
+      (later) => this.decided(kept, order, later, work, checked),
+      (error: unknown) => this.unavailable(kept, order, this.queue.nowMs(), error, work, checked),
+    );
+  }
+
+  private decided<T>(
+    kept: KeptClient,
+    order: number,
+    decision: Decision,
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): T | PromiseLike<T> {
+    if (decision.allowed) {
+      this.queue.tallies.ranAtOnce(kept.firstPolicy);
+      return work();
+    }
+    const call = this.queue.begin(kept.charges, undefined, checked.maxWaitMs, order);
+    this.queue.waitFor(call, undefined, { decision, judgement: undefined });
+    return this.inTurn(call, kept, work, checked);
+  }
+
+  /** Asks for a call that nothing waits before. */
+  private askFirst<T>(scheduled: Scheduled, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+    const order = this.queue.next();
+    const since = this.queue.nowMs();
+    return this.engine.decideThen<T>(
+      scheduled.charges,
+      (judgement) => this.judged(scheduled, order, since, judgement, work, checked),
+      (error) => this.unavailable(scheduled, order, since, error, work, checked),
+    );
+  }
+
+  private judged<T>(
+    scheduled: Scheduled,
+    order: number,
+    since: number,
+    judgement: Judgement,
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): Answer<T> {
+    const { allowed, delayMs } = judgement.decision;
+    if (allowed && delayMs === 0) {
+      this.queue.tallies.count(scheduled.charges, 'atOnce');
+      return this.take(judgement, scheduled, work, checked);
+    }
+    let call: ScheduledCall;
+    try {
+      call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
+    } catch (error) {
+      if (allowed) this.queue.refund(judgement);
+      throw error;
+    }
+    this.queue.answered(call, undefined, judgement);
+    return this.inTurn(call, scheduled, work, checked);
+  }
+
+  /** Lets a call wait that the limiter could not decide on. */
+  private unavailable<T>(
+    scheduled: ScheduledCharges,
+    order: number,
+    since: number,
+    error: unknown,
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): Promise<T> {
+    if (!(error instanceof LimiterUnavailableError)) throw this.queue.counted(scheduled.charges, 'failed', error);
+    const call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
+    this.queue.failed(call, undefined, error);
+    return this.inTurn(call, scheduled, work, checked);
+  }
+
+  private take<T>(turn: Turn, scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+    if (turn === undefined || scheduled instanceof KeptClient || scheduled.isFinal) return answerOf(work());
+    return this.settled(turn, scheduled.charges, work, checked);
+  }
+
+  /** Runs a call that holds leases, or whose cost is not final. */
+  private async settled<T>(
+    { receipts }: Judgement,
+    charges: readonly PolicyCharge[],
+    work: Work<T>,
+    { costOf, until }: CheckedSchedule,
+  ): Promise<T> {
+    const leases = this.leases.of(receipts);
+    for (const lease of leases) lease.keep();
+    const reserved = receipts.filter(({ charge }) => reserves(charge)).map((one) => this.reservedOf(one, charges));
+    const since = performance.now();
+    const release = (): void => {
+      for (const lease of leases) lease.release();
+      this.queue.gates.freedSoon(leases.map(({ index }) => receipts.find((one) => one.index === index)!.charge.key));
+    };
+    const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
+      const held = leases.length === 0 ? undefined : this.heldUntil(until, value, error);
+      if (held === undefined) release();
+      else held.then(release, release);
+      const durationMs = performance.now() - since;
+      this.settle(reserved, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
+    };
+    let value: T;
+    try {
+      value = await work();
+    } catch (error) {
+      end(undefined, error, true);
+      throw error;
+    }
+    end(value, undefined, false);
+    return value;
+  }
+
+  /** What keeps the leases of a call that has ended. */
+  private heldUntil(until: CheckedSchedule['until'], value: unknown, error: unknown): PromiseLike<unknown> | undefined {
+    try {
+      const held = until?.(value as never, error);
+      return isPromise(held) ? held : undefined;
+    } catch (failure) {
+      this.functions.failed('settle', 'until of RateLimiter.schedule failed, the leases are released', failure);
+      return undefined;
+    }
+  }
+
+  /** A reserved charge of a call. The policy that the call met first says how it is settled, also where another one took the call. */
+  private reservedOf(receipt: Receipt, charges: readonly PolicyCharge[]): ReservedCharge {
+    const { policy } = charges[receipt.index]!;
+    const { expiry } = policy;
+    return { receipt, policy, expiring: expiry && this.expiring.expiring(receipt, expiry) };
+  }
+
+  /** Settles the reserved charges of a call that has ended. The caller does not wait for it. */
+  private settle(
+    reserved: readonly ReservedCharge[],
+    outcome: Outcome,
+    hasFailed: boolean,
+    costOf: CheckedSchedule['costOf'],
+  ): void {
+    if (reserved.length === 0) return;
+    const finalCost = this.finalCost(outcome, hasFailed, costOf);
+    const costs = reserved.map(({ receipt, policy }) =>
+      andThen(finalCost(policy), (final) => final ?? receipt.charge.cost),
+    );
+    unawaited(
+      andThen(allOf(costs), (finals) => {
+        const settled = [this.settleTogether(reserved, finals)];
+        for (const [i, { receipt, expiring }] of reserved.entries()) {
+          if (expiring !== undefined)
+            settled.push(expiring.settleOrKeep(finals[i]!, (error) => this.kept([receipt], error)));
+        }
+        return andThen(allOf(settled), () =>
+          this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key)),
+        );
+      }),
+    );
+  }
+
+  /** Settles the charges that do not expire, in one call. */
+  private settleTogether(all: readonly ReservedCharge[], finals: readonly number[]): Answer<Settlement | undefined> {
+    const costs = finals.filter((_, i) => all[i]!.expiring === undefined);
+    const reserved = new ReservedCharges(
+      all.flatMap(({ receipt, expiring }) => (expiring === undefined ? receipt : [])),
+    );
+    try {
+      reserved.checkEach(costs);
+    } catch (error) {
+      reserved.close();
+      this.kept(reserved.receipts, error);
+      return undefined;
+    }
+    return reserved.settleEach(costs);
+  }
+
+  private kept(receipts: readonly Receipt[], error: unknown): void {
+    const names = receipts.map(({ charge }) => `'${charge.policy.name}'`).join(', ');
+    this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
+  }
+
+  /** The final cost under each policy: by the call's own function, asked once, else by the policy's. */
+  private finalCost(
+    outcome: Outcome,
+    hasFailed: boolean,
+    costOf: CheckedSchedule['costOf'],
+  ): (policy: BoundPolicy) => Answer<number | undefined> {
+    if (costOf === undefined) return (policy) => finalCostByPolicy(this.functions, policy, outcome);
+    // A call that fails may have reached the other side: its estimate stays charged.
+    if (hasFailed) return () => undefined;
+    const cost = this.functions.call<number | undefined>(
+      'settle',
+      'cost of RateLimiter.schedule failed, the estimate stays charged',
+      () => andThen(answerOf(costOf(outcome.value as never)), wholeCost),
+      () => undefined,
+    );
+    return () => cost;
+  }
+}
