@@ -8,7 +8,9 @@ export default {
   runner: join(import.meta.dirname, 'runner.js'),
   testEnvironment: join(import.meta.dirname, 'environment.js'),
   roots: [
-    ...['algorithms', 'policy', 'stores', 'engine', 'charges', 'layers', 'holds', 'scheduling'].map((folder) => `<rootDir>/libs/rate-limit/src/${folder}`),
+    ...['algorithms', 'policy', 'stores', 'engine', 'charges', 'layers', 'holds', 'scheduling'].map(
+      (folder) => `<rootDir>/libs/rate-limit/src/${folder}`,
+    ),
     '<rootDir>/test/conformance',
   ],
   testRegex: ['(?<!\\.long)\\.spec\\.ts$'],

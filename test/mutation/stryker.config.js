@@ -3,7 +3,9 @@ const LIBRARY = 'libs/rate-limit/src';
 
 export default {
   mutate: [
-    ...['algorithms', 'policy', 'stores/memory', 'engine', 'charges', 'layers', 'holds', 'scheduling'].map((folder) => `${LIBRARY}/${folder}/**/*.ts`),
+    ...['algorithms', 'policy', 'stores/memory', 'engine', 'charges', 'layers', 'holds', 'scheduling'].map(
+      (folder) => `${LIBRARY}/${folder}/**/*.ts`,
+    ),
     `${LIBRARY}/stores/judge.ts`,
     '!**/*.spec.ts',
   ],
