@@ -29,6 +29,9 @@ const FOLDERS = [
   'nest',
 ];
 
+/** Each may import those before it. */
+const inOrder = (names) => Object.fromEntries(names.map((name, i) => [name, names.slice(0, i)]));
+
 /** The rooms of a folder, and the rooms beside them that each may import. A room of no list stands alone. */
 const ROOMS = {
   layers: {
@@ -51,6 +54,23 @@ const ROOMS = {
   operate: { identities: [], overrides: ['identities'], explain: ['overrides', 'identities'] },
   watch: { rejected: [], thresholds: [], publish: [] },
   engine: { calls: [], requests: [] },
+  nest: inOrder([
+    'handlers',
+    'decorators',
+    'exceptions',
+    'exchanges',
+    'contexts',
+    'options',
+    'routes',
+    'shed',
+    'decisions',
+    'guard',
+    'boot',
+    'binding',
+    'openapi',
+    'module',
+    'admin',
+  ]),
   'stores/redis': {
     clients: [],
     batch: ['clients'],
@@ -72,6 +92,20 @@ const layers = FOLDERS.map((name, i) => ({
   severity: 'error',
   from: { path: folder(name), pathNot: SPEC },
   to: { path: LIBRARY, pathNot: folder(...FOLDERS.slice(0, i + 1)) },
+}));
+
+/** An algorithm's folder imports `core` alone, but these. */
+const ALGORITHMS = `${LIBRARY}algorithms/`;
+const BUILT_ON = { 'token-bucket': 'bucket', 'leaky-bucket': 'bucket', concurrency: 'sliding-window-log' };
+const algorithms = [['([^/]+)', '$1'], ...Object.entries(BUILT_ON)].map(([name, other], i) => ({
+  name: `direction-algorithms-${i === 0 ? 'core' : name}`,
+  comment: `algorithms/${i === 0 ? '' : `${name}/`} may import core${i === 0 ? '' : ` and ${other}`} of the folders beside it`,
+  severity: 'error',
+  from: {
+    path: `${ALGORITHMS}${name}/`,
+    pathNot: i === 0 ? [SPEC, folder(...Object.keys(BUILT_ON).map((one) => `algorithms/${one}`))] : SPEC,
+  },
+  to: { path: `${ALGORITHMS}[^/]+/`, pathNot: `${ALGORITHMS}(?:${name === '([^/]+)' ? '$1' : name}|${other}|core)/` },
 }));
 
 const REDIS = `${LIBRARY}stores/redis/`;
@@ -97,6 +131,7 @@ export default {
   forbidden: [
     ...layers,
     ...rooms,
+    ...algorithms,
     {
       name: 'direction-entries',
       comment: 'An entry point may import the layers, but neither index.ts nor another entry point',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { MemoryStore, type Policy } from 'nestjs-floodgate';
-import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/escalating-block.js';
-import { type AnyBlockAlgorithm, BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
+import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/escalating-block.js';
+import { type AnyBlockAlgorithm, BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/block.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { Processes } from '../support/processes/processes.js';
 import { RedisServer } from '../support/redis-server.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
-import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/escalating-block.js';
+import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/block.js';
+import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/escalating-block.js';
 import type { BlockCharge, Charge } from '../../libs/rate-limit/src/stores/charge.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { ALGORITHM_NAMES, algorithmOfRate } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window.js';
+import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window/fixed-window.js';
 import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
 import { RedisReservationLog, type ReservationBounds } from '../../libs/rate-limit/src/stores/redis/reservation-log.js';
 import type { LoggedReservation, ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';

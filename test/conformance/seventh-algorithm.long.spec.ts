@@ -15,13 +15,13 @@ const NAME = 'first-request-window';
 const LIBRARY = 'libs/rate-limit/src';
 /** All that somebody writes for a seventh algorithm. */
 const ADDED = {
-  [`${LIBRARY}/algorithms/${NAME}.ts`]: `${NAME}.ts.txt`,
+  [`${LIBRARY}/algorithms/${NAME}/${NAME}.ts`]: `${NAME}.ts.txt`,
   [`lua/algorithms/${NAME}.lua`]: `${NAME}.lua`,
   [`test/conformance/${NAME}.spec.ts`]: `${NAME}.spec.ts.txt`,
 };
 const CHANGED: Readonly<Record<string, readonly (readonly [before: RegExp, after: string])[]>> = {
   [`${LIBRARY}/algorithms/algorithms.ts`]: [
-    [/^/, `import { FIRST_REQUEST_WINDOW } from './${NAME}.js';\n`],
+    [/^/, `import { FIRST_REQUEST_WINDOW } from './${NAME}/${NAME}.js';\n`],
     [/\n\] as const satisfies/, '\n  FIRST_REQUEST_WINDOW,$&'],
   ],
   [`${LIBRARY}/policy/policy.ts`]: [

@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { assert, asyncProperty, property } from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import { blockOf } from '../../libs/rate-limit/src/policy/block-for.js';
 import { peekOf, takes } from '../../libs/rate-limit/src/stores/charge.js';

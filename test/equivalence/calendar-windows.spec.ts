@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom, integer, oneof, record } from 'fast-check';
 import { DateTime } from 'luxon';
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';

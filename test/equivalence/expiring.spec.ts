@@ -2,7 +2,7 @@ import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { describe, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { assert } from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import type { Reservation } from '../../libs/rate-limit/src/holds/settlements/reservation.js';
 import { bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import { keyOf } from '../../libs/rate-limit/src/policy/key.js';

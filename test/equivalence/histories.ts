@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, type Move, starts } from '../support/arbitrary-instants.js';

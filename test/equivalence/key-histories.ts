@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type { ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';

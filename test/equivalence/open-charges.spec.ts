@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
-import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
-import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/prefetch-bucket.js';
+import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
+import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
+import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/prefetch-bucket.js';
 import { OpenCharges } from '../../libs/rate-limit/src/layers/estimates/open-charges.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';

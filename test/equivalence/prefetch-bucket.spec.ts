@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from '@jest/globals';
-import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/prefetch-bucket.js';
-import { exactRate } from '../../libs/rate-limit/src/algorithms/rate.js';
-import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
+import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/prefetch-bucket.js';
+import { exactRate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
+import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type { ChargeReceipt } from '../../libs/rate-limit/src/stores/receipt.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Arbitrary, array, assert, asyncProperty, constantFrom, integer, nat, oneof, record } from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';

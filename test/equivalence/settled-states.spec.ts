@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/prefetch-bucket.js';
-import { exactRate } from '../../libs/rate-limit/src/algorithms/rate.js';
-import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
+import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/prefetch-bucket.js';
+import { exactRate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
+import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';

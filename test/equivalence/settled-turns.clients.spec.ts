@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge, ChargeReceipt, RateLimitStore, Verdict } from '../../libs/rate-limit/src/stores/store.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
-import { bytesPerCost } from '../../libs/rate-limit/src/algorithms/capabilities/footprint.js';
+import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
+import { bytesPerCost } from '../../libs/rate-limit/src/algorithms/core/footprint.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type { ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';

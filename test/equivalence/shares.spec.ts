@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, integer, nat, oneof, pre, property, record, tuple } from 'fast-check';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { exactRate, shareOfRate } from '../../libs/rate-limit/src/algorithms/rate.js';
+import { exactRate, shareOfRate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
 import { expectHolds } from '../support/expect-same.js';

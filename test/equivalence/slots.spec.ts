@@ -1,7 +1,7 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { assert, asyncProperty, boolean, pre } from 'fast-check';
-import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block.js';
+import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/block.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { LoadedRedisStore } from '../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';

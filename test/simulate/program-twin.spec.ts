@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { TOKEN_BUCKET } from '../../libs/rate-limit/src/algorithms/token-bucket.js';
+import { TOKEN_BUCKET } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
 import type { Charge, ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 
 export {

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
 
 const SECOND = 1_000_000;

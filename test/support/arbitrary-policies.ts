@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { algorithmEntry } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import { headroomIn } from '../../libs/rate-limit/src/policy/priorities/priorities.js';
+import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import type { Rate } from '../../libs/rate-limit/src/algorithms/rate.js';
+import type { Rate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
 import { algorithmOf } from './algorithm-of.js';
 
 /** A policy, and perhaps a second version whose limit a deploy changed. Both count under one key; a bucket's key names its capacity. */

@@ -13,7 +13,8 @@ export type {
 } from './nest/options/module-options.js';
 export type { StoreStateChange } from './stores/store-state.js';
 export { RateLimitGuard } from './nest/guard/rate-limit.guard.js';
-export { documentRateLimits, type OpenApiDocument } from './nest/openapi/document-rate-limits.js';
+export type { OpenApiDocument } from './http/openapi.js';
+export { documentRateLimits } from './nest/openapi/document-rate-limits.js';
 export { createLimiter } from './limiter/create-limiter.js';
 export type { LimiterOptions } from './limiter/limiter-options.js';
 export { RateLimiter } from './limiter/rate-limiter.js';
@@ -116,7 +117,7 @@ export {
   RateLimitIdentityMissingException,
   RateLimitShedException,
   RateLimitUnavailableException,
-} from './nest/guard/exceptions.js';
+} from './nest/exceptions/exceptions.js';
 
 export type {
   AddressFunction,
@@ -142,8 +143,8 @@ export type {
 export type { Outcome } from './policy/outcome.js';
 export type { PrefetchOptions } from './policy/prefetch.js';
 export type { OnStoreFailure, PolicyMode, PolicyNumbers, PolicyScope, QuotaUnit } from './policy/policy.js';
-export type { Rate } from './algorithms/rate.js';
-export type { CalendarUnit, CalendarWindow } from './algorithms/calendar.js';
+export type { Rate } from './algorithms/core/rate.js';
+export type { CalendarUnit, CalendarWindow } from './algorithms/fixed-window/calendar.js';
 export type { Duration } from './util/duration.js';
 export { RateLimitConfigError } from './util/config-error.js';
 export type { ErrorCode } from './util/error-codes.js';
@@ -169,7 +170,7 @@ export type { ResolvedIdentities } from './identity/resolved-identities.js';
 export { identityTag, type IdentityNaming } from './identity/identity-tag.js';
 export { apiKeyIdentity, ipIdentity, userIdentity } from './nest/guard/identities.js';
 
-export type { Algorithm, AlgorithmName } from './algorithms/algorithm.js';
+export type { Algorithm, AlgorithmName } from './algorithms/core/algorithm.js';
 export {
   type Charge,
   type ChargeVerdict,

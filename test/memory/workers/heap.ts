@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
-import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/algorithm.js';
+import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { WaitingRoom } from '../../../libs/rate-limit/src/holds/waiting/waiting-room.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';

@@ -1,13 +1,13 @@
-import { type Algorithm, isWhole } from './algorithm.js';
-import { CONCURRENCY } from './concurrency.js';
-import { FIXED_WINDOW } from './fixed-window.js';
-import { LEAKY_BUCKET } from './leaky-bucket.js';
-import { type AlgorithmDefinition, MAX_COUNT } from './options.js';
-import { SLIDING_WINDOW_COUNTER } from './sliding-window-counter.js';
-import { SLIDING_WINDOW_LOG } from './sliding-window-log.js';
-import { TOKEN_BUCKET } from './token-bucket.js';
+import { type Algorithm, isWhole } from './core/algorithm.js';
+import { CONCURRENCY } from './concurrency/concurrency.js';
+import { FIXED_WINDOW } from './fixed-window/fixed-window.js';
+import { LEAKY_BUCKET } from './leaky-bucket/leaky-bucket.js';
+import { type AlgorithmDefinition, MAX_COUNT } from './core/options.js';
+import { SLIDING_WINDOW_COUNTER } from './sliding-window-counter/sliding-window-counter.js';
+import { SLIDING_WINDOW_LOG } from './sliding-window-log/sliding-window-log.js';
+import { TOKEN_BUCKET } from './token-bucket/token-bucket.js';
 
-export type { AlgorithmDefinition, OptionReader } from './options.js';
+export type { AlgorithmDefinition, OptionReader } from './core/options.js';
 
 /** Every algorithm. Each of them is also a file of its name in `lua/algorithms/`, which the Lua program finds by itself. */
 const ALGORITHMS = [

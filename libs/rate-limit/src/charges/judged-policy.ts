@@ -1,5 +1,5 @@
 import type { PolicyDecision } from '../policy/decision.js';
-import type { Algorithm } from '../algorithms/algorithm.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { ChargeVerdict } from '../stores/store.js';
 import type { PolicyCharge } from './policy-charge.js';

@@ -1,4 +1,4 @@
-import type { AnyBlockAlgorithm } from '../algorithms/block.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block/block.js';
 import { globalTag } from '../identity/identity-tag.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';

@@ -1,6 +1,6 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { headroomUnder } from '../policy/priorities/priorities.js';
+import { headroomUnder } from '../policy/priorities.js';
 import type { OnStoreFailure } from '../policy/policy.js';
 import { monotonicClock } from '../stores/clock.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';

@@ -1,4 +1,4 @@
-import { timeZoneNamed } from '../algorithms/calendar.js';
+import { timeZoneNamed } from '../algorithms/fixed-window/calendar.js';
 import type { RequestOf } from '../identity/request-function.js';
 import { type BoundPolicy, inTimeZone } from '../policy/bound-policy.js';
 import { shown } from '../util/config-error.js';

@@ -1,5 +1,5 @@
 import type { Decision } from '../policy/decision.js';
-import { retryAfterSeconds } from './retry-after.js';
+import { retryAfterSeconds } from './headers/retry-after.js';
 
 /** The body of a 429. */
 export interface RateLimitExceededBody {

@@ -1,12 +1,12 @@
 import type { Decision } from '../policy/decision.js';
-import type { ClockOffset } from './clock-offset.js';
+import type { ClockOffset } from './headers/clock-offset.js';
 import { DRAFT, draftHeaders } from './headers/draft.js';
 import type { Header } from './headers/header.js';
 import { throttlerHeaders } from './headers/throttler.js';
 import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED, xRateLimitHeaders } from './headers/x-ratelimit.js';
 
 export type { Header } from './headers/header.js';
-export { retryAfterSeconds } from './retry-after.js';
+export { retryAfterSeconds } from './headers/retry-after.js';
 
 /** The formats in which responses say what is left of the limits. */
 export const HEADER_FORMATS = ['x-ratelimit', 'draft', 'both', 'throttler'] as const;

@@ -4,6 +4,13 @@ import { throttlerSuffix } from './headers/throttler.js';
 import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './headers/x-ratelimit.js';
 import { PROBLEM_JSON, PROBLEM_TYPES } from './problem.js';
 
+/** What `documentRateLimits` needs of a document: `OpenAPIObject` of `@nestjs/swagger` is one. */
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly paths: object;
+  components?: object;
+}
+
 /** A schema of OpenAPI 3.0 or 3.1. */
 export type Schema = Readonly<Record<string, unknown>>;
 

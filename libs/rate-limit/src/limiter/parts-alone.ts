@@ -3,7 +3,7 @@ import type { HandlerDirectory } from '../operate/explain/limit-references.js';
 import { TimeZones } from '../functions/time-zones.js';
 import { UserFunctions } from '../functions/user-functions.js';
 import { decisionHeaders, retryAfterSeconds } from '../http/headers.js';
-import { ClockOffset } from '../http/clock-offset.js';
+import { ClockOffset } from '../http/headers/clock-offset.js';
 import { DEFAULT_IPV6_PREFIX } from '../identity/address.js';
 import { Monitor } from '../watch/monitor.js';
 import type { Decision } from '../policy/decision.js';

@@ -1,5 +1,5 @@
-import { type AnyBlockAlgorithm, BlockAlgorithm } from '../algorithms/block.js';
-import { EscalatingBlockAlgorithm } from '../algorithms/escalating-block.js';
+import { type AnyBlockAlgorithm, BlockAlgorithm } from '../algorithms/block/block.js';
+import { EscalatingBlockAlgorithm } from '../algorithms/block/escalating-block.js';
 import { shown } from '../util/config-error.js';
 import { durationToMicroseconds } from '../util/duration.js';
 import { type OptionRule, wrongMember } from '../util/option-rules.js';

@@ -1,5 +1,5 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
-import { timeZones } from '../algorithms/calendar.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
+import { timeZones } from '../algorithms/fixed-window/calendar.js';
 import { globalTag } from '../identity/identity-tag.js';
 import { blockTail, keyOf, keyTail, shardKeys } from './key.js';
 import { type ParsedPolicy, parseVariant } from './parse-policy.js';

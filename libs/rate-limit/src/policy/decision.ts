@@ -1,4 +1,4 @@
-import type { AlgorithmName } from '../algorithms/algorithm.js';
+import type { AlgorithmName } from '../algorithms/core/algorithm.js';
 
 /** One policy's decision on a request. */
 export interface PolicyDecision {

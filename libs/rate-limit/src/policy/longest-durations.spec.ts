@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Algorithm } from '../algorithms/algorithm.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
 import { parsePolicy, type ParsedPolicy } from './parse-policy.js';
 
 /** Until the end of this year all instants are exact, whatever durations boot has accepted. */

@@ -1,7 +1,7 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
-import type { AnyBlockAlgorithm } from '../algorithms/block.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block/block.js';
 import { ALGORITHM_NAMES, algorithmEntry, type AlgorithmName, type OptionReader } from '../algorithms/algorithms.js';
-import { OptionProblem } from '../algorithms/options.js';
+import { OptionProblem } from '../algorithms/core/options.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { meantInSeconds } from '../util/duration.js';
@@ -20,7 +20,7 @@ import type {
 } from './policy.js';
 import { costRule, overdraftRule, POLICY_OPTIONS } from './policy-options.js';
 import { givenTerms, type PrefetchTerms, prefetchWithoutEffect, readPrefetch } from './prefetch.js';
-import { headroomUnder, type PolicyPriority, readPriority, whyNeverInClass } from './priorities/priorities.js';
+import { headroomUnder, type PolicyPriority, readPriority, whyNeverInClass } from './priorities.js';
 import { timeZoneFunction } from './time-zone-function.js';
 import { whyNotTogether } from './together.js';
 

@@ -1,7 +1,7 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
-import { arePriorities, shownPriorities, WANTED_PRIORITIES } from './priorities/priorities.js';
+import { arePriorities, shownPriorities, WANTED_PRIORITIES } from './priorities.js';
 import { oneOf, type OptionRule, whole } from '../util/option-rules.js';
 import { thresholdsRule } from './thresholds.js';
 import { BLOCK_FOR } from './block-for.js';

@@ -1,11 +1,11 @@
-import type { CalendarWindow } from '../algorithms/calendar.js';
+import type { CalendarWindow } from '../algorithms/fixed-window/calendar.js';
 import type { Duration } from '../util/duration.js';
-import type { Rate } from '../algorithms/rate.js';
+import type { Rate } from '../algorithms/core/rate.js';
 import type { IdentityBy, OnMissingIdentity } from '../identity/identity.js';
 import type { RequestFunction } from '../identity/request-function.js';
 import type { Outcome } from './outcome.js';
 import type { PrefetchOptions } from './prefetch.js';
-import type { PriorityFunction } from './priorities/priorities.js';
+import type { PriorityFunction } from './priorities.js';
 
 // `Context` is the request's context, an `ExecutionContext` under Nest. Without it a policy's functions cannot be called:
 // what decides needs none of them.

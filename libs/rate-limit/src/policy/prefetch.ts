@@ -1,4 +1,4 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
 import { type Duration, durationToMicroseconds } from '../util/duration.js';
 import { nameShown, shown } from '../util/config-error.js';
 

@@ -1,4 +1,4 @@
-import type { AlgorithmName } from '../algorithms/algorithm.js';
+import type { AlgorithmName } from '../algorithms/core/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry } from '../algorithms/algorithms.js';
 import type { ParsedPolicy } from './parse-policy.js';
 

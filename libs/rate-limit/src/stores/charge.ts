@@ -1,5 +1,5 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
-import type { AnyBlockAlgorithm } from '../algorithms/block.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
+import type { AnyBlockAlgorithm } from '../algorithms/block/block.js';
 
 /**
  * `'take'` charges the cost. `'peek'` asks whether the cost would fit, and charges nothing. `'reserve'` charges the cost, and

@@ -1,4 +1,4 @@
-import type { BlockLevel } from '../algorithms/block.js';
+import type { BlockLevel } from '../algorithms/block/block.js';
 import { type BlockCharge, type Charge, fits, remainingOf, reserves, takes, tellsShortfall, waitOf } from './charge.js';
 import { shortfallOf } from './shortfall.js';
 import type { ChargeReceipt, ChargeVerdict, Verdict } from './store.js';

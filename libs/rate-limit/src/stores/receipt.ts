@@ -1,4 +1,4 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
 import { type Charge, reserves, takes } from './charge.js';
 import type { Verdict } from './store.js';
 

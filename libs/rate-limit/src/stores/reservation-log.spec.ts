@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Algorithm } from '../algorithms/algorithm.js';
-import { Calendar } from '../algorithms/calendar.js';
-import { Concurrency } from '../algorithms/concurrency.js';
-import { CalendarWindows, FixedWindow } from '../algorithms/fixed-window.js';
-import { LeakyBucket } from '../algorithms/leaky-bucket.js';
-import { PrefetchBucket } from '../algorithms/prefetch-bucket.js';
-import { exactRate } from '../algorithms/rate.js';
-import { SlidingWindowCounter } from '../algorithms/sliding-window-counter.js';
-import { SlidingWindowLog } from '../algorithms/sliding-window-log.js';
-import { TokenBucket } from '../algorithms/token-bucket.js';
+import type { Algorithm } from '../algorithms/core/algorithm.js';
+import { Calendar } from '../algorithms/fixed-window/calendar.js';
+import { Concurrency } from '../algorithms/concurrency/concurrency.js';
+import { CalendarWindows, FixedWindow } from '../algorithms/fixed-window/fixed-window.js';
+import { LeakyBucket } from '../algorithms/leaky-bucket/leaky-bucket.js';
+import { PrefetchBucket } from '../algorithms/token-bucket/prefetch-bucket.js';
+import { exactRate } from '../algorithms/core/rate.js';
+import { SlidingWindowCounter } from '../algorithms/sliding-window-counter/sliding-window-counter.js';
+import { SlidingWindowLog } from '../algorithms/sliding-window-log/sliding-window-log.js';
+import { TokenBucket } from '../algorithms/token-bucket/token-bucket.js';
 import type { ChargeSettlement } from './receipt.js';
 import { isLoggable, readReservation, reservationText } from './reservation-log.js';
 

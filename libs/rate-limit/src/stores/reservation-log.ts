@@ -1,4 +1,4 @@
-import { isWhole } from '../algorithms/algorithm.js';
+import { isWhole } from '../algorithms/core/algorithm.js';
 import { algorithmOfRate } from '../algorithms/algorithms.js';
 import type { ChargeReceipt, ChargeSettlement } from './receipt.js';
 

@@ -1,7 +1,7 @@
 export { VirtualClock } from './virtual-clock.js';
 export { VirtualStore } from './virtual-store.js';
 export { overrideRateLimitStore, type TestingModuleBuilderLike, withoutLimits } from './override.js';
-export { RATE_LIMIT_STORE } from '../nest/module/store-token.js';
+export { RATE_LIMIT_STORE } from '../nest/options/store-token.js';
 export { resetLimits } from './reset-limits.js';
 export { recordDecisions, type RecordedDecisions } from './recorded-decisions.js';
 export {

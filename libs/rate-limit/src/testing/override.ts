@@ -1,4 +1,4 @@
-import { RATE_LIMIT_STORE } from '../nest/module/store-token.js';
+import { RATE_LIMIT_STORE } from '../nest/options/store-token.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { UnlimitedStore } from './unlimited-store.js';

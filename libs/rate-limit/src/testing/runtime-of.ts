@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../util/config-error.js';
-import { RateLimitRuntime } from '../nest/module/rate-limit.runtime.js';
+import { RateLimitRuntime } from '../nest/guard/rate-limit.runtime.js';
 
 /** What the kit uses of a Nest application or testing module. */
 export interface ApplicationLike {

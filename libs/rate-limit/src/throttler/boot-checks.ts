@@ -7,9 +7,9 @@ import { checkResolvables, numberOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, overridesOf, skipsOf } from './decorators.js';
 import type { ThrottlerModuleOptions, ThrottlerOptions } from './options.js';
 import { isGuarded } from './throttler.guard.js';
-import { classesOf } from '../nest/boot/boot-checks.js';
-import type { Handler } from '../nest/routes/route.js';
-import { RateLimitLogger } from '../nest/module/logger.js';
+import { classesOf } from '../nest/contexts/limitable-handlers.js';
+import type { Handler } from '../nest/handlers/route.js';
+import { RateLimitLogger } from '../nest/handlers/logger.js';
 
 /** How the metadata of @nestjs/throttler begins. */
 const FOREIGN = 'THROTTLER:';

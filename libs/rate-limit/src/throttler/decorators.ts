@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { Inject, type Type, UseFilters } from '@nestjs/common';
 import { expectParentheses, placeOf } from '../nest/decorators/decorate.js';
-import { defineMetadata, methodMetadata, ownMetadata } from '../nest/decorators/metadata.js';
+import { defineMetadata, methodMetadata, ownMetadata } from '../nest/handlers/metadata.js';
 import { presenceCheck } from '../nest/decorators/presence.js';
-import type { Handler } from '../nest/routes/route.js';
+import type { Handler } from '../nest/handlers/route.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { checkNames } from '../util/option-rules.js';
 import type { Resolvable, ThrottlerGenerateKeyFunction, ThrottlerGetTrackerFunction } from './options.js';

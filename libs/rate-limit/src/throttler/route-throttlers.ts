@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import type { Handler } from '../nest/routes/route.js';
+import type { Handler } from '../nest/handlers/route.js';
 import { overridesOf, skipsOf, type ThrottleOverride } from './decorators.js';
 import type { ThrottlerOptions } from './options.js';
 

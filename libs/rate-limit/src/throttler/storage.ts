@@ -16,7 +16,7 @@ import { RateLimitConfigError } from '../util/config-error.js';
 import { type Answer, attempt } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import { HITS_ALGORITHM, StoragePolicies, type ThrottlerPolicies } from './storage-policies.js';
-import { RateLimitLogger } from '../nest/module/logger.js';
+import { RateLimitLogger } from '../nest/handlers/logger.js';
 
 /** What a throttler counted for one request. */
 export interface ThrottlerStorageRecord {

@@ -1,7 +1,7 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { RateLimitModule } from '../nest/module/rate-limit.module.js';
-import { RateLimitRuntime } from '../nest/module/rate-limit.runtime.js';
+import { RateLimitRuntime } from '../nest/guard/rate-limit.runtime.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { ThrottlerBootChecks } from './boot-checks.js';
 import { engineOptionsOf } from './check-options.js';

@@ -1,4 +1,4 @@
-import type { AlgorithmName } from '../algorithms/algorithm.js';
+import type { AlgorithmName } from '../algorithms/core/algorithm.js';
 import type { SheddingStats } from '../shedding/load-shedder.js';
 import type { TopRejected } from './rejected/top-rejected.js';
 import type { DecisionSource } from '../charges/layer-verdict.js';

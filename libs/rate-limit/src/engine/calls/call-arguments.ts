@@ -3,7 +3,7 @@ import { checkTag, MAX_TAG_BYTES, tagFor } from '../../identity/identity-tag.js'
 import type { Identity } from '../../identity/identity.js';
 import { didYouMean } from '../../util/nearest-name.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
-import { unknownClass } from '../../policy/priorities/priorities.js';
+import { unknownClass } from '../../policy/priorities.js';
 import { zoneNamed } from '../../functions/time-zones.js';
 
 /** An identity tag, as keys contain it between braces: a kind, a colon, and an escaped value or a hash. */

@@ -1,7 +1,7 @@
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
 import { type BoundPolicy, canDelay, inTimeZone, isSettled as isSettledLater } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else-policies.js';
-import { underPriority } from '../../policy/priorities/under-priority.js';
+import { underPriority } from '../../policy/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import {

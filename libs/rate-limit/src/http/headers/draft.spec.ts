@@ -7,7 +7,7 @@ import { histories } from '../../../../../test/support/property-runs.js';
 import { readList } from '../../../../../test/support/structured-fields.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
 import type { Policy } from '../../policy/policy.js';
-import { retryAfterSeconds } from '../retry-after.js';
+import { retryAfterSeconds } from './retry-after.js';
 import { Judging } from '../../../../../test/support/judging.js';
 import { draftHeaders } from './draft.js';
 import type { Header } from './header.js';

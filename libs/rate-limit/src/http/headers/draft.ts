@@ -1,8 +1,8 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
 import { chargeOfDecision, isRefundable } from '../../charges/judged-policy.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
-import { retryAfterSeconds } from '../retry-after.js';
+import { retryAfterSeconds } from './retry-after.js';
 import type { Header } from './header.js';
 
 /** The names of the format. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Judging } from '../../../../../test/support/judging.js';
 import type { Policy } from '../../policy/policy.js';
-import { ClockOffset } from '../clock-offset.js';
+import { ClockOffset } from './clock-offset.js';
 import { decisionHeaders, type HeaderFormat } from '../headers.js';
 
 const SHORT: Policy = { name: 'short', algorithm: 'fixed-window', limit: 3, window: '1s' };

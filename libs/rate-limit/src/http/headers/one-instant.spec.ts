@@ -5,7 +5,7 @@ import { Judging } from '../../../../../test/support/judging.js';
 import { histories } from '../../../../../test/support/property-runs.js';
 import { RequestRecord } from '../../engine/requests/request-record.js';
 import type { Decision } from '../../policy/decision.js';
-import { ClockOffset } from '../clock-offset.js';
+import { ClockOffset } from './clock-offset.js';
 import { decisionHeaders, type HeaderFormat } from '../headers.js';
 
 const SECOND = 1_000_000;

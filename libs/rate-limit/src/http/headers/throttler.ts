@@ -1,5 +1,5 @@
 import type { Decision } from '../../policy/decision.js';
-import { retryAfterSeconds } from '../retry-after.js';
+import { retryAfterSeconds } from './retry-after.js';
 import type { Header } from './header.js';
 
 /** The name that gets no suffix. */

@@ -1,6 +1,6 @@
 import { isRefundable } from '../../charges/judged-policy.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
-import type { ClockOffset } from '../clock-offset.js';
+import type { ClockOffset } from './clock-offset.js';
 import type { Header } from './header.js';
 
 /** The names of the format. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { FixedWindow } from '../../algorithms/fixed-window.js';
+import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
 import { MemoryStore } from '../../stores/memory/memory.store.js';
 import type { Charge, ChargeReceipt, Verdict } from '../../stores/store.js';
 import { OpenCharges } from './open-charges.js';

@@ -1,4 +1,4 @@
-import { TokenBucket } from '../../algorithms/token-bucket.js';
+import { TokenBucket } from '../../algorithms/token-bucket/token-bucket.js';
 import { globalTag } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { keyOf, pauseTail } from '../../policy/key.js';

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
 import type { PrefetchTerms } from '../../policy/prefetch.js';
 import type { ChargeVerdict, Verdict } from '../../stores/store.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';

@@ -1,5 +1,5 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
-import type { GrantedPrefetch } from '../../algorithms/capabilities/prefetch.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
+import type { GrantedPrefetch } from '../../algorithms/core/prefetch.js';
 import type { PrefetchCounts } from '../../watch/stats.js';
 import type { Charge, ChargeReceipt, ChargeVerdict, Verdict } from '../../stores/store.js';
 import { processTimer, type Timer } from '../../stores/timer.js';

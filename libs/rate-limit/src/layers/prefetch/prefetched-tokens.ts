@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
 import type { ChargeVerdict, Verdict } from '../../stores/store.js';
 
 /** The clocks of this process and of the store drift apart by at most 1 - DRIFT. */

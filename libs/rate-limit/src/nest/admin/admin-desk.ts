@@ -7,10 +7,10 @@ import type { OverrideHistoryEntry, OverridePage, RateLimitOverride } from '../.
 import type { RequestFunction } from '../../identity/request-function.js';
 import { type FleetTopRejected, SharedRejections } from '../../watch/rejected/shared-rejections.js';
 import { shown } from '../../util/config-error.js';
-import { requestOf } from '../guard/http-context.js';
-import { RateLimitLogger } from '../module/logger.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
-import type { Handler } from '../routes/route.js';
+import { requestOf } from '../contexts/http-context.js';
+import { RateLimitLogger } from '../handlers/logger.js';
+import type { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
+import type { Handler } from '../handlers/route.js';
 import { answered, noOverride, storeAnswered } from './answers.js';
 import { describeForOpenApi } from './openapi.js';
 import {

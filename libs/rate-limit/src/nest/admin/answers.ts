@@ -3,7 +3,7 @@ import { OverrideConflictError, TooManyOverridesError } from '../../operate/over
 import { RateLimitStoreError } from '../../stores/store.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import type { ErrorCode } from '../../util/error-codes.js';
-import { RateLimitUnavailableException } from '../guard/exceptions.js';
+import { RateLimitUnavailableException } from '../exceptions/exceptions.js';
 
 /** The parts of a message that only developers need: its beginning, and the link at its end. */
 const FOR_DEVELOPERS = /^RateLimit\w+(?:\.\w+)?[:,] | \(see https:[^)]*\)$/g;

@@ -1,7 +1,7 @@
 import { type Type } from '@nestjs/common';
 import { isPackageAbsent, optionalPackageError } from '../../util/optional-package.js';
 import { type AdminOperation, ERROR_SCHEMA, OPERATIONS } from './schemas.js';
-import { RateLimitLogger } from '../module/logger.js';
+import { RateLimitLogger } from '../handlers/logger.js';
 
 const PACKAGE = '@nestjs/swagger';
 const ERRORS = {

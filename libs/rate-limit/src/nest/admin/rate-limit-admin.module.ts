@@ -14,7 +14,7 @@ import type { RequestFunction } from '../../identity/request-function.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 import { isGuardClass } from '../guard/rate-limit.guard.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 import { ADMIN_DESK, adminController } from './admin-controller.js';
 import type { AdminDesk } from './admin-desk.js';
 

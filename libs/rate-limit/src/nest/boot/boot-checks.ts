@@ -1,39 +1,9 @@
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { classDecoration, decorationOf } from '../decorators/metadata.js';
-import type { ContextAdapter } from '../contexts/context-adapter.js';
+import { classDecoration, decorationOf } from '../handlers/metadata.js';
+import { classesOf, type LimitableHandler } from '../contexts/limitable-handlers.js';
 import { isField } from '../contexts/graphql.js';
-import type { Handler } from '../routes/route.js';
-import { prototypeOf } from '../../util/foreign.js';
-
-/** A method that Nest calls for a request, a message or a field. */
-export interface LimitableHandler {
-  readonly type: Type;
-  readonly handler: Handler;
-  readonly adapter: ContextAdapter;
-  /** The name of the method on its class. */
-  readonly method: string;
-  /** Class and method, `'RidesController.request'`. */
-  readonly name: string;
-}
-
-/** The handlers of all contexts, those of HTTP routes first. */
-export function* limitableHandlers(
-  discovery: DiscoveryService,
-  scanner: MetadataScanner,
-  contexts: Iterable<ContextAdapter>,
-): Iterable<LimitableHandler> {
-  const places = { controllers: classesOf(discovery.getControllers()), providers: classesOf(discovery.getProviders()) };
-  for (const adapter of contexts) {
-    for (const type of places[adapter.place]) {
-      const prototype = type.prototype as Readonly<Record<string, Handler>>;
-      for (const method of scanner.getAllMethodNames(prototype)) {
-        const handler = prototype[method]!;
-        if (adapter.isHandler(type, handler)) yield { type, handler, adapter, method, name: `${type.name}.${method}` };
-      }
-    }
-  }
-}
+import type { Handler } from '../handlers/route.js';
 
 /** Warnings about handlers that no policy limits, although the configuration looks as if one did. */
 export function warningsOfHandlers(
@@ -135,10 +105,4 @@ function unguardedFields(handlers: readonly LimitableHandler[], discovery: Disco
 /** Whether `@RateLimit` limits a method. `@SkipRateLimit` alone is allowed where nothing is limited. */
 function isLimited(type: Type, method: Handler): boolean {
   return decorationOf(type, method)?.policies !== undefined;
-}
-
-/** The classes behind controllers or providers. A provider may also be a value, or made by a factory. */
-export function classesOf(wrappers: ReturnType<DiscoveryService['getProviders']>): Type[] {
-  const classes = wrappers.filter(({ isNotMetatype }) => !isNotMetatype).map(({ metatype }) => metatype as Type);
-  return [...new Set(classes)].filter((type) => prototypeOf(type) !== undefined);
 }

@@ -1,10 +1,10 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional, type Type } from '@nestjs/common';
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import { ApplicationConfig, type DiscoveryService, type MetadataScanner } from '@nestjs/core';
-import { globalGuards } from './application-guard.js';
-import { limitableHandlers } from './boot-checks.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
-import type { Handler } from '../routes/route.js';
+import { globalGuards } from '../guard/application-guard.js';
+import { limitableHandlers } from '../contexts/limitable-handlers.js';
+import type { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
+import type { Handler } from '../handlers/route.js';
 
 /**
  * Calls the guards that are bound for all routes. If Nest calls them as well, the second call finds the message already

@@ -3,12 +3,12 @@ import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { withHelp } from '../../util/error-codes.js';
 import { classOf, prototypeOf } from '../../util/foreign.js';
-import { type LimitableHandler, limitableHandlers } from './boot-checks.js';
-import { globalGuards } from './application-guard.js';
+import { type LimitableHandler, limitableHandlers } from '../contexts/limitable-handlers.js';
+import { globalGuards } from '../guard/application-guard.js';
 import { GlobalGuards } from './global-guards.js';
 import { WAYS_OUT } from '../guard/late-identities.js';
 import { isGuardClass, RateLimitGuard } from '../guard/rate-limit.guard.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 
 /** The guards before and after the rate limit's, for one handler. */

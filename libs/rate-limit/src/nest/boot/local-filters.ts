@@ -10,7 +10,7 @@ import {
 import { EXCEPTION_FILTERS_METADATA } from '@nestjs/common/constants.js';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { LimiterUnavailableError } from '../../charges/errors.js';
-import { limitableHandlers } from './boot-checks.js';
+import { limitableHandlers } from '../contexts/limitable-handlers.js';
 import type { RateLimitException } from '../contexts/context-adapter.js';
 import { isStreamCall } from '../contexts/grpc.js';
 import { wsContext } from '../contexts/ws.js';
@@ -19,8 +19,8 @@ import {
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
   toHttpException,
-} from '../guard/exceptions.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+} from '../exceptions/exceptions.js';
+import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 
 /**
  * Answers rejections in handlers for which Nest calls no global filter. The metadata of a class outlives applications: in one

@@ -10,9 +10,9 @@ import type { Logger } from '../../util/logger.js';
 import type { CheckedOptions } from '../options/check-options.js';
 import type { Route, RoutePolicies } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
-import type { LimitableHandler } from './boot-checks.js';
-import { checkOnePlace } from './middleware-and-routes.js';
-import { checkPlans } from './plan-checks.js';
+import type { LimitableHandler } from '../contexts/limitable-handlers.js';
+import { checkOnePlace } from '../routes/middleware-and-routes.js';
+import { checkPlans } from '../routes/plan-checks.js';
 import { PriorityLines } from './priority-lines.js';
 import { idleThresholds } from './threshold-checks.js';
 

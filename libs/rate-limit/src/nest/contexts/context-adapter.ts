@@ -7,9 +7,9 @@ import type {
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
-} from '../guard/exceptions.js';
+} from '../exceptions/exceptions.js';
 import type { Call } from '../exchanges/call.js';
-import type { Handler } from '../routes/route.js';
+import type { Handler } from '../handlers/route.js';
 
 /** What the guard throws: 429, 503, 401 and 403 in HTTP. `getResponse()` is the body that HTTP sends. */
 export type RateLimitException =

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import type { Handler } from '../routes/route.js';
+import type { Handler } from '../handlers/route.js';
 import type { ContextAdapter } from './context-adapter.js';
 import { graphqlContext } from './graphql.js';
 import { HTTP } from './http.js';

@@ -6,7 +6,7 @@ import {
   RateLimitIdentityMissingException,
   RateLimitShedException,
   type RateLimitUnavailableException,
-} from '../guard/exceptions.js';
+} from '../exceptions/exceptions.js';
 import { alwaysReadable } from '../../util/thrown.js';
 
 /**

@@ -4,7 +4,7 @@ import { httpClient } from '../../http/http-client.js';
 import type { HttpRequest } from '../../http/request.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
-import type { Handler } from '../routes/route.js';
+import type { Handler } from '../handlers/route.js';
 import type { ContextAdapter, ContextRequest } from './context-adapter.js';
 import { replyOf } from './fastify-replies.js';
 import { toGraphqlError } from './graphql-error.js';

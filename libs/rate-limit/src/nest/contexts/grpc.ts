@@ -7,7 +7,7 @@ import {
   RateLimitExceededException,
   RateLimitIdentityMissingException,
   RateLimitShedException,
-} from '../guard/exceptions.js';
+} from '../exceptions/exceptions.js';
 import type { Call } from '../exchanges/call.js';
 import { Ending } from '../exchanges/exchanges.js';
 import type { ContextRequest, RateLimitException } from './context-adapter.js';

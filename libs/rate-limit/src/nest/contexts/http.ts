@@ -1,5 +1,5 @@
 import { httpClient } from '../../http/http-client.js';
-import { isRoute } from '../routes/route.js';
+import { isRoute } from '../handlers/route.js';
 import type { ContextAdapter } from './context-adapter.js';
 import type { HttpRequest } from '../../http/request.js';
 

@@ -3,7 +3,7 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import { EXCEPTION_FILTERS_METADATA, FILTER_CATCH_EXCEPTIONS } from '@nestjs/common/constants.js';
 import { type Client, type Emitter, EventWatch } from '../../holds/waiting/client.js';
 import { optionalPackageError } from '../../util/optional-package.js';
-import type { Handler } from '../routes/route.js';
+import type { Handler } from '../handlers/route.js';
 import type { ContextAdapter, ContextRequest } from './context-adapter.js';
 
 /** The metadata keys of `@WebSocketGateway` on classes, and of `@SubscribeMessage` on methods. */

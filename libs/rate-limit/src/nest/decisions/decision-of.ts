@@ -3,7 +3,7 @@ import { RECORD, type RecordedRequest } from '../../engine/requests/recorded-req
 import type { Decision } from '../../policy/decision.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { isView } from '../contexts/is-view.js';
-import { isHost } from '../guard/http-context.js';
+import { isHost } from '../contexts/http-context.js';
 import { viewOf } from './viewed-calls.js';
 
 /**

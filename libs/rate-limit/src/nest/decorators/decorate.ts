@@ -1,6 +1,6 @@
 import { type Type, UseFilters } from '@nestjs/common';
 import { RateLimitConfigError } from '../../util/config-error.js';
-import { type Decoration, defineMetadata, ownMetadata, RATE_LIMIT } from './metadata.js';
+import { type Decoration, defineMetadata, ownMetadata, RATE_LIMIT } from '../handlers/metadata.js';
 import { presenceCheck, RATE_LIMIT_PRESENT } from './presence.js';
 
 /**

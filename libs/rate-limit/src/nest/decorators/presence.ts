@@ -1,6 +1,6 @@
 import { Catch, type ExceptionFilter, Inject, Injectable, Optional, type Type } from '@nestjs/common';
 import { withHelp } from '../../util/error-codes.js';
-import { RateLimitLogger } from '../module/logger.js';
+import { RateLimitLogger } from '../handlers/logger.js';
 
 /** Provided by `RateLimitModule` for the whole application. The module may be of another copy of the package. */
 export const RATE_LIMIT_PRESENT = Symbol.for('nestjs-floodgate:module-is-imported');

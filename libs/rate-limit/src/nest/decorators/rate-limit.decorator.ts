@@ -3,7 +3,7 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
 import type { PolicySource } from '../types.js';
 import { decorate, expectParentheses } from './decorate.js';
-import type { KeptDefaults } from './metadata.js';
+import type { KeptDefaults } from '../handlers/metadata.js';
 
 /** The last argument of `@RateLimit`, after its policies. */
 export interface RoutePolicyOptions {

@@ -5,7 +5,7 @@ import type { IdentityChain } from '../../identity/identity-chain.js';
 import type { UserFunctions } from '../../functions/user-functions.js';
 import { andThen } from '../../util/answer.js';
 import { shown } from '../../util/config-error.js';
-import { requestOf } from './http-context.js';
+import { requestOf } from '../contexts/http-context.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
 
 /** The list that an address is in: `'allow'` beats `'block'`. */

@@ -1,6 +1,6 @@
 import type { HttpAdapterHost } from '@nestjs/core';
 import { isPromise } from '../../util/is-promise.js';
-import { RateLimitLogger } from '../module/logger.js';
+import { RateLimitLogger } from '../handlers/logger.js';
 
 /** Passes a request on with `next()`, or answers it with `next(error)`. */
 export type Middleware = (request: object, response: object, next: (error?: unknown) => void) => void;

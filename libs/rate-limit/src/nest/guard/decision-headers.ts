@@ -6,7 +6,7 @@ import type { HeaderSetter } from '../../limiter/rate-limiter.js';
 import type { Decision } from '../../policy/decision.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import type { Contexts } from '../contexts/contexts.js';
-import { isHost } from './http-context.js';
+import { isHost } from '../contexts/http-context.js';
 import { setDecisionHeaders } from './http-answer.js';
 
 /** Sets the headers of decisions that handlers ask for themselves. */

@@ -4,7 +4,7 @@ import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
 import { shown } from '../../util/config-error.js';
 import { isPromise } from '../../util/is-promise.js';
 import { notify } from '../../util/notify.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 
 /**

@@ -20,17 +20,17 @@ import {
   RateLimitExceededException,
   RateLimitUnavailableException,
   toHttpException,
-} from './exceptions.js';
+} from '../exceptions/exceptions.js';
 import { setDecisionHeaders, setRetryAfter } from './http-answer.js';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import { ContextView } from '../contexts/context-view.js';
-import { trustsHopOf } from '../boot/platform.js';
+import { trustsHopOf } from '../contexts/platform.js';
 import { rememberView } from '../decisions/viewed-calls.js';
-import { isHttp, requestOf, responseOf } from './http-context.js';
+import { isHttp, requestOf, responseOf } from '../contexts/http-context.js';
 import { Call } from '../exchanges/call.js';
 import { ResponseExchange } from '../exchanges/exchanges.js';
-import { RateLimitLogger } from '../module/logger.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import { RateLimitLogger } from '../handlers/logger.js';
+import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Listed } from './address-lists.js';
 import { GuardSteps } from './guard-steps.js';
 import { RateLimitGuard } from './rate-limit.guard.js';

@@ -6,8 +6,8 @@ import { routeName } from '../../watch/decision-event.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { ContextView } from '../contexts/context-view.js';
 import type { CheckedOptions } from '../options/check-options.js';
-import { handlerNameOf } from '../routes/route.js';
-import { isHttp, requestOf } from './http-context.js';
+import { handlerNameOf } from '../handlers/route.js';
+import { isHttp, requestOf } from '../contexts/http-context.js';
 
 /** The identity chain of the module. Without resolvers it counts addresses only: clients can invent all other identities. */
 export function identityChain(

@@ -20,11 +20,11 @@ import {
   RateLimitIdentityMissingException,
   RateLimitUnavailableException,
   toHttpException,
-} from './exceptions.js';
+} from '../exceptions/exceptions.js';
 import { setDecisionHeaders, setHeader, setRetryAfter } from './http-answer.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { ProblemFunction } from '../types.js';
-import { RateLimitLogger } from '../module/logger.js';
+import { RateLimitLogger } from '../handlers/logger.js';
 
 type Answered =
   | RateLimitExceededException

@@ -2,7 +2,7 @@ import { type CanActivate, ForbiddenException, type OnModuleInit, type Type } fr
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { globalGuards, isMadeAnew, preferredGuard } from '../boot/application-guard.js';
+import { globalGuards, isMadeAnew, preferredGuard } from './application-guard.js';
 import {
   connectionHandlerOf,
   connectionOpened,
@@ -20,9 +20,9 @@ import { isPromise } from '../../util/is-promise.js';
 import { withHelp } from '../../util/error-codes.js';
 import { reasonOf } from '../../util/thrown.js';
 import { isGuard, type RateLimitGuard } from './rate-limit.guard.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
-import type { Handler } from '../routes/route.js';
-import { RateLimitLogger } from '../module/logger.js';
+import type { RateLimitRuntime } from './rate-limit.runtime.js';
+import type { Handler } from '../handlers/route.js';
+import { RateLimitLogger } from '../handlers/logger.js';
 
 type GatewayWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -4,9 +4,9 @@ import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
 import type { Decision } from '../../policy/decision.js';
 import { RateLimitConfigError } from '../../util/config-error.js';
 import { isInstanceOf, prototypeOf } from '../../util/foreign.js';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
-import { RateLimitExceededException } from './exceptions.js';
+import { RateLimitExceededException } from '../exceptions/exceptions.js';
 import type { GuardWork } from './guard-work.js';
 
 /** Leads from a guard to what it does between its steps. No member of a subclass can have this name. */

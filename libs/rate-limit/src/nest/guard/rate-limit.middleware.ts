@@ -5,14 +5,14 @@ import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
 import { isPromise } from '../../util/is-promise.js';
 import { readable, reasonOf } from '../../util/thrown.js';
-import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from '../boot/application-guard.js';
+import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from './application-guard.js';
 import { beforeRouting, type Middleware } from './before-routing.js';
 import { BEFORE_ROUTING } from '../exchanges/call.js';
-import { findCors } from '../boot/platform.js';
+import { findCors } from '../contexts/platform.js';
 import { isSubclass, RateLimitGuard, WORK } from './rate-limit.guard.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from '../routes/route-policies.js';
-import { RateLimitLogger } from '../module/logger.js';
+import { RateLimitLogger } from '../handlers/logger.js';
 
 /**
  * Limits all HTTP traffic by the module's `middleware` policies before it is routed. The application's guard answers: a

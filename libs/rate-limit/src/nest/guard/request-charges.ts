@@ -7,7 +7,7 @@ import { shown } from '../../util/config-error.js';
 import { type Answer, andThen, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { readable } from '../../util/thrown.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
+import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
 
 /** A charge; undefined for a shadow that leaves the request out. */

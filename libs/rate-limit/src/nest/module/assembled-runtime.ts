@@ -6,7 +6,7 @@ import type {
   OnModuleInit,
 } from '@nestjs/common';
 import type { ApplicationConfig, DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
-import { ClockOffset } from '../../http/clock-offset.js';
+import { ClockOffset } from '../../http/headers/clock-offset.js';
 import { Connections, takesUpgrades } from '../../http/connections.js';
 import type { HeaderSettings } from '../../http/headers.js';
 import { ForwardedWatch, trustProxyWarning } from '../../http/trust-proxy.js';
@@ -24,34 +24,35 @@ import { ipv6PrefixOf } from '../../identity/resolvers.js';
 import { AddressLists } from '../guard/address-lists.js';
 import { GuardWork } from '../guard/guard-work.js';
 import type { RateLimitGuard } from '../guard/rate-limit.guard.js';
-import { findsIdentities, isGuarded } from '../boot/application-guard.js';
-import { type LimitableHandler, limitableHandlers, warningsOfHandlers } from '../boot/boot-checks.js';
+import { findsIdentities, isGuarded } from '../guard/application-guard.js';
+import { type LimitableHandler, limitableHandlers } from '../contexts/limitable-handlers.js';
+import { warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
-import { untoldDecisions } from '../decisions/untold-decisions.js';
+import { untoldDecisions } from '../binding/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
 import { Operations } from '../contexts/operations.js';
 import { expectAlone } from './single-runtime.js';
 import { DecisionHeaders } from '../guard/decision-headers.js';
-import { requestOf } from '../guard/http-context.js';
+import { requestOf } from '../contexts/http-context.js';
 import { addressChain, goneClients, identityChain } from '../guard/identity-chain.js';
 import { type GuardCheck, KnownHandlers } from '../routes/known-handlers.js';
 import { LateIdentities } from '../guard/late-identities.js';
 import { documentAnswers } from '../openapi/document-answers.js';
-import type { OpenApiDocument } from '../openapi/document-rate-limits.js';
+import type { OpenApiDocument } from '../../http/openapi.js';
 import { type CheckedOptions, checkOptions, shortDurations } from '../options/check-options.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { shedSettings } from '../options/shed-settings.js';
-import { ShedRequests } from '../guard/shed-requests.js';
-import { skippedButCounted } from '../boot/middleware-exceptions.js';
+import { ShedRequests } from '../shed/shed-requests.js';
+import { skippedButCounted } from '../routes/middleware-exceptions.js';
 import { PolicyChecks } from '../boot/policy-checks.js';
-import { serverOf, trustProxyOf } from '../boot/platform.js';
+import { serverOf, trustProxyOf } from '../contexts/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
 import { replacedDefaults, scopeOf, sourcesOf, unguardedHandlers } from '../routes/route-sources.js';
 import type { IdentityChain, PolicySource } from '../types.js';
-import { RateLimitLogger } from './logger.js';
-import { RateLimitRuntime } from './rate-limit.runtime.js';
+import { RateLimitLogger } from '../handlers/logger.js';
+import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 
 /**
  * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at

@@ -2,8 +2,8 @@
 export { GlobalGuards, GlobalGuardsBinder } from '../boot/global-guards.js';
 export { GuardOrder } from '../boot/guard-order.js';
 export { LocalFilter, LocalFilterBinder } from '../boot/local-filters.js';
-export { DecisionBinder } from '../decisions/decision-binder.js';
-export { CallBinder } from '../exchanges/call-binder.js';
+export { DecisionBinder } from '../binding/decision-binder.js';
+export { CallBinder } from '../binding/call-binder.js';
 export { RateLimitExceptionFilter } from '../guard/rate-limit-exception.filter.js';
 export { RateLimitGateways } from '../guard/rate-limit.gateways.js';
 export { RateLimitMiddleware } from '../guard/rate-limit.middleware.js';

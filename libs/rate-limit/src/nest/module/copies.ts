@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 
 import { withHelp } from '../../util/error-codes.js';
-import { RateLimitLogger } from './logger.js';
+import { RateLimitLogger } from '../handlers/logger.js';
 
 /** One loaded copy of the package. A copy in another format, version or folder has its own classes. */
 export interface Copy {

@@ -4,8 +4,8 @@ import type { MetricsRegistry } from '../../watch/publish/prom-client.js';
 import type { Publish } from '../../watch/publish/publisher.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { checkNames } from '../../util/option-rules.js';
-import { RateLimitLogger } from './logger.js';
-import { RateLimitRuntime } from './rate-limit.runtime.js';
+import { RateLimitLogger } from '../handlers/logger.js';
+import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 
 export type { MetricsMeterProvider, MetricsRegistry };
 

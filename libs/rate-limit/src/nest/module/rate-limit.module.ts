@@ -15,9 +15,9 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
-import { RateLimitRuntime } from './rate-limit.runtime.js';
+import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 import { CONFIGURED } from './single-runtime.js';
-import { RATE_LIMIT_STORE } from './store-token.js';
+import { RATE_LIMIT_STORE } from '../options/store-token.js';
 
 type AtBoot = typeof import('./at-boot.js');
 

@@ -10,13 +10,13 @@ import {
 } from '../../http/openapi.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import type { OnStoreFailure } from '../../policy/policy.js';
-import { isGuarded } from '../boot/application-guard.js';
-import { isExcepted } from '../boot/middleware-exceptions.js';
-import type { RateLimitRuntime } from '../module/rate-limit.runtime.js';
-import { type Handler, isRoute } from '../routes/route.js';
+import { isGuarded } from '../guard/application-guard.js';
+import { isExcepted } from '../routes/middleware-exceptions.js';
+import type { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
+import { type Handler, isRoute } from '../handlers/route.js';
 import type { Route } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
-import type { OpenApiDocument } from './document-rate-limits.js';
+import type { OpenApiDocument } from '../../http/openapi.js';
 import { METHODS, operationKey, operationKeysOf, type RoutedHandler } from './operation-keys.js';
 
 interface Response {

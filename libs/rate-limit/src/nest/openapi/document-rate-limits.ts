@@ -1,17 +1,11 @@
+import type { OpenApiDocument } from '../../http/openapi.js';
 import type { INestApplicationContext } from '@nestjs/common';
-import { RateLimitRuntime } from '../module/rate-limit.runtime.js';
-
-/** What `documentRateLimits` needs of a document: `OpenAPIObject` of `@nestjs/swagger` is one. */
-export interface OpenApiDocument {
-  readonly openapi: string;
-  readonly paths: object;
-  components?: object;
-}
+import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 
 /**
  * Adds the answers of the rate limit to an OpenAPI document: the 429 with its body and headers on exactly the operations that
  * policies limit, the 403 where the module has a `blockList`, the 503 where its `shed` may reject, a policy's `onStoreFailure` is `'closed'`
- * or requests wait, and the 401 where its `onMissingIdentity` is `'reject'`. What the document already says of such an answer stays. For a
+ * or requests wait, and the 401 where its `onMissingIdentity` is `'refuse'`. What the document already says of such an answer stays. For a
  * policy that a function chooses,
  * the module's options count.
  *

@@ -2,7 +2,7 @@ import { RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA, MODULE_PATH, PATH_METADATA, VERSION_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { RoutePathFactory } from '@nestjs/core/router/route-path-factory.js';
-import type { Handler } from '../routes/route.js';
+import type { Handler } from '../handlers/route.js';
 
 /** A handler with the controller and the module through which Nest routes to it. */
 export interface RoutedHandler {

@@ -2,7 +2,7 @@ import { ON_MISSING_IDENTITY } from '../../identity/identity.js';
 import { isKind } from '../../identity/identity-tag.js';
 import { HEADER_FORMATS, type HeaderFormat } from '../../http/headers.js';
 import { LIMITER_OPTIONS } from '../../limiter/options-table.js';
-import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
+import { isPolicyUse } from '../../policy/policy-uses.js';
 import { shown } from '../../util/config-error.js';
 import {
   hasMethods,

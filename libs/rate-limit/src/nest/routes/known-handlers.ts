@@ -3,11 +3,11 @@ import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { HandlerClass, HandlerDirectory } from '../../operate/explain/limit-references.js';
 import type { KnownHandler } from '../../operate/explain/limit-table.js';
-import { type LimitableHandler, limitableHandlers } from '../boot/boot-checks.js';
-import { isExcepted } from '../boot/middleware-exceptions.js';
+import { type LimitableHandler, limitableHandlers } from '../contexts/limitable-handlers.js';
+import { isExcepted } from './middleware-exceptions.js';
 import type { Contexts } from '../contexts/contexts.js';
-import type { ShedRequests } from '../guard/shed-requests.js';
-import { handlerNameOf } from './route.js';
+
+import { type Handler, handlerNameOf } from '../handlers/route.js';
 import type { Route, RoutePolicies } from './route-policies.js';
 import { sourcesOf } from './route-sources.js';
 import type { PolicySource } from '../types.js';
@@ -29,7 +29,7 @@ export class KnownHandlers implements HandlerDirectory {
     private readonly routes: RoutePolicies,
     private readonly beforeRouting: { readonly route: Route | undefined; readonly except: readonly string[] },
     private readonly defaults: readonly PolicySource[],
-    private readonly shedding: Pick<ShedRequests, 'canShed'> | undefined,
+    private readonly shedding: { canShed(type: Type, handler: Handler, route: Route | undefined): boolean } | undefined,
   ) {}
 
   get middleware(): HandlerDirectory['middleware'] {

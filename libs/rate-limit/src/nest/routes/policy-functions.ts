@@ -3,10 +3,10 @@ import { TimeZones } from '../../functions/time-zones.js';
 import type { UserFunctions } from '../../functions/user-functions.js';
 import { shown } from '../../util/config-error.js';
 import { DEFAULT_COST } from '../../policy/policy-options.js';
-import { defaultClass, lowestClass, unknownClass } from '../../policy/priorities/priorities.js';
-import { underPriority } from '../../policy/priorities/under-priority.js';
+import { defaultClass, lowestClass, unknownClass } from '../../policy/priorities.js';
+import { underPriority } from '../../policy/under-priority.js';
 import { type Answer, andThen } from '../../util/answer.js';
-import { requestOf } from '../guard/http-context.js';
+import { requestOf } from '../contexts/http-context.js';
 import type { BoundPolicy } from '../types.js';
 import type { Route } from './route-policies.js';
 

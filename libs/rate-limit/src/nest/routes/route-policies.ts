@@ -8,11 +8,11 @@ import { checkTogether } from '../../policy/check-together.js';
 import type { IdentityChain } from '../types.js';
 import { checkElse, withElse } from '../../policy/else-policies.js';
 import type { NamedPolicies } from '../../policy/named-policies.js';
-import { PolicyUses } from '../../policy/priorities/policy-uses.js';
+import { PolicyUses } from '../../policy/policy-uses.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { PolicyScope } from '../../policy/policy.js';
-import { checkOnePlace } from '../boot/middleware-and-routes.js';
-import { sharedPlans, withoutPlan } from '../boot/plan-checks.js';
+import { checkOnePlace } from './middleware-and-routes.js';
+import { sharedPlans, withoutPlan } from './plan-checks.js';
 import {
   canStandTogether,
   checkChoice,
@@ -27,8 +27,8 @@ import { RateLimitConfigError } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { BoundNames } from './bound-names.js';
-import { requestOf } from '../guard/http-context.js';
-import { controllerOf, declaredHandler, type Handler, handlerNameOf, routeOf, UniqueNames } from './route.js';
+import { requestOf } from '../contexts/http-context.js';
+import { controllerOf, declaredHandler, type Handler, handlerNameOf, routeOf, UniqueNames } from '../handlers/route.js';
 import { checkSkips, type PlacedSource, type SourcePlace, sourcesOf } from './route-sources.js';
 
 /** The policies of one handler, and what they need of each request: compiled once. */

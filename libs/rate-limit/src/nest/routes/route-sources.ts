@@ -2,10 +2,10 @@ import type { Type } from '@nestjs/common';
 import type { PolicyOrigin } from '../../operate/explain/limit-table.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { nearestName } from '../../util/nearest-name.js';
-import { classDecoration, type Decoration, decorationOf } from '../decorators/metadata.js';
+import { classDecoration, type Decoration, decorationOf } from '../handlers/metadata.js';
 import { isChooser } from './policy-choices.js';
-import type { Handler } from './route.js';
-import { isPolicyUse } from '../../policy/priorities/policy-uses.js';
+import type { Handler } from '../handlers/route.js';
+import { isPolicyUse } from '../../policy/policy-uses.js';
 import type { PolicyScope } from '../../policy/policy.js';
 import type { Policy, PolicySource } from '../types.js';
 

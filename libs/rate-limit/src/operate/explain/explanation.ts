@@ -1,4 +1,4 @@
-import type { AlgorithmName } from '../../algorithms/algorithm.js';
+import type { AlgorithmName } from '../../algorithms/core/algorithm.js';
 import type { PolicyMode, PolicyNumbers } from '../../policy/policy.js';
 import type { OverrideChange } from '../../layers/overrides/override.js';
 import type { TableRoute } from './limit-table.js';

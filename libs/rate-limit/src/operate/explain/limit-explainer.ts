@@ -1,7 +1,7 @@
 import { globalTag } from '../../identity/identity-tag.js';
 import { type BoundPolicy, inTimeZone } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else-policies.js';
-import { underPriority } from '../../policy/priorities/under-priority.js';
+import { underPriority } from '../../policy/under-priority.js';
 import type { Decision } from '../../policy/decision.js';
 import type { OverrideLog } from '../../stores/override-log.js';
 import { LimiterUnavailableError } from '../../charges/errors.js';

@@ -2,8 +2,8 @@ import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { OnStoreFailure, PlanNumbers, PolicyMode, PolicyNumbers } from '../../policy/policy.js';
 import { givenTerms, type PrefetchOptions } from '../../policy/prefetch.js';
 import { timeZoneFunction } from '../../policy/time-zone-function.js';
-import type { CalendarWindow } from '../../algorithms/calendar.js';
-import type { AlgorithmName } from '../../algorithms/algorithm.js';
+import type { CalendarWindow } from '../../algorithms/fixed-window/calendar.js';
+import type { AlgorithmName } from '../../algorithms/core/algorithm.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 
 const MICROSECONDS = 1000;

@@ -1,4 +1,4 @@
-import { bytesPerCost } from '../../algorithms/capabilities/footprint.js';
+import { bytesPerCost } from '../../algorithms/core/footprint.js';
 import { flatten } from '../../util/flat-text.js';
 import { type BlockCharge, type Charge, fits, takes } from '../charge.js';
 import { Activity, askedOnce } from './activity.js';

@@ -1,6 +1,6 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
-import { sizeOf } from '../../algorithms/capabilities/footprint.js';
-import type { BlockLevel } from '../../algorithms/block.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
+import { sizeOf } from '../../algorithms/core/footprint.js';
+import type { BlockLevel } from '../../algorithms/block/block.js';
 import type { BlockCharge, Charge, StateEntry } from '../charge.js';
 import type { Found, FoundBlock } from '../judge.js';
 

@@ -3,7 +3,7 @@ import { array, assert, constant, integer, nat, oneof, property, record } from '
 import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
 import { expectHolds, expectSame } from '../../../../../test/support/expect-same.js';
 import { histories } from '../../../../../test/support/property-runs.js';
-import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
 import type { ChargeVerdict, Verdict } from '../store.js';
 import { MemoryStore } from './memory.store.js';
 import type { OverflowStates } from './overflow-states.js';

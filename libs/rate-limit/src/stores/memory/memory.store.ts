@@ -3,9 +3,9 @@ import { type Charge, remainingOf, takes, tellsShortfall, waitOf } from '../char
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
-import type { Algorithm } from '../../algorithms/algorithm.js';
-import { bytesPerCost, sizeOf } from '../../algorithms/capabilities/footprint.js';
-import type { Block } from '../../algorithms/block.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
+import { bytesPerCost, sizeOf } from '../../algorithms/core/footprint.js';
+import type { Block } from '../../algorithms/block/block.js';
 import { judge } from '../judge.js';
 import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
 import type { Charge } from '../charge.js';
 import type { ChargeVerdict, Verdict } from '../store.js';
 import type { EntryHandle } from './entry.js';

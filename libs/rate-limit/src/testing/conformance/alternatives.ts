@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
 import { ALGORITHM_NAMES } from '../../algorithms/algorithms.js';
 import type { Verdict } from '../../stores/store.js';
 import { eachOf, type Law, type Laws } from './laws.js';

@@ -1,5 +1,5 @@
-import { BlockAlgorithm } from '../../algorithms/block.js';
-import { EscalatingBlockAlgorithm } from '../../algorithms/escalating-block.js';
+import { BlockAlgorithm } from '../../algorithms/block/block.js';
+import { EscalatingBlockAlgorithm } from '../../algorithms/block/escalating-block.js';
 import { MINUTE, SECOND } from './instants.js';
 import type { Law, Laws } from './laws.js';
 import { expectFields, expectSame } from './same.js';

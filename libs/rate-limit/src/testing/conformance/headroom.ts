@@ -1,4 +1,4 @@
-import type { Algorithm, AlgorithmName } from '../../algorithms/algorithm.js';
+import type { Algorithm, AlgorithmName } from '../../algorithms/core/algorithm.js';
 import { ALGORITHM_NAMES } from '../../algorithms/algorithms.js';
 import { MILLISECOND, SECOND } from './instants.js';
 import { eachOf, type Laws, type OpenTimeline } from './laws.js';

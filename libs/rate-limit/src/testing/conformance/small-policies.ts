@@ -1,4 +1,4 @@
-import type { Algorithm, AlgorithmName } from '../../algorithms/algorithm.js';
+import type { Algorithm, AlgorithmName } from '../../algorithms/core/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry } from '../../algorithms/algorithms.js';
 import { parsePolicy } from '../../policy/parse-policy.js';
 import type { Policy } from '../../policy/policy.js';

@@ -1,5 +1,5 @@
-import type { Algorithm } from '../../algorithms/algorithm.js';
-import type { AnyBlockAlgorithm } from '../../algorithms/block.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
+import type { AnyBlockAlgorithm } from '../../algorithms/block/block.js';
 import { type ChargeReceipt, receiptsOf } from '../../stores/receipt.js';
 import type { Charge, ChargeVerdict, Clock, RateLimitStore, Verdict } from '../../stores/store.js';
 import { traitsOf } from '../../stores/traits.js';

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { FixedWindow } from '../../algorithms/fixed-window.js';
-import { SlidingWindowLog } from '../../algorithms/sliding-window-log.js';
-import { TokenBucket } from '../../algorithms/token-bucket.js';
-import { exactRate } from '../../algorithms/rate.js';
+import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
+import { SlidingWindowLog } from '../../algorithms/sliding-window-log/sliding-window-log.js';
+import { TokenBucket } from '../../algorithms/token-bucket/token-bucket.js';
+import { exactRate } from '../../algorithms/core/rate.js';
 import { markOf } from './marks.js';
 
 const DAY = 86_400_000_000;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Algorithm } from '../../algorithms/algorithm.js';
-import { FixedWindow } from '../../algorithms/fixed-window.js';
-import { SlidingWindowLog } from '../../algorithms/sliding-window-log.js';
+import type { Algorithm } from '../../algorithms/core/algorithm.js';
+import { FixedWindow } from '../../algorithms/fixed-window/fixed-window.js';
+import { SlidingWindowLog } from '../../algorithms/sliding-window-log/sliding-window-log.js';
 import type { Charge } from '../../stores/charge.js';
 
 /** Microseconds: windows are not shorter. */

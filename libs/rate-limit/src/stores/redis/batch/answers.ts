@@ -1,4 +1,4 @@
-import { isWhole } from '../../../algorithms/algorithm.js';
+import { isWhole } from '../../../algorithms/core/algorithm.js';
 import { copyOf, type Found, type FoundBlock, judge } from '../../judge.js';
 import type { Denials } from '../../denials.js';
 import { abandonedBy, type ChargeReceipt } from '../../receipt.js';

@@ -1,4 +1,4 @@
-import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
+import { bytesPerCost } from '../../../algorithms/core/footprint.js';
 import type { Denials } from '../../denials.js';
 import type { ChargeReceipt } from '../../receipt.js';
 import { asksAlike, type BlockCharge, type Charge, sameCharges, takes } from '../../charge.js';

@@ -1,4 +1,4 @@
-import { isWhole } from '../../../algorithms/algorithm.js';
+import { isWhole } from '../../../algorithms/core/algorithm.js';
 import { shown } from '../../../util/config-error.js';
 
 /** Elements of a reply that a message shows at most. */

@@ -1,5 +1,5 @@
-import { isWhole } from '../../../algorithms/algorithm.js';
-import { bytesPerCost } from '../../../algorithms/capabilities/footprint.js';
+import { isWhole } from '../../../algorithms/core/algorithm.js';
+import { bytesPerCost } from '../../../algorithms/core/footprint.js';
 import type { ChargeSettlement, SettledCharge } from '../../store.js';
 
 /** The numbers that the reply has for a settled charge. */

@@ -1,4 +1,4 @@
-import type { WireFormat } from '../../../algorithms/wire/wire-format.js';
+import type { WireFormat } from '../../../algorithms/core/wire-format.js';
 import { askedCost, type BlockCharge, type Charge, neverFits, takes, tellsShortfall } from '../../charge.js';
 import { wallClock } from '../../clock.js';
 import { LEAN, type Program, type ScriptCall } from './programs.js';

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../../algorithms/algorithm.js';
+import type { Algorithm } from '../../../algorithms/core/algorithm.js';
 import type { Denials } from '../../denials.js';
 import { shortfallOfAny } from '../../shortfall.js';
 import { type Charge, RateLimitStoreError } from '../../store.js';

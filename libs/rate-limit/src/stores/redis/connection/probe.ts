@@ -1,4 +1,4 @@
-import { FixedWindow } from '../../../algorithms/fixed-window.js';
+import { FixedWindow } from '../../../algorithms/fixed-window/fixed-window.js';
 import type { Deadlines } from '../../deadlines.js';
 import { RateLimitStoreError } from '../../store.js';
 import { Batch } from '../batch/batch.js';
