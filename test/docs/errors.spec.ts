@@ -52,7 +52,7 @@ it('each text that the library logs as a warning or an error has a link', () => 
     return found;
   });
   // A warning of a policy gets its link where the policy is bound. The other one ends with the message of an error, which has its own.
-  expect(withoutLink).toEqual(['algorithms/options.ts', 'nest/admin/openapi.ts']);
+  expect(withoutLink).toEqual(['algorithms/core/options.ts', 'nest/admin/openapi.ts']);
 });
 
 describe('the codes', () => {

@@ -1,6 +1,6 @@
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
-import { LONGEST_PAUSE_MS } from '../layers/pauses/stored-pauses.js';
+import { LONGEST_PAUSE_MS } from '../layers/pauses/longest-pause.js';
 import type { Identity } from '../identity/identity.js';
 import { readAnswer } from '../util/responses/read-response.js';
 import type { ReadHeader } from '../util/responses/statements.js';

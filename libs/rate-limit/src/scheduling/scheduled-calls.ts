@@ -4,7 +4,7 @@ import { type Duration, durationToMilliseconds, shownDuration } from '../util/du
 import { checkOptions } from '../engine/calls/option-names.js';
 import type { CallPolicies, LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { Pauses } from './pauses.js';
-import { LONGEST_PAUSE_MS } from '../layers/pauses/stored-pauses.js';
+import { LONGEST_PAUSE_MS } from '../layers/pauses/longest-pause.js';
 import { NO_SCHEDULE_OPTIONS, readSchedule, type ScheduleOptions } from './schedule-options.js';
 import type { Scheduler, Work } from './scheduler.js';
 

@@ -9,10 +9,8 @@ import { type Answer, andThen, attempt } from '../../util/answer.js';
 import type { Decider, Front } from '../../charges/decider.js';
 import type { Execution } from '../../charges/execution.js';
 import { type LayerVerdict, UNCOUNTED } from '../../charges/layer-verdict.js';
+import { LONGEST_PAUSE_MS } from './longest-pause.js';
 import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
-
-/** The longest pause: 100 years. */
-export const LONGEST_PAUSE_MS = 3_155_760_000_000;
 
 const MICROSECONDS = 1000;
 /** Milliseconds that a pause may take to reach the store: no decision waits for it. */
