@@ -1,6 +1,11 @@
 import { Cluster, type ClusterNode, Redis, type RedisOptions } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
 import type { RedisClient } from 'nestjs-floodgate';
+import type { StoreClient } from '../../../libs/rate-limit/src/stores/redis/clients/client.js';
+import {
+  NodeRedisCluster,
+  type NodeRedisClusterOptions,
+} from '../../../libs/rate-limit/src/stores/redis/clients/node-redis-cluster.js';
 
 type Options = NonNullable<Parameters<typeof createClient>[0]>;
 type Socket = NonNullable<Options['socket']>;
@@ -8,7 +13,7 @@ type Socket = NonNullable<Options['socket']>;
 /** The options of node-redis that say what these options of ioredis say. */
 export function optionsAsNodeRedis(options: RedisOptions): Options {
   const { host, port, path, family, tls, username, password, db, keyPrefix, connectionName } = options;
-  const { connectTimeout, retryStrategy, protocol, lazyConnect: _ } = options;
+  const { connectTimeout, protocol, lazyConnect: _ } = options;
   const given = {
     username,
     password,
@@ -21,14 +26,13 @@ export function optionsAsNodeRedis(options: RedisOptions): Options {
     ...(path ? { path } : { host: host || undefined, port, family }),
     ...(tls && { tls: true, ...tls }),
     connectTimeout,
-    ...(retryStrategy && { reconnectStrategy: (retries: number) => retryStrategy(retries + 1) ?? false }),
   };
   return { ...defined(given), socket: defined(socket) as Socket };
 }
 
 /** A client of node-redis for what ioredis is given: not connected, except by the store. */
 export function asNodeRedis(redis: Redis | Cluster | RedisOptions): RedisClient {
-  if (redis instanceof Cluster) return quiet(clusterTwin(redis));
+  if (redis instanceof Cluster) return quiet(createCluster(clusterOptions(redis)));
   const options = redis instanceof Redis ? redis.options : redis;
   if (!options.sentinels) return quiet(createClient(optionsAsNodeRedis(options)));
   const natMap = options.natMap as Record<string, { host: string; port: number }> | undefined;
@@ -43,26 +47,35 @@ export function asNodeRedis(redis: Redis | Cluster | RedisOptions): RedisClient 
 }
 
 /** A client of node-redis that connects, and ends when the client of ioredis does. */
-export function connectedTwin(client: Redis | Cluster): RedisClient {
+export function connectedTwin(client: Redis): RedisClient {
   const twin = asNodeRedis(client) as unknown as Twin;
   const connected = twin.connect().catch(() => undefined);
   client.once('end', () => void connected.then(() => twin.destroy()));
-  // A Cluster queues nothing while it reads the slots.
-  const send = twin.sendCommand.bind(twin);
-  twin.sendCommand = async (...args) => {
-    await connected;
-    return send(...args);
-  };
   return twin as unknown as RedisClient;
 }
 
 interface Twin {
   connect(): Promise<unknown>;
   destroy(): void;
-  sendCommand(...args: unknown[]): Promise<unknown>;
 }
 
-function clusterTwin(cluster: Cluster): RedisClient & EventSource {
+/**
+ * The store's own client of the Cluster, which ends when the client of ioredis does: a `RedisStore` takes no `createCluster`. It queues
+ * nothing while it reads the slots.
+ */
+export function connectedCluster(cluster: Cluster): StoreClient {
+  const own = new NodeRedisCluster(clusterOptions(cluster) as unknown as NodeRedisClusterOptions, createClient);
+  const connected = own.connect().catch(() => undefined);
+  cluster.once('end', () => own.destroy());
+  const send = own.send.bind(own);
+  own.send = async (...args) => {
+    await connected;
+    return send(...args);
+  };
+  return own;
+}
+
+function clusterOptions(cluster: Cluster): Parameters<typeof createCluster>[0] {
   const { options, startupNodes } = cluster as unknown as {
     readonly options: { readonly redisOptions?: RedisOptions; readonly natMap?: unknown; readonly keyPrefix?: string };
     readonly startupNodes: readonly ClusterNode[];
@@ -71,15 +84,12 @@ function clusterTwin(cluster: Cluster): RedisClient & EventSource {
     typeof node === 'object' ? { socket: { host: node.host, port: node.port } } : { url: `redis://${node}` },
   );
   const natMap = options.natMap as Record<string, { host: string; port: number }> | undefined;
-  const twin = createCluster({
-    rootNodes: rootNodes,
+  return {
+    rootNodes,
     defaults: optionsAsNodeRedis(options.redisOptions ?? {}),
     ...(natMap && { nodeAddressMap: natMap }),
     ...(options.keyPrefix && { keyPrefix: options.keyPrefix }),
-  });
-  // Version 5 knows no key prefix. The store puts it before each key as well.
-  if (options.keyPrefix && !('_keyPrefix' in twin)) Object.assign(twin, { _keyPrefix: options.keyPrefix });
-  return twin;
+  };
 }
 
 interface EventSource {

@@ -8,8 +8,8 @@ import {
   type Verdict,
 } from '../store.js';
 import type { StoreTraits } from '../traits.js';
-import { isRedisClient, type RedisClient } from './clients/redis-client.js';
-import { noClient } from './clients/given-redis.js';
+import type { RedisClient } from './clients/redis-client.js';
+import { checkUsable } from './clients/given-redis.js';
 import type { LoadedRedisStore } from './loaded-redis-store.js';
 import { readStoreOptions, type RedisStoreOptions, type RedisStoreSettings, supportsOf } from './store-options.js';
 
@@ -33,14 +33,14 @@ export class RedisStore implements RateLimitStore {
   private readonly settings: RedisStoreSettings;
 
   /**
-   * @throws {RateLimitConfigError} when `client` is no client, and for a wrong or unknown option
+   * @throws {RateLimitConfigError} when `client` is no client that it can use, and for a wrong or unknown option
    */
   constructor(
     private readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
     const settings = readStoreOptions(options);
-    if (!isRedisClient(client)) throw noClient(client);
+    checkUsable(client);
     this.settings = settings;
     this.supports = supportsOf(settings);
   }

@@ -1,3 +1,5 @@
+import { shown } from '../../../util/config-error.js';
+
 /** The client has no connection, or lost it. */
 export class ConnectionError extends Error {
   /**
@@ -27,4 +29,10 @@ export function isUnsent(error: Error): boolean {
 /** Whether Redis replied an error: an adapter gives it this name, and the message that Redis sent. */
 export function isErrorReply({ name }: Error): boolean {
   return name === 'ReplyError';
+}
+
+/** What was thrown, as an error. Recognises errors also from another V8 context, for which `instanceof` is false. */
+export function asError(thrown: unknown): Error {
+  const isError = typeof (thrown as Partial<Error> | null | undefined)?.message === 'string';
+  return isError ? (thrown as Error) : new Error(shown(thrown));
 }

@@ -84,11 +84,8 @@ export interface StoreClient extends ProgramRunner {
 export interface OwnedClient extends StoreClient, RedisConnection {
   /** The database that it was asked to use; 0 for a Cluster. */
   readonly database: number;
-  select(database: number): Promise<unknown>;
-  /** What INFO tells of a section. */
-  info(section: string): Promise<string>;
-  /** What TIME tells: seconds and microseconds. */
-  time(): Promise<unknown>;
+  /** Sends a command without keys, such as `TIME`: to any node of a Cluster. */
+  command(...args: readonly string[]): Promise<unknown>;
   connect(): Promise<void>;
   /** Closes the connection after its last answer. */
   close(): Promise<unknown>;

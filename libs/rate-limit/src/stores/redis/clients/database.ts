@@ -67,7 +67,7 @@ export async function expectDatabase(client: OwnedClient): Promise<void> {
   const { database } = client;
   if (database === 0) return;
   try {
-    await withinLoopTime(PATIENCE_MS, client.select(database));
+    await withinLoopTime(PATIENCE_MS, client.command('SELECT', String(database)));
   } catch (error) {
     const failure = error as Error;
     throw isErrorReply(failure) ? new DatabaseRefusedError(database, failure) : failure;

@@ -1,5 +1,13 @@
 import { RateLimitConfigError } from '../../../util/config-error.js';
-import { hasMethods, isOldNodeRedisClient, isPipeline, isRedisClient, isUpstash } from './redis-client.js';
+import {
+  hasMethods,
+  isNodeRedisGroup,
+  isOldNodeRedisClient,
+  isPipeline,
+  isRedisClient,
+  isUpstash,
+  type RedisClient,
+} from './redis-client.js';
 
 /** What would be right as `redis`. */
 export const WANTED_REDIS =
@@ -19,6 +27,7 @@ export function gotRedis(redis: unknown): string {
   if (typeof redis === 'function') return gotFunction(redis);
   if (Array.isArray(redis)) return 'an array: for a Cluster, give a client, as in redis: new Cluster(nodes)';
   if (typeof redis !== 'object' || redis === null) return redis === null ? 'null' : `a ${typeof redis}`;
+  if (isNodeRedisGroup(redis)) return GROUP;
   const made = ofClient(redis);
   if (made !== undefined) return made;
   if (isOldNodeRedisClient(redis)) return 'a client of node-redis before version 5: npm install redis@latest';
@@ -29,6 +38,10 @@ export function gotRedis(redis: unknown): string {
   const name = className(redis);
   return name === '' ? 'an object of a class without a name' : `an object of the class ${name}`;
 }
+
+const GROUP =
+  'a createCluster or createSentinel of node-redis, whose nodes the module connects by itself: give it as the option redis. A createSentinel ' +
+  'of version 5 has no duplicate(): npm install redis@latest, or give ioredis options';
 
 /** What a method of a client returns, and is no client itself. */
 function ofClient(value: object): string | undefined {
@@ -46,9 +59,14 @@ function gotFunction(given: { readonly name: string; readonly prototype?: unknow
   return `the class ${name}: give a client, as in redis: new ${name}(${name === 'Cluster' ? 'nodes' : ''})`;
 }
 
-/** The error of a `RedisStore` for what is no client. */
-export function noClient(given: unknown): RateLimitConfigError {
-  return new RateLimitConfigError(
+/**
+ * Checks that a `RedisStore` can use a client as it is.
+ *
+ * @throws {RateLimitConfigError} for what is no client, and for a client of node-redis that has several servers
+ */
+export function checkUsable(given: unknown): asserts given is RedisClient {
+  if (isRedisClient(given) && !isNodeRedisGroup(given)) return;
+  throw new RateLimitConfigError(
     'RedisStore',
     `takes a client of ioredis or node-redis, or one with evalsha, eval and del, got ${gotRedis(given)}`,
     'FG_INVALID_OPTION',

@@ -22,9 +22,7 @@ interface Ioredis extends Pick<RedisCommands, 'evalsha' | 'eval'> {
 
 /** What is used of a `Redis` and a `Cluster` that the store opened. */
 export interface IoredisClient extends Ioredis, Pick<RedisCommands, 'del' | 'isCluster'> {
-  select?(database: number): Promise<unknown>;
-  info(section: string): Promise<string>;
-  time(): Promise<unknown>;
+  call(...args: readonly string[]): Promise<unknown>;
   connect(): Promise<void>;
   quit(): Promise<unknown>;
   disconnect(): void;
@@ -121,16 +119,8 @@ class ClientOfIoredis extends ConnectionOfIoredis<IoredisClient> implements Owne
     return worded(() => this.client.del(key));
   }
 
-  select(database: number): Promise<unknown> {
-    return worded(() => this.client.select?.(database));
-  }
-
-  info(section: string): Promise<string> {
-    return worded(() => this.client.info(section));
-  }
-
-  time(): Promise<unknown> {
-    return worded(() => this.client.time());
+  command(...args: readonly string[]): Promise<unknown> {
+    return worded(() => this.client.call(...args));
   }
 
   /** With Sentinels, and on a Cluster, ioredis never settles an attempt that `disconnect` ends. */
@@ -202,9 +192,9 @@ class NodesOfIoredis implements ClusterMap {
   }
 }
 
-async function worded<T>(call: () => Promise<T> | undefined): Promise<T> {
+async function worded<T>(call: () => Promise<T>): Promise<T> {
   try {
-    return (await call()) as T;
+    return await call();
   } catch (error) {
     throw inOurWords(error);
   }

@@ -1,5 +1,4 @@
-import { shown } from '../../../util/config-error.js';
-import { ConnectionError, isErrorReply } from './client-failure.js';
+import { asError, ConnectionError, isErrorReply } from './client-failure.js';
 
 /**
  * Messages of ioredis about connections, and what they mean. The originals name ioredis options that Floodgate sets, which an
@@ -25,17 +24,12 @@ const TEXTS: readonly (readonly [text: RegExp, words: string, isAbsent: boolean,
 
 /** An error of ioredis in words for an operator, with ioredis's own as its cause. What Redis itself replies stays as it is. */
 export function inOurWords(thrown: unknown): Error {
-  const error = isError(thrown) ? thrown : new Error(shown(thrown));
+  const error = asError(thrown);
   const known = isErrorReply(error) ? undefined : TEXTS.find(([text]) => text.test(error.message));
   if (known === undefined) return error;
   const [, words, isAbsent, wasNeverSent] = known;
   // A Cluster's error stands for those of its nodes, of which it keeps the last one.
   const { lastNodeError } = error as { readonly lastNodeError?: unknown };
-  const why = isError(lastNodeError) ? `: ${inOurWords(lastNodeError).message}` : '';
+  const why = lastNodeError !== undefined ? `: ${inOurWords(lastNodeError).message}` : '';
   return new ConnectionError(`${words}${why}`, thrown, isAbsent, wasNeverSent);
-}
-
-/** Recognises errors, also those from another V8 context, for which `instanceof` is false. */
-function isError(thrown: unknown): thrown is Error {
-  return typeof (thrown as Partial<Error> | null | undefined)?.message === 'string';
 }

@@ -5,9 +5,16 @@ import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
 import { backoff } from './backoff.js';
 import type { ClusterMap, OwnedClient, RedisConnection } from './client.js';
 import { ConnectionError } from './client-failure.js';
-import { type CreateClient, mapped, NodeRedisBase, type NodeRedisOptions, prefixOf } from './node-redis.js';
-import { NodeRedisConnection, promised } from './node-redis-connection.js';
-import { inOurWords } from './node-redis-failure.js';
+import {
+  type Address,
+  type CreateClient,
+  mapped,
+  NodeRedisBase,
+  type NodeRedisOptions,
+  prefixOf,
+  promised,
+} from './node-redis.js';
+import { askAny, NodeRedisConnection } from './node-redis-connection.js';
 
 const MAX_AGAIN = 5;
 /** Milliseconds until a call is sent again whose keys are on their way to another node: nothing was run. As long as ioredis takes. */
@@ -16,8 +23,6 @@ const TRY_AGAIN_MS = 100;
 const REDIRECTION_MS = 1000;
 /** Milliseconds that the first connection waits for all nodes: one of them may be silent. */
 const ALL_MS = 500;
-/** Milliseconds that a node may take to tell its slots. */
-const SLOTS_MS = 1000;
 
 /** What is used of the options of `createCluster`. */
 export interface NodeRedisClusterOptions extends NodeRedisOptions {
@@ -32,20 +37,20 @@ export interface NodeRedisClusterOptions extends NodeRedisOptions {
 export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, ClusterMap {
   readonly cluster = this;
   readonly database = 0;
+  /** The nodes that the application has named, by host and port. */
+  private readonly roots: ReadonlyMap<string, NodeRedisOptions>;
   private readonly nodes = new Map<string, NodeRedisConnection>();
   /** The node of each slot. */
   private slots: (string | undefined)[] = [];
   private reading: Promise<void> | undefined;
-  private failures = 0;
   private timer: NodeJS.Timeout | undefined;
-  /** Whether all nodes have been waited for. */
-  private isOpen = false;
 
   constructor(
     private readonly options: NodeRedisClusterOptions,
     private readonly create: CreateClient,
   ) {
     super(prefixOf(options.keyPrefix));
+    this.roots = new Map(options.rootNodes.map((root) => [nameOf(root), root]));
   }
 
   masterOf(slot: number): string | undefined {
@@ -78,10 +83,8 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
       await this.read();
       const all = [...this.nodes.values()].map((connection) => connection.connect());
       await withinLoopTime(ALL_MS, Promise.allSettled(all)).catch(() => undefined);
-      await Promise.any(all);
     } finally {
-      this.isOpen = true;
-      this.changed();
+      this.become(this.isUsable() ? 'ready' : 'closed');
     }
   }
 
@@ -96,9 +99,9 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
   }
 
   /** Sends a command to the node that has the key's slot, and where that node sends it. */
-  protected async send(args: readonly string[], key: string | undefined): Promise<unknown> {
+  async send(args: readonly string[], key: string | undefined): Promise<unknown> {
     const slot = key === undefined ? -1 : slotOf(key);
-    let node = slot < 0 ? this.ready()[0]?.[0] : this.slots[slot];
+    let node = key === undefined ? this.anyReady() : this.slots[slot];
     if (node === undefined) {
       throw new ConnectionError('no node of the Redis Cluster has the slot of the key', undefined, true);
     }
@@ -122,7 +125,7 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
           continue;
         }
         // A node that does not know its own host names none.
-        node = address.startsWith(':') ? `${hostOf(node)}${address}` : address;
+        node = address.startsWith(':') ? `${addressOf(node).host}${address}` : address;
         isAsking = kind === 'ASK';
         if (isAsking) continue;
         this.slots[slot] = node;
@@ -131,23 +134,23 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
     }
   }
 
-  private ready(): [string, NodeRedisConnection][] {
-    return [...this.nodes].filter(([, { state }]) => state === 'ready');
+  private anyReady(): string | undefined {
+    return [...this.nodes].find(([, { state }]) => state === 'ready')?.[0];
   }
 
-  /** The connection to a node that another node names, perhaps a new one. The Cluster puts the prefix before keys. */
-  private open(node: string, root?: NodeRedisOptions): NodeRedisConnection {
+  private isUsable(): boolean {
+    return this.slots.length > 0 && this.anyReady() !== undefined;
+  }
+
+  /** The connection to a node, perhaps a new one. The Cluster puts the prefix before keys. */
+  private open(node: string): NodeRedisConnection {
     const known = this.nodes.get(node);
     if (known !== undefined) return known;
-    const { RESP, defaults, nodeAddressMap } = this.options;
-    const named = { host: hostOf(node), port: Number(node.slice(node.lastIndexOf(':') + 1)) };
-    const address = root === undefined ? mapped(nodeAddressMap, named) : undefined;
-    const given = { ...defaults, url: undefined, ...(RESP !== undefined && { RESP }), ...root };
-    const options = { ...given, socket: { ...defaults?.socket, ...root?.socket } };
-    const connection = new NodeRedisConnection({
-      make: (signal) => this.create(promised(options, signal, address)),
-      socket: defaults?.socket,
-    });
+    const { defaults, nodeAddressMap } = this.options;
+    const root = this.roots.get(node);
+    const socket = root === undefined ? mapped(nodeAddressMap, addressOf(node)) : root.socket;
+    const given = { ...defaults, url: undefined, ...root, socket: { ...defaults?.socket, ...socket } };
+    const connection = new NodeRedisConnection((signal) => this.create(promised(given, signal)));
     this.nodes.set(node, connection);
     connection.onState((state) => {
       // Another node may have the slots now.
@@ -168,31 +171,24 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
 
   private async readOnce(): Promise<void> {
     clearTimeout(this.timer);
-    let problem: Error | undefined;
-    if (this.ready().length === 0) {
-      const roots = this.options.rootNodes.map((root) => this.open(nameOf(root), root).connect());
-      await Promise.any(roots).catch(({ errors }: AggregateError) => (problem = errors[0] as Error | undefined));
+    if (this.anyReady() === undefined) for (const root of this.roots.keys()) this.open(root);
+    const names = new Map([...this.nodes].map(([node, connection]) => [connection, node]));
+    const servers = [...names.keys()].toSorted(() => Math.random() - 0.5);
+    try {
+      const slots = await askAny(servers, ['CLUSTER', 'SLOTS'], (reply, server) =>
+        slotsOf(reply, addressOf(names.get(server)!).host),
+      );
+      if (this.state !== 'ended') this.replace(slots);
+    } catch (cause) {
+      const why = `no node of the Redis Cluster said which slots it has: ${(cause as Error).message}`;
+      const error = new ConnectionError(why, cause, false);
+      if (this.state !== 'ended') this.timer = setTimeout(() => this.refresh(), backoff(Infinity));
+      this.failed(error);
+      throw error;
     }
-    for (const [node, connection] of this.ready().toSorted(() => Math.random() - 0.5)) {
-      try {
-        const slots = slotsOf(await withinLoopTime(SLOTS_MS, connection.send(['CLUSTER', 'SLOTS'])), hostOf(node));
-        if (this.state !== 'ended') this.replace(slots);
-        return;
-      } catch (error) {
-        problem = inOurWords(error);
-      }
-    }
-    const why = problem?.message ?? 'createCluster has no rootNodes';
-    const error = new ConnectionError(`no node of the Redis Cluster said which slots it has: ${why}`, problem, false);
-    if (this.state === 'ended') throw error;
-    this.timer = setTimeout(() => this.refresh(), backoff(++this.failures));
-    this.failed(error);
-    this.changed();
-    throw error;
   }
 
   private replace(slots: (string | undefined)[]): void {
-    this.failures = 0;
     this.slots = slots;
     const masters = this.masters();
     for (const node of masters) this.open(node);
@@ -210,8 +206,7 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
   }
 
   private changed(): void {
-    if (!this.isOpen || this.state === 'ended') return;
-    this.become(this.slots.length > 0 && this.ready().length > 0 ? 'ready' : 'closed');
+    if (this.state !== 'connecting') this.become(this.isUsable() ? 'ready' : 'closed');
   }
 }
 
@@ -221,8 +216,9 @@ function nameOf({ url, socket = {} }: NodeRedisOptions): string {
   return `${hostname || '127.0.0.1'}:${port || 6379}`;
 }
 
-function hostOf(node: string): string {
-  return node.slice(0, node.lastIndexOf(':'));
+function addressOf(node: string): Address {
+  const end = node.lastIndexOf(':');
+  return { host: node.slice(0, end), port: Number(node.slice(end + 1)) };
 }
 
 /**

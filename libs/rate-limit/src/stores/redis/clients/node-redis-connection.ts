@@ -1,40 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { withinLoopTime } from '../../loop-timer.js';
 import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
 import { backoff } from './backoff.js';
 import type { ConnectionSocket, OwnedClient } from './client.js';
-import { ConnectionError } from './client-failure.js';
-import { queuedLookup } from './lookup.js';
-import { type Address, AS_SENT, type NodeRedis, NodeRedisBase, type NodeRedisOptions } from './node-redis.js';
+import { ConnectionError, isErrorReply } from './client-failure.js';
+import { AS_SENT, type NodeRedis, NodeRedisBase } from './node-redis.js';
 import { inOurWords } from './node-redis-failure.js';
 
 /** Milliseconds until a server that still reads its data is asked again. */
 const LOADING_MS = 100;
-
-/**
- * The options of each connection that the store opens, whatever the application has chosen for its own. The store queues nothing for an
- * unavailable server, and sends nothing twice.
- */
-export const PROMISED = {
-  disableOfflineQueue: true,
-  commandsQueueMaxLength: undefined,
-  pingInterval: undefined,
-  readonly: false,
-  // Its keep-alive is a connection of its own, which would take over from the one that is watched.
-  maintNotifications: 'disabled',
-  clientSideCache: undefined,
-  emitInvalidate: undefined,
-  commandOptions: undefined,
-} as const;
-export const PROMISED_SOCKET = { socketTimeout: undefined } as const;
-
-/** The options of a connection: those of the application, except what a promise depends on. */
-export function promised(given: NodeRedisOptions, signal: AbortSignal, address?: Address): object {
-  const { host, lookup = queuedLookup, ...rest } = { ...given.socket, ...address };
-  // Version 5 keeps the brackets of a URL's IPv6 address, which no lookup finds.
-  const target = host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') };
-  const socket = { ...rest, ...target, ...PROMISED_SOCKET, lookup, reconnectStrategy: false, signal };
-  return { ...given, ...PROMISED, database: undefined, keyPrefix: undefined, socket };
-}
+/** Milliseconds that a server may take to tell what others know as well, and that the first of them may take to connect. */
+const ASK_MS = 1000;
 
 /** node-redis does not show its socket: each answer counts as a byte. */
 interface Link extends ConnectionSocket {
@@ -45,15 +21,6 @@ interface Link extends ConnectionSocket {
   client: NodeRedis | undefined;
 }
 
-export interface NodeRedisConnectionSettings {
-  /** Makes the client of the next connection, whose sockets end with the signal. It may have to ask for the address first. */
-  make(signal: AbortSignal): NodeRedis | Promise<NodeRedis>;
-  readonly keyPrefix?: string;
-  readonly database?: number | undefined;
-  /** Tells the delays between attempts. */
-  readonly socket?: NodeRedisOptions['socket'];
-}
-
 /**
  * A connection to one server, which is opened again whenever it is lost: by another client each time. node-redis would open it again by
  * itself, but not one that has fallen silent, nor before version 6 one that is lost while it introduces itself; and its wait for the next
@@ -61,16 +28,19 @@ export interface NodeRedisConnectionSettings {
  */
 export class NodeRedisConnection extends NodeRedisBase implements OwnedClient {
   readonly cluster = undefined;
-  readonly database: number;
   private link: Link | undefined;
   /** The attempt that is under way. */
   private attempt: Promise<void> | undefined;
   private attempts = 0;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly settings: NodeRedisConnectionSettings) {
-    super(settings.keyPrefix ?? '');
-    this.database = settings.database ?? 0;
+  /** @param make makes the client of the next connection, whose sockets end with the signal. It may have to ask for the address first. */
+  constructor(
+    private readonly make: (signal: AbortSignal) => NodeRedis | Promise<NodeRedis>,
+    keyPrefix = '',
+    readonly database = 0,
+  ) {
+    super(keyPrefix);
   }
 
   override get socket(): ConnectionSocket | undefined {
@@ -133,7 +103,7 @@ export class NodeRedisConnection extends NodeRedisBase implements OwnedClient {
   }
 
   private async dial(link: Link, signal: AbortSignal): Promise<void> {
-    const client = await this.settings.make(signal);
+    const client = await this.make(signal);
     if (link.destroyed) return;
     link.client = client;
     // Without a listener, an `error` event ends the process. Each of them means that the connection is lost.
@@ -167,21 +137,44 @@ export class NodeRedisConnection extends NodeRedisBase implements OwnedClient {
     if (this.state === 'ended') return;
     // A server that closes a connection says nothing else by it than the state `closed` does.
     if (!error.message.startsWith('Socket closed unexpectedly')) this.events.emit('failure', inOurWords(error));
-    this.timer = setTimeout(() => void this.connect().catch(() => undefined), this.retryMs(this.attempts++, error));
+    this.timer = setTimeout(() => void this.connect().catch(() => undefined), backoff(++this.attempts));
     this.become('closed');
   }
+}
 
-  /** The application's own delay. Its end is replaced by a back-off: the process would not use Redis again until it restarts. */
-  private retryMs(retries: number, cause: Error): number {
-    const { reconnectStrategy } = this.settings.socket ?? {};
-    try {
-      const ms = typeof reconnectStrategy === 'function' ? reconnectStrategy(retries, cause) : reconnectStrategy;
-      if (typeof ms === 'number' && ms >= 0) return ms;
-    } catch {
-      // as if it had ended the attempts
-    }
-    return backoff(retries + 1);
+/**
+ * Asks servers one after the other, the connected ones, until `read` finds an answer. Where none is connected, all of them are, and the
+ * first one is waited for. One that falls silent is connected again.
+ *
+ * @throws {Error} the last failure
+ */
+export async function askAny<T>(
+  servers: readonly NodeRedisConnection[],
+  args: readonly string[],
+  read: (reply: unknown, server: NodeRedisConnection) => T,
+): Promise<T> {
+  let problem = new Error('no server was given');
+  const isReady = ({ state }: NodeRedisConnection): boolean => state === 'ready';
+  if (!servers.some(isReady)) {
+    const first = Promise.any(servers.map((server) => server.connect()));
+    await withinLoopTime(ASK_MS, first).catch((error: Error) => {
+      problem = error instanceof AggregateError ? (error.errors[0] ?? problem) : error;
+    });
   }
+  for (const server of servers.filter(isReady)) {
+    try {
+      const { socket } = server;
+      const reply = await withinLoopTime(ASK_MS, server.send(args)).catch((error: unknown) => {
+        const failure = inOurWords(error);
+        if (!isErrorReply(failure)) socket?.destroy(failure);
+        throw failure;
+      });
+      return read(reply, server);
+    } catch (error) {
+      problem = error as Error;
+    }
+  }
+  throw problem;
 }
 
 function closed(): ConnectionError {

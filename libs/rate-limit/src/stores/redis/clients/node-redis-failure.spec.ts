@@ -7,11 +7,6 @@ describe('an error of node-redis', () => {
     ['The client is closed', 'there is no connection to Redis', true],
     ['The queue is full', 'the queue of the client is full (commandsQueueMaxLength)', true],
     ['Socket closed unexpectedly', 'the connection to Redis was closed before the answer came', false],
-    [
-      "Cannot read properties of undefined (reading 'master')",
-      'no node of the Redis Cluster has the slot of the key',
-      true,
-    ],
     ['Unknown RESP type 72 "H"', 'the server is no Redis: it answers in another protocol', false],
   ])('%j is, in our words, %j', (message, words, isAbsent) => {
     const thrown = new Error(message);

@@ -1,11 +1,7 @@
-import { withinLoopTime } from '../../loop-timer.js';
 import { ConnectionError } from './client-failure.js';
-import { type Address, type CreateClient, mapped, type NodeRedisOptions, prefixOf } from './node-redis.js';
-import { NodeRedisConnection, promised } from './node-redis-connection.js';
-import { inOurWords } from './node-redis-failure.js';
+import { type Address, type CreateClient, mapped, type NodeRedisOptions, prefixOf, promised } from './node-redis.js';
+import { askAny, NodeRedisConnection } from './node-redis-connection.js';
 
-/** Milliseconds that one Sentinel may take before the next one is asked. */
-const SENTINEL_MS = 1000;
 /** Milliseconds until the Sentinels are asked again whether the master is the same. */
 const WATCH_MS = 1000;
 
@@ -20,50 +16,34 @@ export interface NodeRedisSentinelOptions extends NodeRedisOptions {
 /** The master that the Sentinels of a `createSentinel` name, by a connection that the store opens. */
 export function ownedNodeRedisSentinel(options: NodeRedisSentinelOptions, create: CreateClient): NodeRedisConnection {
   const { name, nodeClientOptions: node, nodeAddressMap } = options;
-  const shared = options.RESP === undefined ? {} : { RESP: options.RESP };
-  /** The last one that answered comes first. */
-  let sentinels = options.sentinelRootNodes.map((sentinel) => {
-    const given = { ...shared, ...options.sentinelClientOptions };
+  const sentinels = options.sentinelRootNodes.map((sentinel) => {
     const address = mapped(nodeAddressMap, sentinel);
-    return new NodeRedisConnection({ make: (signal) => create(promised(given, signal, address)) });
+    return new NodeRedisConnection((signal) => create(promised(options.sentinelClientOptions, signal, address)));
   });
-
-  async function master(): Promise<Address> {
-    let problem = new Error('createSentinel has no sentinelRootNodes');
-    for (const sentinel of sentinels) {
-      try {
-        const command = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name];
-        const answer = sentinel.connect().then(() => sentinel.send(command));
-        const address = await withinLoopTime(SENTINEL_MS, answer);
-        if (!Array.isArray(address)) throw new Error(`the Sentinel knows no master ${name}`);
-        sentinels = [sentinel, ...sentinels.filter((one) => one !== sentinel)];
-        return mapped(nodeAddressMap, { host: String(address[0]), port: Number(address[1]) });
-      } catch (error) {
-        problem = inOurWords(error);
-        sentinel.socket?.destroy(problem); // it may be silent
-      }
-    }
-    throw new ConnectionError(`no Sentinel names a master of Redis: ${problem.message}`, problem, false);
-  }
-
+  const master = (): Promise<Address> =>
+    askAny(sentinels, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name], (address) => {
+      if (!Array.isArray(address)) throw new Error(`the Sentinel knows no master ${name}`);
+      return mapped(nodeAddressMap, { host: String(address[0]), port: Number(address[1]) });
+    }).catch((error: Error) => {
+      // They may be silent.
+      for (const sentinel of sentinels) sentinel.socket?.destroy(error);
+      throw new ConnectionError(`no Sentinel names a master of Redis: ${error.message}`, error, false);
+    });
   let current: Address | undefined;
-  const client = new NodeRedisConnection({
-    make: async (signal) => create(promised({ ...shared, ...node }, signal, (current = await master()))),
-    keyPrefix: prefixOf(options.keyPrefix ?? node?.keyPrefix),
-    database: node?.database,
-    socket: node?.socket,
-  });
+  const client = new NodeRedisConnection(
+    async (signal) => create(promised(node, signal, (current = await master()))),
+    prefixOf(options.keyPrefix ?? node?.keyPrefix),
+    node?.database,
+  );
   // A replaced master may acknowledge writes that are lost later.
-  let watch: NodeJS.Timeout | undefined;
-  const look = (): void => {
-    const compare = ({ host, port }: Address): void => {
-      const isSame = host === current?.host && port === current.port;
-      if (!isSame) client.socket?.destroy(new Error('the Sentinels name another master'));
-    };
-    if (client.state === 'ready') master().then(compare, () => undefined);
+  const look = async (): Promise<void> => {
+    if (client.state !== 'ready') return;
+    const { host, port } = await master();
+    const isSame = host === current?.host && port === current.port;
+    if (!isSame) client.socket?.destroy(new Error('the Sentinels name another master'));
   };
+  const watch = setInterval(() => void look().catch(() => undefined), WATCH_MS).unref();
   client.onState((state) => {
-    if (state === 'ready') watch ??= setInterval(look, WATCH_MS).unref();
     if (state !== 'ended') return;
     clearInterval(watch);
     for (const sentinel of sentinels) sentinel.destroy();

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { ClusterMap, ConnectionSocket, ConnectionState, StoreClient } from './client.js';
+import { queuedLookup } from './lookup.js';
 import { failureOfCall } from './node-redis-failure.js';
 import type { NodeRedisClient } from './redis-client.js';
 
@@ -11,20 +12,15 @@ export interface Address {
 /** What is used of the options of `createClient`, `createCluster` and `createSentinel`, of node-redis 5 and 6. */
 export interface NodeRedisOptions {
   readonly url?: string;
-  readonly socket?: Partial<Address> & {
-    readonly lookup?: unknown;
-    readonly reconnectStrategy?: false | number | ((retries: number, cause: Error) => false | Error | number);
-  };
+  readonly socket?: Partial<Address> & { readonly path?: string; readonly lookup?: unknown };
   readonly database?: number;
   readonly keyPrefix?: string | Buffer;
-  readonly RESP?: number;
   /** Where servers are reached that others announce at other addresses. */
   readonly nodeAddressMap?: Readonly<Record<string, Address>> | ((address: string) => Address | undefined);
 }
 
 /** What is used of one connection: what `createClient` returns. */
 export interface NodeRedis extends NodeRedisClient {
-  readonly isReady: boolean;
   /** A client that was made without options has none. */
   readonly options?: NodeRedisOptions | undefined;
   sendCommand(args: readonly string[], options: object): Promise<unknown>;
@@ -38,6 +34,32 @@ export interface NodeRedis extends NodeRedisClient {
 
 /** Makes a client without connecting it: `createClient`. */
 export type CreateClient = (options: object) => NodeRedis;
+
+/**
+ * The options of each connection that the store opens, whatever the application has chosen for its own. The store queues nothing for an
+ * unavailable server, and sends nothing twice.
+ */
+export const PROMISED = {
+  disableOfflineQueue: true,
+  commandsQueueMaxLength: undefined,
+  pingInterval: undefined,
+  readonly: false,
+  // Its keep-alive is a connection of its own, which would take over from the one that is watched.
+  maintNotifications: 'disabled',
+  clientSideCache: undefined,
+  emitInvalidate: undefined,
+  commandOptions: undefined,
+} as const;
+export const PROMISED_SOCKET = { socketTimeout: undefined } as const;
+
+/** The options of a connection: those of the application, except what a promise depends on, and what the store does by itself. */
+export function promised(given: NodeRedisOptions | undefined, signal: AbortSignal, address?: Address): object {
+  const { host, lookup = queuedLookup, ...rest } = { ...given?.socket, ...address };
+  // Version 5 keeps the brackets of a URL's IPv6 address, which no lookup finds.
+  const target = host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') };
+  const socket = { ...rest, ...target, ...PROMISED_SOCKET, lookup, reconnectStrategy: false, signal };
+  return { ...given, ...PROMISED, RESP: 2, database: undefined, keyPrefix: undefined, socket };
+}
 
 /**
  * The options of each command. Replies come as Redis sent them, whatever the application maps them to. Version 6 makes a timer for each
@@ -83,19 +105,11 @@ export abstract class NodeRedisBase implements StoreClient {
   }
 
   del(key: string): Promise<unknown> {
-    return this.ask(['DEL', `${this.keyPrefix}${key}`], `${this.keyPrefix}${key}`);
+    return this.worded(['DEL', `${this.keyPrefix}${key}`], `${this.keyPrefix}${key}`);
   }
 
-  select(database: number): Promise<unknown> {
-    return this.ask(['SELECT', String(database)]);
-  }
-
-  async info(section: string): Promise<string> {
-    return String(await this.ask(['INFO', section]));
-  }
-
-  time(): Promise<unknown> {
-    return this.ask(['TIME']);
+  command(...args: readonly string[]): Promise<unknown> {
+    return this.worded(args, undefined);
   }
 
   failureOf(thrown: unknown): Error {
@@ -105,13 +119,14 @@ export abstract class NodeRedisBase implements StoreClient {
   /** @param key with its prefix; undefined: any server will do */
   protected abstract send(args: readonly string[], key: string | undefined): Promise<unknown>;
 
+  /** No state comes after `ended`. */
   protected become(state: ConnectionState): void {
-    if (state === this.current) return;
+    if (state === this.current || this.current === 'ended') return;
     this.current = state;
     this.events.emit('state', state);
   }
 
-  private async ask(args: readonly string[], key?: string): Promise<unknown> {
+  private async worded(args: readonly string[], key: string | undefined): Promise<unknown> {
     try {
       return await this.send(args, key);
     } catch (error) {
@@ -124,6 +139,20 @@ export abstract class NodeRedisBase implements StoreClient {
     const { keyPrefix } = this;
     const prefixed = keyPrefix === '' ? args : args.map((arg, i) => (i < keys ? `${keyPrefix}${arg}` : arg));
     return this.send([command, program, String(keys), ...prefixed], prefixed[0]);
+  }
+}
+
+/** A client of the application, which is used as it is: what `createClient` or `createClientPool` returns. */
+export class GivenNodeRedis extends NodeRedisBase {
+  readonly cluster = undefined;
+
+  constructor(private readonly client: NodeRedisClient) {
+    const { _keyPrefix, options } = client as { _keyPrefix?: string; options?: NodeRedisOptions };
+    super(prefixOf(_keyPrefix ?? options?.keyPrefix));
+  }
+
+  protected send(args: readonly string[]): Promise<unknown> {
+    return (this.client as NodeRedis).sendCommand(args, AS_SENT);
   }
 }
 

@@ -2,12 +2,11 @@ import { RateLimitConfigError, shown } from '../../../util/config-error.js';
 import { optionalPackageError } from '../../../util/optional-package.js';
 import type { OwnedClient } from './client.js';
 import { checkDatabase } from './database.js';
-import { type CreateClient, type NodeRedis, prefixOf } from './node-redis.js';
+import { type CreateClient, type NodeRedis, prefixOf, PROMISED, PROMISED_SOCKET, promised } from './node-redis.js';
 import { NodeRedisCluster, type NodeRedisClusterOptions } from './node-redis-cluster.js';
-import { NodeRedisConnection, promised, PROMISED, PROMISED_SOCKET } from './node-redis-connection.js';
-import { isNodeRedisCluster, isNodeRedisSentinel } from './node-redis-given.js';
+import { NodeRedisConnection } from './node-redis-connection.js';
 import { type NodeRedisSentinelOptions, ownedNodeRedisSentinel } from './node-redis-sentinel.js';
-import { hasMethods, type NodeRedisClient } from './redis-client.js';
+import { hasMethods, isNodeRedisGroup, type NodeRedisClient } from './redis-client.js';
 
 const WHERE = 'RateLimitModule, redis';
 export const NODE_REDIS_VERSIONS = '^5.0.0 || ^6.0.0';
@@ -34,31 +33,25 @@ export async function openNodeRedis(url: string): Promise<OwnedClient> {
 
 /**
  * A client of the store's own, with the options of the application's client. Returns undefined for a client without `duplicate`:
- * a pool, and a `createSentinel` of version 5.
+ * a pool.
  *
  * @throws {RateLimitConfigError} when the package `redis` cannot be loaded, which the nodes of a Cluster need
  */
 export async function duplicateNodeRedis(client: NodeRedisClient): Promise<OwnedClient | undefined> {
   if (!hasMethods(client, ['duplicate'])) return undefined;
-  if (isNodeRedisCluster(client)) {
-    return new NodeRedisCluster(optionsOf(client) as NodeRedisClusterOptions, await createClient());
-  }
-  if (isNodeRedisSentinel(client)) {
-    return ownedNodeRedisSentinel(optionsOf(client) as NodeRedisSentinelOptions, await createClient());
-  }
-  return ownedSingle(client as NodeRedis);
+  if (!isNodeRedisGroup(client)) return ownedSingle(client as NodeRedis);
+  const [options, create] = [optionsOf(client), await createClient()];
+  return 'rootNodes' in options ? new NodeRedisCluster(options, create) : ownedNodeRedisSentinel(options, create);
 }
 
 /** The options in which the store's connections differ from those of the client, such as `disableOfflineQueue: true`. */
 export function changedNodeRedisOptions(client: NodeRedisClient): string[] {
   if (!hasMethods(client, ['duplicate'])) return [];
-  const options = isNodeRedisCluster(client)
-    ? (optionsOf(client) as NodeRedisClusterOptions).defaults
-    : isNodeRedisSentinel(client)
-      ? (optionsOf(client) as NodeRedisSentinelOptions).nodeClientOptions
-      : (client as NodeRedis).options;
+  const all = isNodeRedisGroup(client) ? optionsOf(client) : undefined;
+  const options =
+    all === undefined ? (client as NodeRedis).options : 'rootNodes' in all ? all.defaults : all.nodeClientOptions;
   const given: Readonly<Record<string, unknown>> = { ...UNGIVEN, ...options?.socket, ...options };
-  // node-redis writes `auto` itself. `reconnectStrategy` holds, by other means.
+  // node-redis writes `auto` itself.
   return Object.entries({ ...PROMISED, ...PROMISED_SOCKET })
     .filter(([name, value]) => given[name] !== value && given[name] !== 'auto')
     .map(([name, value]) => `${name}: ${String(value)}`);
@@ -70,45 +63,40 @@ const UNGIVEN = { disableOfflineQueue: false, readonly: false, maintNotification
 function ownedSingle(client: NodeRedis, database?: number): OwnedClient {
   // The client has read its URL when it was made.
   const options = client.options ?? {};
-  return new NodeRedisConnection({
-    make: (signal) => client.duplicate({ ...promised(options, signal), url: undefined }),
-    keyPrefix: prefixOf(options.keyPrefix),
-    database: database || options.database,
-    socket: options.socket,
-  });
+  return new NodeRedisConnection(
+    (signal) => client.duplicate({ ...promised(options, signal), url: undefined }),
+    prefixOf(options.keyPrefix),
+    database || options.database,
+  );
 }
 
 /**
  * The options with which `createCluster` or `createSentinel` was called. Neither shows them, but `duplicate` passes them to the
  * constructor of the client that it makes, here to one that keeps them.
  */
-function optionsOf(client: NodeRedisClient): object {
-  let kept: object | undefined;
+function optionsOf(client: NodeRedisClient): NodeRedisClusterOptions | NodeRedisSentinelOptions {
+  let kept: NodeRedisClusterOptions | NodeRedisSentinelOptions | undefined;
   class Keeper {
-    constructor(options: object) {
+    constructor(options: NodeRedisClusterOptions | NodeRedisSentinelOptions) {
       kept = options;
     }
   }
   const layer = Object.create(client, { constructor: { value: Keeper } }) as object;
-  (client as unknown as NodeRedis).duplicate.call(Object.create(layer) as NodeRedis, {});
-  if (kept === undefined) {
-    throw new RateLimitConfigError(
-      WHERE,
-      `the options of the client cannot be read: this version of the package redis is not known. Install one of ${NODE_REDIS_VERSIONS}`,
-      'FG_INVALID_OPTION',
-    );
-  }
-  return kept;
+  (client as NodeRedis).duplicate.call(Object.create(layer) as NodeRedis, {});
+  if (kept !== undefined) return kept;
+  throw new RateLimitConfigError(
+    WHERE,
+    `the options of the client cannot be read: this version of the package redis is not known. Install one of ${NODE_REDIS_VERSIONS}`,
+    'FG_INVALID_OPTION',
+  );
 }
 
 /** Whether the package `redis` can be loaded. */
-export async function isNodeRedisInstalled(): Promise<boolean> {
-  try {
-    await createClient();
-    return true;
-  } catch {
-    return false;
-  }
+export function isNodeRedisInstalled(): Promise<boolean> {
+  return createClient().then(
+    () => true,
+    () => false,
+  );
 }
 
 async function createClient(): Promise<CreateClient> {

@@ -53,6 +53,11 @@ export function isNodeRedisClient(value: unknown): value is NodeRedisClient {
   return hasMethods(value, ['evalSha', 'sendCommand', 'close', 'destroy']);
 }
 
+/** Whether a client of node-redis has several servers: a `createCluster` or a `createSentinel`. */
+export function isNodeRedisGroup(client: unknown): boolean {
+  return hasMethods(client, ['nodeClient']) || hasMethods(client, ['getSentinelNode']);
+}
+
 /** Whether `value` is a client of a node-redis that is too old. */
 export function isOldNodeRedisClient(value: unknown): boolean {
   if (isNodeRedisClient(value)) return false;

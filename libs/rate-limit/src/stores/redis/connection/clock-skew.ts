@@ -97,8 +97,8 @@ export class ClockSkew {
 }
 
 /** Compares the clocks when the connection is ready, and every 10 s while it lasts. */
-export function watchClock(client: Pick<OwnedClient, 'time' | 'onState'>, maxSkewMs: number, logger: Logger): void {
-  const skew = new ClockSkew({ maxSkewMs, logger, time: () => client.time() });
+export function watchClock(client: Pick<OwnedClient, 'command' | 'onState'>, maxSkewMs: number, logger: Logger): void {
+  const skew = new ClockSkew({ maxSkewMs, logger, time: () => client.command('TIME') });
   let timer: NodeJS.Timeout | undefined;
   client.onState((state) => {
     if (state !== 'ready' && state !== 'closed') return;

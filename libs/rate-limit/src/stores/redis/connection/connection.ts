@@ -178,7 +178,7 @@ export class Connection implements Availability {
   private async warnOfEviction(): Promise<void> {
     let memory: string;
     try {
-      memory = await withinLoopTime(BOOT_PATIENCE_MS, this.client.info('memory'));
+      memory = String(await withinLoopTime(BOOT_PATIENCE_MS, this.client.command('INFO', 'memory')));
     } catch {
       return; // INFO may be forbidden
     }
