@@ -7,8 +7,6 @@ const IMPORTS: Readonly<Record<string, () => ModuleMetadata['imports']>> = {
   nothing: () => [RateLimitModule.forRoot()],
   redis: () => [RateLimitModule.forRoot({ redis: 'redis://127.0.0.1:1' })],
   redisOptions: () => [RateLimitModule.forRoot({ redis: { host: '127.0.0.1', port: 1 } })],
-  // @ts-expect-error -- an option of node-redis, which JavaScript can give
-  nodeRedisOptions: () => [RateLimitModule.forRoot({ redis: { url: 'redis://127.0.0.1:1' } })],
   admin: () => [RateLimitModule.forRoot(), RateLimitAdminModule.register({ guards: [{ canActivate: () => true }] })],
   metrics: () => [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot()],
   opentelemetry: () => [RateLimitModule.forRoot(), RateLimitMetricsModule.forRoot({ through: 'opentelemetry' })],

@@ -49,9 +49,9 @@ it.each([
   [
     'redisOptions',
     'ioredis',
-    'RateLimitConfigError: RateLimitModule, redis: options in the place of a URL or a client are for ioredis, which is not installed. The ' +
-      'package redis is: give redis: createClient(options), whose options are those of node-redis, such as { url }; or npm install ' +
-      '"ioredis@^5.4.2 || ^6.0.0"',
+    'RateLimitConfigError: RateLimitModule, redis: options in the place of a URL or a client are for ioredis, which is not installed: npm ' +
+      'install "ioredis@^5.4.2 || ^6.0.0"; or, with the package redis, give redis: createClient(options), whose options are those of node-redis, ' +
+      'such as { url }',
   ],
 ])('an application that imports %s, without %s, prints: %s', async (imports, absent, printed) => {
   expect((await boot(imports, absent)).replace(HELP, '')).toBe(printed);

@@ -44,9 +44,9 @@ export interface RedisConnection extends ProgramRunner {
   /** That of the current connection. Undefined: there is none, or the client does not show it. */
   readonly socket: ConnectionSocket | undefined;
   /** Whether Redis has answered on a socket before the connection is `connected`. Otherwise it may be silent from the start. */
-  readonly isProbed: boolean;
+  readonly isProbed?: boolean;
   /** Milliseconds until Redis answered first on the current socket; 0 unless `isProbed`. */
-  readonly firstAnswerMs: number;
+  readonly firstAnswerMs?: number;
   /** Calls `listener` for each later state, which may already have passed by then. */
   onState(listener: (state: ConnectionState) => void): void;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { createClient, createClientPool } from 'redis';
+import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
 import { RedisStore } from '../redis.store.js';
 import { gotRedis, isGivenRedis } from './given-redis.js';
 import type { RedisClient } from './redis-client.js';
@@ -76,6 +76,16 @@ describe('what comes of a client and decides nothing', () => {
   ])('is refused by its name: %s', (_name, given, named) => {
     expect([isGivenRedis(given), gotRedis(given)]).toEqual([false, named]);
     expect(() => new RedisStore(given as RedisClient)).toThrow(named);
+  });
+
+  it.each([
+    createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] }),
+    createSentinel({ name: 'limits', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] }),
+  ])('is no client of a RedisStore where node-redis has several servers: the module opens them', (group) => {
+    expect(isGivenRedis(group)).toBe(true);
+    expect(() => new RedisStore(group as unknown as RedisClient)).toThrow(
+      'got a createCluster or createSentinel of node-redis, whose nodes the module connects by itself: give it as the option redis',
+    );
   });
 
   it('leaves the clients as they are', () => {

@@ -36,6 +36,7 @@ export interface NodeRedisClusterOptions extends NodeRedisOptions {
  */
 export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, ClusterMap {
   readonly cluster = this;
+  readonly socket = undefined;
   readonly database = 0;
   /** The nodes that the application has named, by host and port. */
   private readonly roots: ReadonlyMap<string, NodeRedisOptions>;

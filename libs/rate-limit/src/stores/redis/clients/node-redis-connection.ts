@@ -43,7 +43,7 @@ export class NodeRedisConnection extends NodeRedisBase implements OwnedClient {
     super(keyPrefix);
   }
 
-  override get socket(): ConnectionSocket | undefined {
+  get socket(): ConnectionSocket | undefined {
     return this.link?.client && this.link;
   }
 

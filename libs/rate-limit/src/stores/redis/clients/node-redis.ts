@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { ClusterMap, ConnectionSocket, ConnectionState, StoreClient } from './client.js';
+import type { ClusterMap, ConnectionState, StoreClient } from './client.js';
 import { queuedLookup } from './lookup.js';
 import { failureOfCall } from './node-redis-failure.js';
 import type { NodeRedisClient } from './redis-client.js';
@@ -43,22 +43,22 @@ export const PROMISED = {
   disableOfflineQueue: true,
   commandsQueueMaxLength: undefined,
   pingInterval: undefined,
-  readonly: false,
-  // Its keep-alive is a connection of its own, which would take over from the one that is watched.
-  maintNotifications: 'disabled',
+  readonly: undefined,
   clientSideCache: undefined,
   emitInvalidate: undefined,
   commandOptions: undefined,
+  socketTimeout: undefined,
 } as const;
-export const PROMISED_SOCKET = { socketTimeout: undefined } as const;
 
 /** The options of a connection: those of the application, except what a promise depends on, and what the store does by itself. */
 export function promised(given: NodeRedisOptions | undefined, signal: AbortSignal, address?: Address): object {
   const { host, lookup = queuedLookup, ...rest } = { ...given?.socket, ...address };
   // Version 5 keeps the brackets of a URL's IPv6 address, which no lookup finds.
   const target = host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') };
-  const socket = { ...rest, ...target, ...PROMISED_SOCKET, lookup, reconnectStrategy: false, signal };
-  return { ...given, ...PROMISED, RESP: 2, database: undefined, keyPrefix: undefined, socket };
+  const socket = { ...rest, ...target, socketTimeout: undefined, lookup, reconnectStrategy: false, signal };
+  // The keep-alive of `maintNotifications` is a connection of its own, which would take over from the one that is watched.
+  const own = { RESP: 2, maintNotifications: 'disabled', database: undefined, keyPrefix: undefined, socket };
+  return { ...given, ...PROMISED, ...own };
 }
 
 /**
@@ -71,9 +71,6 @@ export const AS_SENT = { typeMapping: {}, timeout: undefined } as const;
 /** What all clients of node-redis have in common: the commands of the store, and a state. */
 export abstract class NodeRedisBase implements StoreClient {
   readonly writesLater = true;
-  /** The watchdog watches from the first packet on. */
-  readonly isProbed = false;
-  readonly firstAnswerMs = 0;
   abstract readonly cluster: ClusterMap | undefined;
   protected readonly events = new EventEmitter().setMaxListeners(0);
   private current: ConnectionState = 'closed';
@@ -82,10 +79,6 @@ export abstract class NodeRedisBase implements StoreClient {
 
   get state(): ConnectionState {
     return this.current;
-  }
-
-  get socket(): ConnectionSocket | undefined {
-    return undefined;
   }
 
   onState(listener: (state: ConnectionState) => void): void {

@@ -4,6 +4,7 @@ import { optionalPackageError } from '../../../util/optional-package.js';
 import { backoff } from './backoff.js';
 import { CONNECT_MS, Connections, PingingConnector } from './connector.js';
 import { checkDatabase } from './database.js';
+import { differences, inWords } from './differences.js';
 import type { OwnedClient } from './client.js';
 import { type IoredisClient, opensItself, ownedIoredis } from './ioredis-client.js';
 import { checkIoredisOptions } from './ioredis-options.js';
@@ -151,20 +152,6 @@ export function changedIoredisOptions(client: RedisCommands): string[] {
   if (client.isCluster !== true) return differences(own, options, true);
   const { lazyConnect: __, ...cluster } = CLUSTER_OPTIONS;
   return [...differences(cluster, options, true), ...differences(own, options.redisOptions ?? {}, true)];
-}
-
-/** @param missing whether an option that is not given counts as different */
-function differences(wanted: object, given: object, missing = false): string[] {
-  const values = given as Readonly<Record<string, unknown>>;
-  return Object.entries(wanted)
-    .filter(
-      ([name, value]) => values[name] !== value && (missing ? value !== undefined || values[name] : name in values),
-    )
-    .map(([name, value]) => inWords(name, value));
-}
-
-function inWords(name: string, value: unknown): string {
-  return typeof value === 'function' ? name : `${name}: ${String(value)}`;
 }
 
 function owned(client: IoredisClient, connections: Connections): OwnedClient {

@@ -2,7 +2,8 @@ import { RateLimitConfigError, shown } from '../../../util/config-error.js';
 import { optionalPackageError } from '../../../util/optional-package.js';
 import type { OwnedClient } from './client.js';
 import { checkDatabase } from './database.js';
-import { type CreateClient, type NodeRedis, prefixOf, PROMISED, PROMISED_SOCKET, promised } from './node-redis.js';
+import { differences } from './differences.js';
+import { type CreateClient, type NodeRedis, prefixOf, PROMISED, promised } from './node-redis.js';
 import { NodeRedisCluster, type NodeRedisClusterOptions } from './node-redis-cluster.js';
 import { NodeRedisConnection } from './node-redis-connection.js';
 import { type NodeRedisSentinelOptions, ownedNodeRedisSentinel } from './node-redis-sentinel.js';
@@ -19,16 +20,14 @@ export const NODE_REDIS_VERSIONS = '^5.0.0 || ^6.0.0';
 export async function openNodeRedis(url: string): Promise<OwnedClient> {
   const make = await createClient();
   checkDatabase(url);
-  const { searchParams } = new URL(url);
-  const unknown = [...searchParams.keys()].find((name) => name !== 'db');
-  if (unknown !== undefined) {
-    throw new RateLimitConfigError(
-      WHERE,
-      `the URL's ${shown(unknown)} is an option of ioredis, and node-redis opens the URL: give a client, as in createClient({ url, ... })`,
-      'FG_UNKNOWN_OPTION',
-    );
-  }
-  return ownedSingle(make({ url }), Number(searchParams.get('db')));
+  const [option] = new URL(url).searchParams.keys();
+  if (option === undefined) return ownedSingle(make({ url }));
+  throw new RateLimitConfigError(
+    WHERE,
+    `the URL's ${shown(option)} is an option of ioredis, and node-redis opens the URL: give the database as in redis://host:6379/1, and others ` +
+      `with a client, as in createClient({ url, ... })`,
+    'FG_UNKNOWN_OPTION',
+  );
 }
 
 /**
@@ -50,23 +49,16 @@ export function changedNodeRedisOptions(client: NodeRedisClient): string[] {
   const all = isNodeRedisGroup(client) ? optionsOf(client) : undefined;
   const options =
     all === undefined ? (client as NodeRedis).options : 'rootNodes' in all ? all.defaults : all.nodeClientOptions;
-  const given: Readonly<Record<string, unknown>> = { ...UNGIVEN, ...options?.socket, ...options };
-  // node-redis writes `auto` itself.
-  return Object.entries({ ...PROMISED, ...PROMISED_SOCKET })
-    .filter(([name, value]) => given[name] !== value && given[name] !== 'auto')
-    .map(([name, value]) => `${name}: ${String(value)}`);
+  return differences(PROMISED, { ...options?.socket, ...options }, true);
 }
 
-/** What holds where nothing is given. Nobody misses notifications that nobody has asked for. */
-const UNGIVEN = { disableOfflineQueue: false, readonly: false, maintNotifications: 'disabled' };
-
-function ownedSingle(client: NodeRedis, database?: number): OwnedClient {
+function ownedSingle(client: NodeRedis): OwnedClient {
   // The client has read its URL when it was made.
   const options = client.options ?? {};
   return new NodeRedisConnection(
     (signal) => client.duplicate({ ...promised(options, signal), url: undefined }),
     prefixOf(options.keyPrefix),
-    database || options.database,
+    options.database,
   );
 }
 
@@ -88,14 +80,6 @@ function optionsOf(client: NodeRedisClient): NodeRedisClusterOptions | NodeRedis
     WHERE,
     `the options of the client cannot be read: this version of the package redis is not known. Install one of ${NODE_REDIS_VERSIONS}`,
     'FG_INVALID_OPTION',
-  );
-}
-
-/** Whether the package `redis` can be loaded. */
-export function isNodeRedisInstalled(): Promise<boolean> {
-  return createClient().then(
-    () => true,
-    () => false,
   );
 }
 

@@ -1,15 +1,8 @@
 import { RateLimitConfigError } from '../../../util/config-error.js';
 import { isPackageAbsent } from '../../../util/optional-package.js';
 import type { OwnedClient } from './client.js';
-import { checkIoredisOptions, LATER_OPTIONS } from './ioredis-options.js';
 import { changedIoredisOptions, duplicateIoredis, IOREDIS_VERSIONS, openIoredis } from './open-ioredis.js';
-import {
-  changedNodeRedisOptions,
-  duplicateNodeRedis,
-  isNodeRedisInstalled,
-  NODE_REDIS_VERSIONS,
-  openNodeRedis,
-} from './open-node-redis.js';
+import { changedNodeRedisOptions, duplicateNodeRedis, NODE_REDIS_VERSIONS, openNodeRedis } from './open-node-redis.js';
 import { isNodeRedisClient, isRedisCommands, type RedisClient } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
 
@@ -33,12 +26,7 @@ export async function openRedis(redis: string | RedisConnectionOptions): Promise
     return { ...(await openIoredis(redis)), library: 'ioredis' };
   } catch (error) {
     if (!wasAbsent(error, 'ioredis')) throw error;
-    if (typeof redis !== 'string') {
-      if (await isNodeRedisInstalled()) throw optionsWithoutIoredis();
-      // An option of another client tells which package is meant.
-      checkIoredisOptions(redis, LATER_OPTIONS);
-      throw error;
-    }
+    if (typeof redis !== 'string') throw optionsWithoutIoredis();
   }
   try {
     return { client: await openNodeRedis(redis), library: 'redis', ignored: [] };
@@ -63,12 +51,11 @@ export function changedOptions(client: RedisClient): string[] {
   return isNodeRedisClient(client) ? changedNodeRedisOptions(client) : changedIoredisOptions(client);
 }
 
-/** The error of options where only `redis` is installed: its client has options of its own. */
 function optionsWithoutIoredis(): RateLimitConfigError {
   return new RateLimitConfigError(
     'RateLimitModule, redis',
-    'options in the place of a URL or a client are for ioredis, which is not installed. The package redis is: give redis: createClient(options), ' +
-      `whose options are those of node-redis, such as { url }; or npm install "ioredis@${IOREDIS_VERSIONS}"`,
+    `options in the place of a URL or a client are for ioredis, which is not installed: npm install "ioredis@${IOREDIS_VERSIONS}"; or, with the ` +
+      `package redis, give redis: createClient(options), whose options are those of node-redis, such as { url }`,
     'FG_MISSING_PACKAGE',
   );
 }

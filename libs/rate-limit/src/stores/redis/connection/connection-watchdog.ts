@@ -39,7 +39,7 @@ export class ConnectionWatchdog {
 
   private changed(state: ConnectionState): void {
     if (state === 'connecting') {
-      if (!this.connection.isProbed) this.watchTcp();
+      if (this.connection.isProbed !== true) this.watchTcp();
     } else if (state === 'connected') {
       this.watch();
     } else {
@@ -76,7 +76,7 @@ export class ConnectionWatchdog {
   private patience(socket: ConnectionSocket | undefined): number {
     // A ready connection's first answer says nothing about the next one: Redis may have hung just then.
     if (this.connection.state === 'ready') return this.patienceMs;
-    const usual = Math.max(this.patienceMs, ROUND_TRIPS * this.connection.firstAnswerMs);
+    const usual = Math.max(this.patienceMs, ROUND_TRIPS * (this.connection.firstAnswerMs ?? 0));
     const most = socket?.connecting === true ? MAX_TCP_PATIENCE_MS : MAX_PATIENCE_MS;
     return Math.min(Math.max(most, this.patienceMs), usual * 2 ** Math.min(this.replaced, 8));
   }
