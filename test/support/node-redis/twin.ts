@@ -2,10 +2,7 @@ import { Cluster, type ClusterNode, Redis, type RedisOptions } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
 import type { RedisClient } from 'nestjs-floodgate';
 import type { StoreClient } from '../../../libs/rate-limit/src/stores/redis/clients/client.js';
-import {
-  NodeRedisCluster,
-  type NodeRedisClusterOptions,
-} from '../../../libs/rate-limit/src/stores/redis/clients/node-redis-cluster.js';
+import { NodeRedisCluster } from '../../../libs/rate-limit/src/stores/redis/clients/node-redis-cluster.js';
 
 type Options = NonNullable<Parameters<typeof createClient>[0]>;
 type Socket = NonNullable<Options['socket']>;
@@ -64,7 +61,7 @@ interface Twin {
  * nothing while it reads the slots.
  */
 export function connectedCluster(cluster: Cluster): StoreClient {
-  const own = new NodeRedisCluster(clusterOptions(cluster) as unknown as NodeRedisClusterOptions, createClient);
+  const own = new NodeRedisCluster(clusterOptions(cluster), createClient);
   const connected = own.connect().catch(() => undefined);
   cluster.once('end', () => own.destroy());
   const send = own.send.bind(own);
