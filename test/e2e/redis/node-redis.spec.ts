@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { createClient } from 'redis';
+import { createClient, createSentinel } from 'redis';
 import { type HttpApp, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 
@@ -109,6 +109,14 @@ describe('a client of node-redis', () => {
     );
     expect(pool.isOpen).toBe(false);
   });
+});
+
+it('a createSentinel of version 5, which has no duplicate, stops the boot', async () => {
+  const options = { name: 'limits', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] };
+  const sentinel = Object.assign(createSentinel(options), { duplicate: undefined });
+  await expect(boot({ redis: sentinel })).rejects.toThrow(
+    'A createSentinel of version 5 has no duplicate(): npm install redis@latest, or give ioredis options',
+  );
 });
 
 it('a URL names at boot the package that opens it', async () => {
