@@ -58,7 +58,6 @@ it('each text that the library logs as a warning or an error has a link', () => 
 describe('the codes', () => {
   it('are all in use, and all that are used are declared', () => {
     const used = files.flatMap(({ text }) => Array.from(text.matchAll(/'(FG_\w+)'/g), ([, code]) => code!));
-    // The default of an error that names none.
     expect([...new Set(used)].toSorted()).toEqual(ERROR_CODES.toSorted());
   });
 
@@ -66,6 +65,6 @@ describe('the codes', () => {
     const error = new RateLimitConfigError('Place', 'problem', 'FG_DECORATOR');
     expect(error.code).toBe('FG_DECORATOR');
     expect(error.message).toBe(`Place: problem (see ${ERRORS_PAGE}#fg_decorator)`);
-    expect(new RateLimitConfigError('Place', 'problem').code).toBe('FG_CONFIGURATION');
+    expect(new RateLimitConfigError('Place', 'problem').code).toBe('FG_INVALID_OPTION');
   });
 });

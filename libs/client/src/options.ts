@@ -104,7 +104,7 @@ export function checkClientOptions(
   extra: readonly string[] = [],
 ): CheckedClientOptions {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(where, `options must be an object, got ${shown(options)}`, 'FG_INVALID_OPTION');
+    throw new RateLimitConfigError(where, `options must be an object, got ${shown(options)}`);
   }
   checkNames(options, [...Object.keys(OPTIONS), ...extra], where);
   const checked: Record<string, unknown> = {};

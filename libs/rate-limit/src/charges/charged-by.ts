@@ -31,7 +31,6 @@ export function chargedBy(decision: Pick<Decision, 'allowed' | 'policies' | 'sha
       throw new RateLimitConfigError(
         'chargedBy',
         `takes a decision of the guard or of RateLimiter, got a copy: ${shown(decision)}`,
-        'FG_INVALID_OPTION',
       );
     }
     return one.allowed && takes(charge) ? { policy: one.policy, cost: charge.cost } : [];

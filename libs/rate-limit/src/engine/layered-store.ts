@@ -118,7 +118,6 @@ export class LayeredStore implements ChargeKeeper {
     return new RateLimitConfigError(
       where,
       `${store} answers later, so there is no decision yet: use RateLimiter.consume`,
-      'FG_INVALID_OPTION',
     );
   }
 
@@ -173,7 +172,6 @@ export class LayeredStore implements ChargeKeeper {
       'Reservation.settle',
       `${receipts[more]!.proof.cost} was reserved, and ${finalCosts[more]} cannot be charged: the store has no method settle ` +
         '(see RateLimitStore)',
-      'FG_INVALID_OPTION',
     );
   }
 

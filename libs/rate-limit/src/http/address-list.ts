@@ -25,7 +25,7 @@ export class AddressList {
 
   private add(range: unknown, where: string): void {
     const fail = (wanted: string): never => {
-      throw new RateLimitConfigError(where, `${wanted}, got ${shown(range)}`, 'FG_INVALID_OPTION');
+      throw new RateLimitConfigError(where, `${wanted}, got ${shown(range)}`);
     };
     const [text = '', length, ...rest] = typeof range === 'string' ? range.split('/') : [];
     // Node is stricter than ipaddr.js, which takes 010.1.2.3 and 10.1.

@@ -34,11 +34,7 @@ export function headerResolver(
 /** The name of a header as requests have it. */
 function headerName(place: string, header: unknown): string {
   if (typeof header !== 'string' || !HEADER_NAME.test(header)) {
-    throw new RateLimitConfigError(
-      place,
-      `header must be the name of a header, got ${shown(header)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(place, `header must be the name of a header, got ${shown(header)}`);
   }
   return header.toLowerCase();
 }
@@ -64,7 +60,6 @@ export function addressResolver(options: AddressOptions): SyncIdentityResolver {
     throw new RateLimitConfigError(
       'ipIdentity',
       `ipv6Prefix must be a whole number from 1 to 128, got ${shown(ipv6Prefix)}`,
-      'FG_INVALID_OPTION',
     );
   }
   const prefix = ipv6Prefix === undefined ? {} : { ipv6Prefix };
@@ -75,7 +70,6 @@ export function addressResolver(options: AddressOptions): SyncIdentityResolver {
       'ipIdentity',
       `header must be one that holds the address of the client alone, such as 'CF-Connecting-IP', got ${shown(header)}, which a client ` +
         'begins itself: set trust proxy, and leave header out',
-      'FG_INVALID_OPTION',
     );
   }
   const resolve = (request: IdentityRequest): string | undefined =>
@@ -95,7 +89,6 @@ export function ipv6PrefixOf(resolvers: readonly { readonly kind: string; readon
   throw new RateLimitConfigError(
     'RateLimitModule, identity',
     `ipv6Prefix must be one for all addresses of the module, got ${first} and ${other}: give it to one ipIdentity, or the same to all`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -130,7 +123,6 @@ function checkOptions(place: string, options: object, known: readonly string[]):
     throw new RateLimitConfigError(
       place,
       `options must be an object such as { ${known.at(-1)} }, got ${shown(options)}`,
-      'FG_INVALID_OPTION',
     );
   }
   const unknown = Object.keys(options).find((option) => !known.includes(option));

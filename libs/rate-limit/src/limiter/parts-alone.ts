@@ -79,7 +79,6 @@ const NODE_HEADERS: HeaderSetter = {
       throw new RateLimitConfigError(
         'RateLimiter.setHeaders',
         `takes a response of Node, which has setHeader, got ${shown(target)}`,
-        'FG_INVALID_OPTION',
       );
     }
     if (response.headersSent === true) return false;

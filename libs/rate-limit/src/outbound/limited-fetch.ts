@@ -42,7 +42,7 @@ export function limitedFetch(
 ): typeof fetch {
   const { fetch: given, ...rest } = options;
   if (given !== undefined && typeof given !== 'function') {
-    throw new RateLimitConfigError(WHERE, `fetch must be a function, got ${shown(given)}`, 'FG_INVALID_OPTION');
+    throw new RateLimitConfigError(WHERE, `fetch must be a function, got ${shown(given)}`);
   }
   const { identityOf, schedule, ...pausing } = readOutgoing(rest, WHERE);
   const paused = { limiter, policies, ...pausing };

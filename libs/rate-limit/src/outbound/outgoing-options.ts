@@ -52,7 +52,7 @@ export function readOutgoing<Request, Response>(
   where: string,
 ): CheckedOutgoing<Request, Response> {
   if (typeof given !== 'object' || given === null) {
-    throw new RateLimitConfigError(where, `options must be an object, got ${shown(given)}`, 'FG_INVALID_OPTION');
+    throw new RateLimitConfigError(where, `options must be an object, got ${shown(given)}`);
   }
   const { signal, until } = given as { readonly signal?: unknown; readonly until?: unknown };
   if (signal !== undefined || until !== undefined) {

@@ -68,18 +68,13 @@ export function readExpiry({ expires, atExpiry }: ExpiryOptions, where: string):
   }
   const after = microsecondsOf(expires);
   if (after === undefined)
-    throw new RateLimitConfigError(
-      where,
-      `expires must be ${WANTED_EXPIRES}, got ${shown(expires)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(where, `expires must be ${WANTED_EXPIRES}, got ${shown(expires)}`);
   const finalCost = atExpiry === undefined || atExpiry === 'cancel' ? 0 : atExpiry;
   if (finalCost === 'keep') return { after, finalCost: undefined };
   if (isCost(finalCost)) return { after, finalCost };
   throw new RateLimitConfigError(
     where,
     `atExpiry must be 'cancel', 'keep' or a whole number from 0, got ${shown(atExpiry)}`,
-    'FG_INVALID_OPTION',
   );
 }
 

@@ -79,18 +79,13 @@ export function readSchedule<T>(given: ScheduleOptions<T>, where = WHERE): Check
     throw new RateLimitConfigError(
       where,
       `maxWait must be a duration from 0, such as '5s', or Infinity, got ${shown(maxWait)}`,
-      'FG_INVALID_OPTION',
     );
   }
   if (signal !== undefined && !isSignal(signal)) {
-    throw new RateLimitConfigError(where, `signal must be an AbortSignal, got ${shown(signal)}`, 'FG_INVALID_OPTION');
+    throw new RateLimitConfigError(where, `signal must be an AbortSignal, got ${shown(signal)}`);
   }
   if (until !== undefined && typeof until !== 'function') {
-    throw new RateLimitConfigError(
-      where,
-      `until must be a function of the result, got ${shown(until)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(where, `until must be a function of the result, got ${shown(until)}`);
   }
   const costOf = typeof cost === 'function' ? cost : undefined;
   if (estimate !== undefined && costOf === undefined) {
@@ -104,11 +99,7 @@ export function readSchedule<T>(given: ScheduleOptions<T>, where = WHERE): Check
   if (charged !== undefined && !(Number.isSafeInteger(charged) && charged >= 1)) {
     const option = costOf === undefined ? 'cost' : 'estimate';
     const or = costOf === undefined ? ', or a function of the result' : '';
-    throw new RateLimitConfigError(
-      where,
-      `${option} must be a whole number from 1${or}, got ${shown(charged)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(where, `${option} must be a whole number from 1${or}, got ${shown(charged)}`);
   }
   return { options: { ...charging, cost: charged }, costOf, until, signal, maxWaitMs };
 }

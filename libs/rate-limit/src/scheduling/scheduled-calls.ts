@@ -36,7 +36,6 @@ export class ScheduledCalls {
       throw new RateLimitConfigError(
         SCHEDULE,
         `takes (policies, identity, fn, options), and fn must be a function, got ${shown(fn)}`,
-        'FG_INVALID_OPTION',
       );
     }
     const given = isShort ? (second as ScheduleOptions<T> | undefined) : third;
@@ -58,11 +57,7 @@ export class ScheduledCalls {
     const ms = durationToMilliseconds(length) ?? NaN;
     if (!(ms >= 1 && ms <= LONGEST_PAUSE_MS)) {
       const most = shownDuration(LONGEST_PAUSE_MS);
-      throw new RateLimitConfigError(
-        PAUSE,
-        `for must be a duration from '1ms' to ${most}, got ${shown(length)}`,
-        'FG_INVALID_OPTION',
-      );
+      throw new RateLimitConfigError(PAUSE, `for must be a duration from '1ms' to ${most}, got ${shown(length)}`);
     }
     const bound = this.policies.bind(policies, 'pause');
     const tag = this.scheduler.charges.tagOf(identity, bound, PAUSE);

@@ -24,18 +24,13 @@ const MILLISECONDS_WITHIN = 1000;
  */
 export function checkClock(place: string, clock: unknown): Clock {
   if (typeof clock !== 'function') {
-    throw new RateLimitConfigError(
-      place,
-      `clock must be a function that returns microseconds, got ${shown(clock)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(place, `clock must be a function that returns microseconds, got ${shown(clock)}`);
   }
   const read = clock as Clock;
   if (Math.abs(read() - Date.now()) < MILLISECONDS_WITHIN) {
     throw new RateLimitConfigError(
       place,
       'clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000',
-      'FG_INVALID_OPTION',
     );
   }
   return read;
@@ -51,11 +46,7 @@ export function checkMaxSkew(place: string, maxSkew: Duration): number {
   const milliseconds = durationToMilliseconds(maxSkew) ?? NaN;
   if (!(milliseconds >= 0 && milliseconds <= MAX_SKEW_MS && Number.isInteger(milliseconds * 1000))) {
     const most = shownDuration(MAX_SKEW_MS);
-    throw new RateLimitConfigError(
-      place,
-      `maxSkew must be a duration from 0 to ${most}, got ${shown(maxSkew)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(place, `maxSkew must be a duration from 0 to ${most}, got ${shown(maxSkew)}`);
   }
   return milliseconds * 1000;
 }

@@ -53,6 +53,5 @@ function storeOf(given: VirtualClock | RateLimitStore): RateLimitStore {
   throw new RateLimitConfigError(
     'overrideRateLimitStore',
     `takes a VirtualClock or a RateLimitStore, got ${shown(given)}`,
-    'FG_INVALID_OPTION',
   );
 }

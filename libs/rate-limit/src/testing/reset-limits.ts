@@ -17,7 +17,6 @@ export function resetLimits(app: ApplicationLike): void {
       'resetLimits',
       `the limits are kept in ${store.constructor?.name || 'a store of your own'}, not in this process: ` +
         `use overrideRateLimitStore(builder, clock), or empty the store yourself`,
-      'FG_INVALID_OPTION',
     );
   }
   clear();

@@ -17,7 +17,6 @@ export function runtimeOf(place: string, app: ApplicationLike): RateLimitRuntime
     throw new RateLimitConfigError(
       place,
       'takes a Nest application, as NestFactory.create or createNestApplication returns it',
-      'FG_INVALID_OPTION',
     );
   }
   try {

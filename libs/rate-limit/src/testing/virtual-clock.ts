@@ -107,7 +107,6 @@ export class VirtualClock {
       throw new RateLimitConfigError(
         'VirtualClock.advanceMicroseconds',
         `takes a whole number from 0, got ${shown(microseconds)}; stepBack('1s') moves back`,
-        'FG_INVALID_OPTION',
       );
     }
     this.pass(microseconds);
@@ -127,7 +126,6 @@ export class VirtualClock {
         'VirtualClock.advanceTo',
         `${new Date(target / MICROSECONDS).toISOString()} is before the clock's ` +
           `${this.now.toISOString()}; stepBack('1s') moves the clock back`,
-        'FG_INVALID_OPTION',
       );
     }
     this.pass(target - this.time);
@@ -217,7 +215,6 @@ function microsecondsOf(place: string, duration: unknown): number {
   throw new RateLimitConfigError(
     place,
     `takes milliseconds or text such as '500ms', '1m' or '24h', from 0 in whole microseconds, got ${shown(duration)}`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -225,9 +222,5 @@ function instantOf(place: string, instant: unknown): number {
   const date = typeof instant === 'string' || instant instanceof Date ? new Date(instant) : undefined;
   const microseconds = (date?.getTime() ?? NaN) * MICROSECONDS;
   if (Number.isSafeInteger(microseconds)) return microseconds;
-  throw new RateLimitConfigError(
-    place,
-    `takes a Date or text such as '2026-01-01T00:00:00Z', got ${shown(instant)}`,
-    'FG_INVALID_OPTION',
-  );
+  throw new RateLimitConfigError(place, `takes a Date or text such as '2026-01-01T00:00:00Z', got ${shown(instant)}`);
 }

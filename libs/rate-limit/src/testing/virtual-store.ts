@@ -21,11 +21,7 @@ export class VirtualStore extends MemoryStore {
     options: Omit<MemoryStoreOptions, 'clock'> = {},
   ) {
     if (!(virtualClock instanceof VirtualClock)) {
-      throw new RateLimitConfigError(
-        'VirtualStore',
-        `clock must be a VirtualClock, got ${shown(virtualClock)}`,
-        'FG_INVALID_OPTION',
-      );
+      throw new RateLimitConfigError('VirtualStore', `clock must be a VirtualClock, got ${shown(virtualClock)}`);
     }
     super({ ...options, clock: virtualClock.read });
     this.timer = virtualClock.timer;

@@ -68,11 +68,7 @@ export function numberOf(value: unknown): unknown {
  */
 export function checkThrottlerOptions(options: ThrottlerModuleOptions): void {
   if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(
-      WHERE,
-      `options must be an array of throttlers or an object, got ${shown(options)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(WHERE, `options must be an array of throttlers or an object, got ${shown(options)}`);
   }
   const given = objectOf(options);
   if (given.storage !== undefined) {
@@ -81,7 +77,6 @@ export function checkThrottlerOptions(options: ThrottlerModuleOptions): void {
       `storage: Floodgate keeps the hits itself, so a storage of @nestjs/throttler cannot be used, got ${shown(given.storage)}. ` +
         `In place of ThrottlerStorageRedisService give redis: a URL, ioredis options or a client; in place of a storage of ` +
         `your own give store: a RateLimitStore`,
-      'FG_INVALID_OPTION',
     );
   }
   checkNames(given, [...MODULE_NAMES, ...Object.keys(MODULE_OPTIONS)], WHERE);
@@ -90,7 +85,6 @@ export function checkThrottlerOptions(options: ThrottlerModuleOptions): void {
     throw new RateLimitConfigError(
       WHERE,
       `throttlers must be an array such as [{ limit: 10, ttl: 60_000 }], got ${shown(given.throttlers)}`,
-      'FG_INVALID_OPTION',
     );
   }
   const names = new Set<string>();
@@ -106,7 +100,6 @@ function checkThrottler(throttler: ThrottlerOptions, where: string, names: Set<s
     throw new RateLimitConfigError(
       where,
       `must be an object such as { limit: 10, ttl: 60_000 }, got ${shown(throttler)}`,
-      'FG_INVALID_OPTION',
     );
   }
   checkNames(throttler, THROTTLER_NAMES, where, 'a throttler');

@@ -59,7 +59,6 @@ export function Throttle(
       throw new RateLimitConfigError(
         where,
         `must be an object such as { limit: 3, ttl: 60_000 }, got ${shown(override)}`,
-        'FG_INVALID_OPTION',
       );
     }
     checkNames(override, OVERRIDES, where, '@Throttle');
@@ -81,7 +80,7 @@ export function SkipThrottle(
   expectParentheses('@SkipThrottle', [skip, ...more], '@SkipThrottle()');
   return leave('@SkipThrottle', SKIP, skip, (value, where) => {
     if (typeof value === 'boolean') return;
-    throw new RateLimitConfigError(where, `must be true or false, got ${shown(value)}`, 'FG_INVALID_OPTION');
+    throw new RateLimitConfigError(where, `must be true or false, got ${shown(value)}`);
   });
 }
 

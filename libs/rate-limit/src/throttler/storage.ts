@@ -115,6 +115,7 @@ export class ThrottlerStorageService implements ThrottlerStorage {
     throw new RateLimitConfigError(
       'ThrottlerStorageService.storage',
       'does not exist in nestjs-floodgate: hits are kept in a store of Floodgate. Call increment, or give a store of your own as `store`',
+      'FG_CONFIGURATION',
     );
   }
 

@@ -15,7 +15,7 @@ export class RateLimitConfigError extends Error {
   constructor(
     place: string,
     problem: string,
-    readonly code: ErrorCode = 'FG_CONFIGURATION',
+    readonly code: ErrorCode = 'FG_INVALID_OPTION',
     options?: ErrorOptions,
   ) {
     super(withHelp(`${place}: ${problem}`, code), options);

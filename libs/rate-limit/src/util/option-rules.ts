@@ -86,16 +86,9 @@ export function wrongMember(
  * The value of an option, or its default, as the rule reads it.
  *
  * @param where how the error message begins
- * @param code of the error; default `FG_INVALID_OPTION`
  * @throws {RateLimitConfigError} when a given value is wrong
  */
-export function readOption(
-  given: object,
-  option: string,
-  rule: OptionRule,
-  where: string,
-  code: ErrorCode = 'FG_INVALID_OPTION',
-): unknown {
+export function readOption(given: object, option: string, rule: OptionRule, where: string, code?: ErrorCode): unknown {
   const value = (given as Readonly<Record<string, unknown>>)[option];
   const { read = (right: unknown) => right } = rule;
   if (value === undefined) return read(rule.default);

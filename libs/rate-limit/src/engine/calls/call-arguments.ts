@@ -24,7 +24,6 @@ export function tagOf(given: unknown, where: string, ipv6Prefix: number): string
   throw new RateLimitConfigError(
     where,
     `identity must be { kind, value } or a tag such as 'user:rider-1', got ${shown(given)}`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -49,7 +48,6 @@ export function checkOrder(method: string, first: unknown, second: unknown, isNa
     `RateLimiter.${method}`,
     `takes (policies or route, identity, options), got ${got}: give ` +
       `${method}(${route}, { kind: 'user', value: 'rider-1' })`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -100,11 +98,7 @@ export function unknownName(
  */
 export function checkPlan(plan: unknown, policies: readonly BoundPolicy[], where: string): void {
   if (plan !== null && typeof plan !== 'string') {
-    throw new RateLimitConfigError(
-      where,
-      `plan must be the name of a plan, or null for none, got ${shown(plan)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(where, `plan must be the name of a plan, or null for none, got ${shown(plan)}`);
   }
   if (policies.every(({ plans }) => plans === undefined)) {
     throw new RateLimitConfigError(
@@ -127,7 +121,6 @@ export function checkTimeZone(timeZone: unknown, policies: readonly BoundPolicy[
     throw new RateLimitConfigError(
       where,
       `timeZone must be a time zone of the IANA database, such as 'Europe/Paris', got ${shown(timeZone)}`,
-      'FG_INVALID_OPTION',
     );
   }
   if (policies.every((policy) => !hasZoneOfRequest(policy))) {
@@ -150,7 +143,7 @@ export function checkPriority(priority: unknown, policies: readonly BoundPolicy[
     if (priorities === undefined) continue;
     hasEffect = true;
     if (!priorities.has(priority as string))
-      throw new RateLimitConfigError(where, unknownClass(priority, name, priorities), 'FG_INVALID_OPTION');
+      throw new RateLimitConfigError(where, unknownClass(priority, name, priorities));
   }
   if (hasEffect) return;
   throw new RateLimitConfigError(
@@ -179,7 +172,6 @@ export function checkConsumable(policies: readonly BoundPolicy[], where: string)
   throw new RateLimitConfigError(
     where,
     `'${concurrency.name}' is a concurrency, whose leases have to be released: use RateLimiter.acquire`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -204,13 +196,11 @@ export function costOf({ name, cost }: BoundPolicy, given: number | undefined, w
     throw new RateLimitConfigError(
       where,
       `the cost of policy '${name}' is a function of a request: give { cost } outside of a request`,
-      'FG_INVALID_OPTION',
     );
   }
   if (Number.isSafeInteger(own) && own >= 0) return own;
   throw new RateLimitConfigError(
     where,
     `the cost of policy '${name}' must be a whole number from 0, got ${shown(own)}`,
-    'FG_INVALID_OPTION',
   );
 }

@@ -219,7 +219,6 @@ export class CallCharges {
       where,
       `policy '${counting.name}' counts an identity, got ${shown(identity)}: give { kind: 'user', value: '...' }. ` +
         `Policies by: 'global' alone need none`,
-      'FG_INVALID_OPTION',
     );
   }
 
@@ -230,7 +229,6 @@ export class CallCharges {
       where,
       `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
         `none, or RateLimitModule a plan`,
-      'FG_INVALID_OPTION',
     );
   }
 }
@@ -255,17 +253,12 @@ function zoned(policy: BoundPolicy, zone: string | undefined, where: string): Bo
   throw new RateLimitConfigError(
     where,
     `the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
-    'FG_INVALID_OPTION',
   );
 }
 
 /** The error of a policy's own cost of 0: the call would run without a turn. */
 function freeOf({ name }: BoundPolicy, where: string): RateLimitConfigError {
-  return new RateLimitConfigError(
-    where,
-    `the cost of policy '${name}' must be a whole number from 1, got 0`,
-    'FG_INVALID_OPTION',
-  );
+  return new RateLimitConfigError(where, `the cost of policy '${name}' must be a whole number from 1, got 0`);
 }
 
 /** @throws {RateLimitConfigError} when the call gives no class, and a function of a request does */
@@ -276,6 +269,5 @@ function classed(policy: BoundPolicy, priority: string | undefined, mode: Charge
   throw new RateLimitConfigError(
     where,
     `the priority of policy '${policy.name}' is a function of a request: give { priority: '${policy.priority}' } outside of a request`,
-    'FG_INVALID_OPTION',
   );
 }

@@ -132,13 +132,8 @@ function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefi
     throw new RateLimitConfigError(
       ACQUIRE,
       `${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
-      'FG_INVALID_OPTION',
     );
   }
   if (cost === 0)
-    throw new RateLimitConfigError(
-      ACQUIRE,
-      'cost must be a whole number from 1, got 0; use RateLimiter.peek',
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError(ACQUIRE, 'cost must be a whole number from 1, got 0; use RateLimiter.peek');
 }

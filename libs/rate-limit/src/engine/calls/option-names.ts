@@ -22,7 +22,6 @@ export function checkOptions(
     throw new RateLimitConfigError(
       `RateLimiter.${method}`,
       `options must be an object such as ${example}, got ${shown(options)}`,
-      'FG_INVALID_OPTION',
     );
   }
   for (const option in options) {

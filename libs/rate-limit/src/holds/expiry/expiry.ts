@@ -14,7 +14,6 @@ export function checkExpiryCost({ finalCost = 0 }: Expiry, charges: readonly Pol
     throw new RateLimitConfigError(
       where,
       `atExpiry must be at most the reserved cost, which is ${cost} for policy '${policy.name}', got ${finalCost}: reserve more`,
-      'FG_INVALID_OPTION',
     );
   }
 }

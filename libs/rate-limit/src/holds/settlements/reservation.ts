@@ -110,7 +110,6 @@ export class Reservation {
       throw new RateLimitConfigError(
         'Reservation.settle',
         `the final cost of a reservation must be a whole number from 0, got ${shown(finalCost)}`,
-        'FG_INVALID_OPTION',
       );
     }
     this.#settler.check(finalCost);

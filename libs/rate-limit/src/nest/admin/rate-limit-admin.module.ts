@@ -115,8 +115,7 @@ type Checked = Required<Pick<RateLimitAdminOptions, 'path' | 'guards' | 'imports
   Pick<RateLimitAdminOptions, 'author'>;
 
 function checked(options: RateLimitAdminOptions): Checked {
-  const wrong = (problem: string): RateLimitConfigError =>
-    new RateLimitConfigError(PLACE, problem, 'FG_INVALID_OPTION');
+  const wrong = (problem: string): RateLimitConfigError => new RateLimitConfigError(PLACE, problem);
   if (options !== undefined && (typeof options !== 'object' || options === null || Array.isArray(options))) {
     throw wrong(`options must be an object such as { guards: [SupportGuard] }, got ${shown(options)}`);
   }

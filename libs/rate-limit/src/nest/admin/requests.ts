@@ -181,5 +181,5 @@ function wholeOf(text: string): number {
 }
 
 function wrong(where: string, problem: string): RateLimitConfigError {
-  return new RateLimitConfigError(where, problem, 'FG_INVALID_OPTION');
+  return new RateLimitConfigError(where, problem);
 }

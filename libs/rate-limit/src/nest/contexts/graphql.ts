@@ -245,6 +245,5 @@ function wrongCount(count: unknown): RateLimitConfigError {
   return new RateLimitConfigError(
     'graphqlContext',
     `count must be 'operation', 'root-field', 'field', or a function that returns one of them, got ${shown(count)}`,
-    'FG_INVALID_OPTION',
   );
 }

@@ -30,7 +30,6 @@ export function rateLimitDecisionOf(target: ExecutionContext | ArgumentsHost | o
     throw new RateLimitConfigError(
       'rateLimitDecisionOf',
       `takes the ExecutionContext, or the request of a route, got ${shown(target)}`,
-      'FG_INVALID_OPTION',
     );
   }
   if (isView(target)) return target.decision;

@@ -61,7 +61,6 @@ function checkRouteOptions(options: RoutePolicyOptions, policies: readonly Polic
     throw new RateLimitConfigError(
       `${place}, @RateLimit`,
       `defaults must be 'keep' or 'replace', got ${shown(defaults)}`,
-      'FG_INVALID_OPTION',
     );
   }
   if (policies.length > 0) return;

@@ -47,6 +47,5 @@ function noResponse(target: unknown): RateLimitConfigError {
   return new RateLimitConfigError(
     'RateLimiter.setHeaders',
     `takes the response, as of @Res({ passthrough: true }), or the ExecutionContext, got ${shown(target)}`,
-    'FG_INVALID_OPTION',
   );
 }

@@ -56,5 +56,6 @@ function unaddressed(context: ExecutionContext): RateLimitConfigError {
     handlerNameOf(context.getClass(), context.getHandler()),
     `a request of context '${context.getType()}' has no identity that its policy counts, and no address: let the policy count ` +
       `by: 'global', or by a function of the request and its context, or choose onMissingIdentity: 'reject'`,
+    'FG_CONFIGURATION',
   );
 }

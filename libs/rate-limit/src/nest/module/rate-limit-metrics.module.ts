@@ -106,7 +106,7 @@ async function spanAttributes(): Promise<Publish> {
 /** @throws {RateLimitConfigError} when an option is wrong, or has no effect */
 function check(options: RateLimitMetricsOptions): void {
   const wrong = (problem: string): never => {
-    throw new RateLimitConfigError(PLACE, problem, 'FG_INVALID_OPTION');
+    throw new RateLimitConfigError(PLACE, problem);
   };
   if (typeof options !== 'object' || options === null) wrong(`options must be an object, got ${shown(options)}`);
   checkNames(options, ['through', 'registry', 'meterProvider', 'spanAttributes'], PLACE);

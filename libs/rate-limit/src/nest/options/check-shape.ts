@@ -7,6 +7,5 @@ export function checkShape(options: unknown): void {
   throw new RateLimitConfigError(
     'RateLimitModule',
     `options must be an object such as { redis, defaults: [...] }, got ${shown(options)}${Array.isArray(options) ? throttlers : ''}`,
-    'FG_INVALID_OPTION',
   );
 }

@@ -29,7 +29,7 @@ export function planSettings(plan: PlanOptions): PlanSettings<ExecutionContext> 
   checkNames(plan, Object.keys(PLAN_OPTIONS), WHERE);
   const { resolve } = PLAN_OPTIONS;
   if (plan.resolve === undefined) {
-    throw new RateLimitConfigError(WHERE, `resolve must be ${resolve.wanted}, got nothing`, 'FG_INVALID_OPTION');
+    throw new RateLimitConfigError(WHERE, `resolve must be ${resolve.wanted}, got nothing`);
   }
   const read = (option: keyof PlanOptions): unknown => readOption(plan, option, PLAN_OPTIONS[option], WHERE);
   read('resolve');

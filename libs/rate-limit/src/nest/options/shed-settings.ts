@@ -109,7 +109,7 @@ function withoutDefault<Rule extends OptionRule>(rule: Rule): Rule & { readonly 
 }
 
 function wrong(problem: string): RateLimitConfigError {
-  return new RateLimitConfigError(WHERE, problem, 'FG_INVALID_OPTION');
+  return new RateLimitConfigError(WHERE, problem);
 }
 
 function withoutEffect(problem: string): RateLimitConfigError {

@@ -11,7 +11,6 @@ export function checkExplainedPriority(priority: unknown, policies: readonly Bou
     throw new RateLimitConfigError(
       where,
       `priority must be a class of one of the policies (${classes.map(shown).join(', ')}), got ${shown(priority)}${didYouMean(priority, classes)}`,
-      'FG_INVALID_OPTION',
     );
   }
   throw new RateLimitConfigError(

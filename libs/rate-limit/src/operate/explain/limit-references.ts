@@ -68,7 +68,7 @@ export class LimitReferences {
     const { policies } = this;
     const { policy, route = what } = (isNamed(what) ? what : {}) as { policy?: unknown; route?: unknown };
     if (policy !== undefined && typeof policy !== 'string') {
-      throw new RateLimitConfigError(where, `policy must be a name, got ${shown(policy)}`, 'FG_INVALID_OPTION');
+      throw new RateLimitConfigError(where, `policy must be a name, got ${shown(policy)}`);
     }
     const name = policy ?? what;
     const named = typeof name === 'string' ? policies.places(name) : [];
@@ -91,7 +91,6 @@ export class LimitReferences {
     throw new RateLimitConfigError(
       where,
       `${handler.handler} has policies that a function chooses: there is none without a request`,
-      'FG_INVALID_OPTION',
     );
   }
 
@@ -105,7 +104,6 @@ export class LimitReferences {
       throw new RateLimitConfigError(
         where,
         `route must be [Controller, 'method'] or a name such as 'POST /rides' or 'RidesController.request', got ${shown(route)}`,
-        'FG_INVALID_OPTION',
       );
     }
     const handlers = places.handlers();

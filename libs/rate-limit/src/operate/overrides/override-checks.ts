@@ -215,5 +215,5 @@ function line(max: number): OptionRule {
 }
 
 function wrong(where: string, problem: string): RateLimitConfigError {
-  return new RateLimitConfigError(where, problem, 'FG_INVALID_OPTION');
+  return new RateLimitConfigError(where, problem);
 }

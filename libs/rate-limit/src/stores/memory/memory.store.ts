@@ -78,18 +78,10 @@ export class MemoryStore implements RateLimitStore {
     checkNames(options, ['maxKeys', 'maxBytes', 'clock', 'maxSkew'], 'MemoryStore');
     const { maxKeys = 1_000_000, maxBytes = defaultBytes(), clock = monotonicClock, maxSkew = 0 } = options;
     if (!Number.isSafeInteger(maxKeys) || maxKeys < 1) {
-      throw new RateLimitConfigError(
-        'MemoryStore',
-        `maxKeys must be a whole number from 1, got ${maxKeys}`,
-        'FG_INVALID_OPTION',
-      );
+      throw new RateLimitConfigError('MemoryStore', `maxKeys must be a whole number from 1, got ${maxKeys}`);
     }
     if (!Number.isSafeInteger(maxBytes) || maxBytes < 1) {
-      throw new RateLimitConfigError(
-        'MemoryStore',
-        `maxBytes must be a whole number from 1, got ${maxBytes}`,
-        'FG_INVALID_OPTION',
-      );
+      throw new RateLimitConfigError('MemoryStore', `maxBytes must be a whole number from 1, got ${maxBytes}`);
     }
     this.clock = checkClock('MemoryStore', clock);
     this.maxSkew = checkMaxSkew('MemoryStore', maxSkew);

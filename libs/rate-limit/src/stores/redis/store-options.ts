@@ -49,9 +49,5 @@ function clockOf(clock: NonNullable<RedisStoreOptions['clock']>): Clock | undefi
   if (clock === 'redis') return undefined;
   if (clock === 'app') return wallClock;
   if (typeof clock === 'function') return checkClock('RedisStore', clock);
-  throw new RateLimitConfigError(
-    'RedisStore',
-    `clock must be 'redis', 'app' or a function, got ${shown(clock)}`,
-    'FG_INVALID_OPTION',
-  );
+  throw new RateLimitConfigError('RedisStore', `clock must be 'redis', 'app' or a function, got ${shown(clock)}`);
 }

@@ -71,7 +71,6 @@ export function rateLimitStoreConformance(store: StoreUnderTest): readonly Confo
     throw new RateLimitConfigError(
       'rateLimitStoreConformance',
       `open must be a function that opens a store, got ${shown(store?.open)}`,
-      'FG_INVALID_OPTION',
     );
   }
   return Object.entries(SUITE).flatMap(([subject, laws]) =>

@@ -185,7 +185,6 @@ export function expectLimit(app: HttpApplicationLike, options: ExpectLimitOption
       throw new RateLimitConfigError(
         `expectLimit, ${method.toLowerCase()}`,
         `takes a path such as '/rides', got ${shown(path)}`,
-        'FG_INVALID_OPTION',
       );
     }
     const request = { method, path, headers: {}, body: undefined };
@@ -214,15 +213,10 @@ function checkOptions({ as, clock, ...others }: ExpectLimitOptions): void {
     throw new RateLimitConfigError(
       'expectLimit',
       `as must be a function from an identity to headers, got ${shown(as)}`,
-      'FG_INVALID_OPTION',
     );
   }
   if (clock !== undefined && !(clock instanceof VirtualClock)) {
-    throw new RateLimitConfigError(
-      'expectLimit',
-      `clock must be a VirtualClock, got ${shown(clock)}`,
-      'FG_INVALID_OPTION',
-    );
+    throw new RateLimitConfigError('expectLimit', `clock must be a VirtualClock, got ${shown(clock)}`);
   }
 }
 
@@ -231,7 +225,6 @@ function checkCount(method: string, count: unknown, from: number): void {
   throw new RateLimitConfigError(
     `expectLimit, ${method}`,
     `takes a whole number of requests from ${from} to ${MAX_REQUESTS}, got ${shown(count)}`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -241,7 +234,6 @@ function renewal(method: string, period: Duration): Renewal {
   throw new RateLimitConfigError(
     `expectLimit, ${method}`,
     `takes milliseconds or text such as '15m', got ${shown(period)}`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -251,6 +243,5 @@ function noClock(store: object): RateLimitConfigError {
     `the limits are kept in ${store.constructor?.name || 'a store of your own'}, whose clock the kit cannot move. ` +
       `Use overrideRateLimitStore(builder, clock), or forRoot({ store: new VirtualStore(clock) }); for another store on a ` +
       `VirtualClock give { clock }`,
-    'FG_INVALID_OPTION',
   );
 }

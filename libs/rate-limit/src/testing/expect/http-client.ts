@@ -80,11 +80,10 @@ export class HttpClient {
   private async listening(): Promise<Listening> {
     const server = this.app.getHttpServer() as { address?(): AddressInfo | string | null };
     if (typeof server?.address !== 'function')
-      throw new RateLimitConfigError('expectLimit', 'the application has no HTTP server', 'FG_INVALID_OPTION');
+      throw new RateLimitConfigError('expectLimit', 'the application has no HTTP server');
     if (server.address() === null) await (this.opening ??= this.app.listen(0, '127.0.0.1'));
     const address = server.address();
-    if (address === null)
-      throw new RateLimitConfigError('expectLimit', 'the application is closed', 'FG_INVALID_OPTION');
+    if (address === null) throw new RateLimitConfigError('expectLimit', 'the application is closed');
     return { secure: server instanceof TlsServer, address };
   }
 }

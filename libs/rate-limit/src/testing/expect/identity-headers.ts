@@ -45,7 +45,6 @@ export async function identityHeaders(as: IdentityHeaders, identity: TestIdentit
     throw new RateLimitConfigError(
       'expectLimit, as',
       `must return texts, got ${shown(value)} as ${name} for an identity of ${kinds}`,
-      'FG_INVALID_OPTION',
     );
   }
   return headers as Record<string, string>;
@@ -59,7 +58,6 @@ export function checkIdentity(identity: unknown): void {
   throw new RateLimitConfigError(
     'expectLimit, as',
     `takes identities by kind such as { user: 'ada' }, got ${shown(identity)}`,
-    'FG_INVALID_OPTION',
   );
 }
 
@@ -70,6 +68,5 @@ function unknownKind(kind: string, resolvers: readonly HeaderIdentity[]): RateLi
     'expectLimit, as',
     `no header brings an identity of kind ${shown(kind)} (${others}). Say how your application knows it: ` +
       `expectLimit(app, { as: ({ ${/^\w+$/.test(kind) ? kind : `'${kind}': value`} }) => ({ authorization: ... }) })`,
-    'FG_INVALID_OPTION',
   );
 }

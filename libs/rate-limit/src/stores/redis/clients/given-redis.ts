@@ -69,7 +69,6 @@ export function checkUsable(given: unknown): asserts given is RedisClient {
   throw new RateLimitConfigError(
     'RedisStore',
     `takes a client of ioredis or node-redis, or one with evalsha, eval and del, got ${gotRedis(given)}`,
-    'FG_INVALID_OPTION',
   );
 }
 

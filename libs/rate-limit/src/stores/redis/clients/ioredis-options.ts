@@ -110,11 +110,7 @@ function isPort(port: unknown): boolean {
 }
 
 function fail(name: string, wanted: string, got: unknown): never {
-  throw new RateLimitConfigError(
-    'RateLimitModule, redis',
-    `${name} must be ${wanted}, got ${shown(got)}`,
-    'FG_INVALID_OPTION',
-  );
+  throw new RateLimitConfigError('RateLimitModule, redis', `${name} must be ${wanted}, got ${shown(got)}`);
 }
 
 function problemOf(name: string, known: Iterable<string>): string {

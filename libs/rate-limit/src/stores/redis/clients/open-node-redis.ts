@@ -79,7 +79,6 @@ function optionsOf(client: NodeRedisClient): NodeRedisClusterOptions | NodeRedis
   throw new RateLimitConfigError(
     WHERE,
     `the options of the client cannot be read: this version of the package redis is not known. Install one of ${NODE_REDIS_VERSIONS}`,
-    'FG_INVALID_OPTION',
   );
 }
 
