@@ -1,12 +1,13 @@
 -- Keeps the open reservations that expire. Each call is one step on one key.
 --
--- KEYS[1]  zset  the reservations by the instant at which each is due, in microseconds since 1970
+-- KEYS[1]  zset  the reservations by the instant at which each is due, in microseconds since 1970; and a mark of each claim, by the
+--                negative instant at which it was made
 --
--- ARGV[1] names the operation; the others are its own. Only the caller that removes a reservation settles it, so that it is settled
--- once. A reservation whose remover dies before it has settled stays charged.
+-- ARGV[1] names the operation; the others are its own. Only the caller that has claimed a reservation settles it, so that it is settled
+-- once. The mark lets a caller ask again whose answer was lost. A reservation whose claimant dies before it has settled stays charged.
 local operation = ARGV[1]
 
--- ARGV[2] a reservation, ARGV[3] when it is due, ARGV[4] milliseconds after which it means nothing, ARGV[5] how many there may be.
+-- ARGV[2] a reservation, ARGV[3] when it is due, ARGV[4] milliseconds after which it means nothing, ARGV[5] how many entries there may be.
 -- Returns 1, or 0 if there are too many. The key lives as long as one of its reservations.
 if operation == 'add' then
   if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[5]) then return 0 end
@@ -17,15 +18,31 @@ if operation == 'add' then
   return 1
 end
 
--- ARGV[2] a reservation. Returns 1 to the one caller that removes it, else 0.
-if operation == 'remove' then return redis.call('ZREM', KEYS[1], ARGV[2]) end
-
--- 'take': ARGV[2] an instant, or 'redis' for that of TIME; ARGV[3] a count. Removes and returns reservations that are due.
-local now = ARGV[2]
-if now == 'redis' then
+-- ARGV[2] of the others is an instant, or 'redis' for that of TIME.
+local now = tonumber(ARGV[2])
+if now == nil then
   local time = redis.call('TIME')
-  now = string.format('%.0f', time[1] * 1000000 + time[2])
+  now = time[1] * 1000000 + time[2]
 end
-local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[3])
-if #due > 0 then redis.call('ZREM', KEYS[1], unpack(due)) end
-return due
+
+-- ARGV[3] names the claim, ARGV[4] milliseconds for which its mark is kept, and then reservations. Returns 1 for each that this claim
+-- has, also if it is asked again, and 0 for each that another one has.
+if operation == 'claim' then
+  local claimed = {}
+  local at = string.format('%.0f', -now)
+  for i = 5, #ARGV do
+    local mark = ARGV[3] .. redis.sha1hex(ARGV[i])
+    -- A full Redis refuses no ZREM, and no write after it.
+    local removed = redis.call('ZREM', KEYS[1], ARGV[i])
+    if removed == 1 then redis.call('ZADD', KEYS[1], at, mark) end
+    claimed[i - 4] = removed == 1 and 1 or redis.call('ZADD', KEYS[1], 'XX', 'CH', at, mark)
+  end
+  -- The key may be a new one, of marks alone.
+  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
+  local ended = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', ARGV[4] * 1000 - now), '(0', 'LIMIT', 0, 100)
+  if #ended > 0 then redis.call('ZREM', KEYS[1], unpack(ended)) end
+  return claimed
+end
+
+-- 'due': ARGV[3] a count. Returns reservations that are due, and changes nothing.
+return redis.call('ZRANGEBYSCORE', KEYS[1], 0, string.format('%.0f', now), 'LIMIT', 0, ARGV[3])

@@ -3,10 +3,12 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { ALGORITHM_NAMES, algorithmOfRate } from '../../libs/rate-limit/src/algorithms/algorithms.js';
 import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window/fixed-window.js';
+import type { ProgramRunner } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
 import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
 import { RedisReservationLog, type ReservationBounds } from '../../libs/rate-limit/src/stores/redis/reservation-log.js';
 import type { LoggedReservation, ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
 import type { Clock, ChargeSettlement } from '../../libs/rate-limit/src/stores/store.js';
+import type { Timer } from '../../libs/rate-limit/src/stores/timer.js';
 import { VirtualClock } from '../../libs/rate-limit/src/testing/virtual-clock.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
@@ -46,8 +48,9 @@ function settlement(at: number, lasts = DAY): ChargeSettlement {
   };
 }
 
+/** What is in the log, without the marks of claims. */
 const entries = async (): Promise<string[]> =>
-  (await Promise.all(keys.map((part) => redis.client.zrange(keyOf(part), '0', '-1')))).flat();
+  (await Promise.all(keys.map((part) => redis.client.zrangebyscore(keyOf(part), 0, '+inf')))).flat();
 
 it.each(ALGORITHM_NAMES.filter((name) => name !== 'concurrency'))(
   '%s is made again from its name, limit and rate, whatever the policy',
@@ -256,6 +259,56 @@ describe('the log in Redis', () => {
     }
     expect(await log.takeDue()).toMatchObject({ malformed: 5, taken: [expect.anything()], more: false });
     expect(await entries()).toEqual([]);
+  });
+
+  it('gives each reservation once and loses none, though calls and answers are lost', async () => {
+    const outcomes = fc.constantFrom('well', 'well', 'lost', 'answer lost');
+    const claims = fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 12 });
+    const property = fc.asyncProperty(claims, fc.infiniteStream(outcomes), async (claimants, faults) => {
+      prefix = `t${randomUUID().slice(0, 8)}`;
+      const client = givenIoredis(redis.client);
+      const lossy: ProgramRunner = {
+        keyPrefix: client.keyPrefix,
+        runByText: (...call) => client.runByText(...call),
+        failureOf: (thrown) => client.failureOf(thrown),
+        async runByHash(...call) {
+          const outcome = call[2].includes('add') ? 'well' : faults.next().value;
+          const lost = new Error('lost');
+          if (outcome === 'lost') throw lost;
+          const answer = await client.runByHash(...call);
+          if (outcome === 'answer lost') throw lost;
+          return answer;
+        },
+      };
+      const atOnce: Timer = (_, task) => {
+        setImmediate(task);
+        return () => undefined;
+      };
+      const open = (): RedisReservationLog =>
+        new RedisReservationLog({ client: lossy }, keyOf, undefined, undefined, undefined, atOnce);
+      const [owner, ...sweepers] = [open(), open(), open()];
+      const now = await timeOf(redis.client);
+      const given: string[] = [];
+      const ends = await Promise.all(
+        claimants.map(async (claimant) => {
+          const made = settlement(now);
+          const logged = owner!.add([made], now);
+          await logged.written;
+          return async () => {
+            if (claimant > 0) await sweep(sweepers[claimant - 1]!);
+            else if ((await logged.claim()) === 'own') given.push(made.receipt.key);
+          };
+        }),
+      );
+      const sweep = async (log: RedisReservationLog): Promise<void> => {
+        given.push(...(await log.takeDue()).taken.flat().map(({ receipt }) => receipt.key));
+      };
+      await Promise.all(ends.map(async (end) => end()));
+      while ((await entries()).length > 0) await sweep(sweepers[0]!);
+      expect(given.toSorted()).toEqual([...new Set(given)].toSorted());
+      expect(given).toHaveLength(claimants.length);
+    });
+    await fc.assert(property, histories());
   });
 
   it('a foreign type under a key fails that key alone, and the reservation belongs to its process', async () => {

@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, jest } from '@jest/globals';
 import { timesOf } from '../support/faults/arrivals.js';
 import { chargedTo, expectPromotion, useClusterPod } from '../support/faults/cluster-fixture.js';
-import type { Answer } from '../support/faults/pod.js';
+import { type Answer, POLICY } from '../support/faults/pod.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
+import { until } from '../support/faults/until.js';
 
 jest.setTimeout(90_000); // it is real time, and the machine may be busy
 
@@ -24,6 +25,23 @@ it('a master that is killed: its users are decided locally, other users by their
     (master) => master.kill(),
     (master) => master.restart(),
   ));
+
+it('what ends while its node is unavailable is given back once a replica decides', async () => {
+  const [sick] = (await on.cluster.masters()) as [ClusterNode];
+  const [user, other] = [await on.cluster.userOf(sick, 'ending'), await on.cluster.userOf(sick, 'asking')];
+  const held = await Promise.all(
+    Array.from({ length: 5 }, async () => on.pod.limiter.reserve(POLICY, { kind: 'user', value: user }, { cost: 10 })),
+  );
+  expect(await chargedTo(on.pod, user)).toBe(50);
+  await using _ = { [Symbol.asyncDispose]: () => sick.restart() };
+  await sick.kill();
+  await until('its node is unavailable', 20_000, async () => {
+    await on.pod.ask(other);
+    return on.pod.app.logs.text.includes('Redis node');
+  });
+  await Promise.all(held.map(async (one) => one.cancel()));
+  await until('all is given back', 45_000, async () => (await chargedTo(on.pod, user)) === 0);
+});
 
 it('a slot that moves under load: admissions equal charges', async () => {
   const [from, to] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];

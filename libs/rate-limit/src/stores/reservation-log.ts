@@ -15,7 +15,10 @@ export type ReservationClaim =
 export interface LoggedReservation {
   /** Resolves once the reservation is in the log. Rejects where it is not, or where that is unknown. */
   readonly written: Promise<void>;
-  /** Takes the reservation out of the log. Only the process that has taken it out may settle it. Rejects where that is unknown. */
+  /**
+   * Takes the reservation out of the log. Only the process that has taken it out may settle it. Waits for a log that does not answer,
+   * and rejects where it refuses.
+   */
   claim(): Promise<ReservationClaim>;
 }
 

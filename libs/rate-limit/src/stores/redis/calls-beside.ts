@@ -13,6 +13,8 @@ export interface BesideConnection {
   readonly client: ProgramRunner;
   /** Called when Redis does not answer a call in time. */
   missed?(key: string, error: RateLimitStoreError): void;
+  /** Whether nothing is asked again. Default false. */
+  readonly isClosed?: boolean;
 }
 
 /** Calls a program beside the decisions, on their connection. */

@@ -12,8 +12,6 @@ import type {
   Verdict,
 } from '../store.js';
 import { withinLoopTime } from '../loop-timer.js';
-import { ReturnedSlots } from '../returned-slots.js';
-import { processTimer } from '../timer.js';
 import type { StoreTraits } from '../traits.js';
 import { watchClock } from './connection/clock-skew.js';
 import { Connection, REQUIRED_PATIENCE_MS, requiredError } from './connection/connection.js';
@@ -25,10 +23,10 @@ import type { NodeRedisClient, RedisClient } from './clients/redis-client.js';
 import { Cluster } from './cluster/cluster.js';
 import { Probe } from './connection/probe.js';
 import { OneServer } from './one-server.js';
-import { PendingSettlement, refundOf } from './batch/pending-request.js';
 import { RedisOverrideLog } from './override-log.js';
 import { RedisReportBoard } from './report-board.js';
 import { RedisReservationLog } from './reservation-log.js';
+import { Returns } from './returns.js';
 import { Script } from './batch/script.js';
 import { Unanswered } from './connection/unanswered.js';
 import { type RedisStoreSettings, supportsOf } from './store-options.js';
@@ -68,6 +66,7 @@ export class LoadedRedisStore implements RateLimitStore {
   readonly topology: Topology;
   private readonly script: Script;
   private readonly queue: StoreQueue;
+  private readonly returns: Returns;
   private readonly availability: Availability;
   /** Undefined unless the client belongs to the store. */
   private readonly connection: Connection | undefined;
@@ -75,6 +74,7 @@ export class LoadedRedisStore implements RateLimitStore {
   private readonly unanswered: Unanswered | undefined;
   /** Undefined unless the boot needs Redis. Without a deadline: the first answer may take longer. */
   private readonly required: Probe | undefined;
+  isClosed = false;
   /** What a client of node-redis tells of its connection. */
   private readonly given: Partial<Pick<NodeRedisClient, 'isOpen'>>;
 
@@ -125,8 +125,12 @@ export class LoadedRedisStore implements RateLimitStore {
       deadlines,
       denials,
       observer,
-      refund: (receipts) => void this.refund(receipts),
-      slots: new ReturnedSlots((receipt) => this.refundSlot(receipt), processTimer),
+      refund: (receipts, isSure) => this.returns.refund(receipts, () => undefined, isSure),
+    });
+    this.returns = new Returns({
+      settle: (settlement, isSure) => this.queue.settle(settlement, isSure),
+      isAvailable: (key) => this.availability.checkLane(topology.laneOfKey(key)) === undefined,
+      clock,
     });
   }
 
@@ -145,36 +149,16 @@ export class LoadedRedisStore implements RateLimitStore {
     return (await Promise.all(calls)).reduce<number>((found, one) => found + Number(one), 0);
   }
 
-  /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */
+  /** Refunds charges. Only what Redis has certainly not run is sent again, so a lost refund stays charged. */
   refund(taken: readonly ChargeReceipt[]): Promise<void> {
-    return new Promise((resolve) => {
-      let left = taken.length;
-      const done = (): void => {
-        if (--left === 0) resolve();
-      };
-      if (left === 0) resolve();
-      // One by one: none depends on another.
-      for (const receipt of taken) {
-        this.queue.settle(refundOf(receipt, done));
-      }
-    });
+    return new Promise((resolve) => this.returns.refund(taken, resolve));
   }
 
-  /** Settles all or none; on a Cluster in each slot. Each settlement is sent once and never again. */
+  /** Settles all or none; on a Cluster in each slot. Only what Redis has certainly not run is sent again. */
   settle(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
-    if (settlements.length === 1) return this.settleTogether(settlements);
+    if (settlements.length === 1) return this.returns.settle(settlements);
     const lanes = new Set(settlements.map(({ receipt }) => this.topology.laneOfKey(receipt.key)));
-    return lanes.size === 1 ? this.settleTogether(settlements) : this.settleBySlot(settlements, [...lanes]);
-  }
-
-  /** Takes back the slot of a queue, if it is the last one. */
-  private async refundSlot(receipt: ChargeReceipt): Promise<boolean> {
-    const [settled] = await this.settleTogether([{ receipt, finalCost: 0, overdraft: 0 }]);
-    return settled!.refunded! > 0;
-  }
-
-  private settleTogether(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
-    return new Promise((resolve, reject) => this.queue.settle(new PendingSettlement(settlements, resolve, reject)));
+    return lanes.size === 1 ? this.returns.settle(settlements) : this.settleBySlot(settlements, [...lanes]);
   }
 
   private async settleBySlot(
@@ -184,7 +168,7 @@ export class LoadedRedisStore implements RateLimitStore {
     const settled = new Map<ChargeSettlement, SettledCharge>();
     const calls = lanes.map(async (lane) => {
       const own = settlements.filter(({ receipt }) => this.topology.laneOfKey(receipt.key) === lane);
-      const answers = await this.settleTogether(own);
+      const answers = await this.returns.settle(own);
       for (const [i, settlement] of own.entries()) settled.set(settlement, answers[i]!);
     });
     const failure = (await Promise.allSettled(calls)).find((call) => call.status === 'rejected');
@@ -224,7 +208,10 @@ export class LoadedRedisStore implements RateLimitStore {
 
   /** Closes a client that belongs to the store. Any other client is left open. */
   async close(): Promise<void> {
+    this.isClosed = true;
+    const returned = this.returns.close();
     this.queue.flush(); // requests that wait for others are still decided
+    await returned;
     await this.connection?.close();
   }
 }

@@ -76,12 +76,12 @@ export class RedisStore implements RateLimitStore {
     return this.loaded === undefined ? this[LOAD]().then((loaded) => loaded.reset(keys)) : this.loaded.reset(keys);
   }
 
-  /** Refunds charges: each is sent once and never again, so a lost refund stays charged. */
+  /** Refunds charges. Only what Redis has certainly not run is sent again, so a lost refund stays charged. */
   refund(taken: readonly ChargeReceipt[]): Promise<void> {
     return this.loaded === undefined ? this[LOAD]().then((loaded) => loaded.refund(taken)) : this.loaded.refund(taken);
   }
 
-  /** Settles all or none; on a Cluster in each slot. Each settlement is sent once and never again. */
+  /** Settles all or none; on a Cluster in each slot. Only what Redis has certainly not run is sent again. */
   settle(settlements: readonly ChargeSettlement[]): Promise<readonly (SettledCharge | undefined)[]> {
     return this.loaded === undefined
       ? this[LOAD]().then((loaded) => loaded.settle(settlements))

@@ -8,17 +8,27 @@ import {
   type ReservationLog,
   reservationText,
 } from '../reservation-log.js';
+import { withinLoopTime } from '../loop-timer.js';
 import { type ChargeSettlement, type Clock, RateLimitStoreError } from '../store.js';
 import { RESERVATIONS } from './batch/programs.js';
 import { type BesideConnection, CallsBeside } from './calls-beside.js';
 import { isErrorReply, isUnsent } from './clients/client-failure.js';
+import { isNotRun } from './connection/redis-failure.js';
+import { processTimer, type Timer } from '../timer.js';
 
 /** The keys of the log, so that on a Cluster no node has all of it. The number must never change: processes look in all keys. */
 const KEYS = 4;
-/** Reservations that a process takes out of one key at a time: those of a process that dies then stay charged. */
+/** Reservations that a process claims in one key at a time: those of a process that dies then stay charged. */
 const TAKEN = 64;
 /** Reservations in one key at most: some 15 MB, where each has one policy. */
 const MAX_ENTRIES = 50_000;
+/** Milliseconds for which Redis knows who has claimed a reservation: a claim whose answer is lost is asked again. */
+const CLAIM_MS = 30_000;
+/** Milliseconds until a claim is asked again; doubled each time. */
+const AGAIN_MS = 100;
+const MAX_AGAIN_MS = 1_600;
+/** Milliseconds that claims of what is due may take. */
+const SWEEP_PATIENCE_MS = 2000;
 const MICROSECONDS = 1000;
 
 /** How much is kept, and taken at a time. */
@@ -33,17 +43,20 @@ export class RedisReservationLog implements ReservationLog {
   private readonly keys: readonly string[];
   private readonly keysBegin: string;
   private readonly calls: CallsBeside;
+  /** What this process has claimed of what is due, and not given yet. */
+  private readonly claimed: string[] = [];
 
   /**
    * @param keyOf the key with this part; each has a slot of its own
    * @param clock the application's clock, and by how many microseconds clocks may be apart; undefined: Redis's clock
    */
   constructor(
-    connection: BesideConnection,
+    private readonly connection: BesideConnection,
     keyOf: (part: string) => string,
     private readonly clock?: { readonly read: Clock; readonly maxSkew: number },
     private readonly bounds: ReservationBounds = { entries: MAX_ENTRIES, taken: TAKEN },
     patienceMs?: number,
+    private readonly timer: Timer = processTimer,
   ) {
     this.keys = Array.from({ length: KEYS }, (_, i) => keyOf(String(i)));
     const [first] = this.keys;
@@ -64,25 +77,26 @@ export class RedisReservationLog implements ReservationLog {
     const { clock, bounds } = this;
     // No clock may be so far ahead that it takes a reservation early.
     const now = clock === undefined ? 'redis' : String(Math.max(0, clock.read() - clock.maxSkew));
-    const answers = await Promise.allSettled(
-      this.keys.map((key) => this.calls.run([key], ['take', now, String(bounds.taken)])),
-    );
     const taken: (readonly ChargeSettlement[])[] = [];
-    let [more, malformed, error]: [boolean, number, unknown] = [false, 0, undefined];
-    for (const answer of answers) {
-      if (answer.status === 'rejected') {
-        error ??= answer.reason;
-        continue;
-      }
-      const texts: readonly unknown[] = Array.isArray(answer.value) ? answer.value : [];
-      more ||= texts.length >= bounds.taken;
-      for (const text of texts) {
-        const settlements = readReservation(String(text), this.keysBegin);
-        if (settlements === undefined) malformed++;
-        else taken.push(settlements);
-      }
+    let [more, malformed]: [boolean, number] = [false, 0];
+    const takes = this.keys.map(async (key) => {
+      const due = await this.calls.run([key], ['due', now, String(bounds.taken)]);
+      if (!Array.isArray(due) || due.length === 0) return;
+      more ||= due.length >= bounds.taken;
+      const texts = due.map(String);
+      const claimed = this.ask(key, texts).then((marks) => {
+        this.claimed.push(...texts.filter((_, i) => marks[i] === 1));
+      });
+      // The others are not to wait for a node that does not answer: what it answers later is given with the next ones.
+      await withinLoopTime(SWEEP_PATIENCE_MS, claimed);
+    });
+    const failed = (await Promise.allSettled(takes)).find((answer) => answer.status === 'rejected');
+    for (const text of this.claimed.splice(0)) {
+      const settlements = readReservation(text, this.keysBegin);
+      if (settlements === undefined) malformed++;
+      else taken.push(settlements);
     }
-    return { taken, more, malformed, ...(error !== undefined && { error }) };
+    return { taken, more, malformed, ...(failed !== undefined && { error: failed.reason }) };
   }
 
   private async write(key: string, text: string, dueAt: number, lapsesMs: number): Promise<void> {
@@ -100,9 +114,27 @@ export class RedisReservationLog implements ReservationLog {
       (error: Error) => error,
     );
     if (failure !== undefined && wasNotWritten(failure)) return 'own';
-    const removed = await this.calls.run([key], ['remove', text]);
-    if (removed === 1) return 'own';
-    return failure === undefined ? 'taken' : 'unknown';
+    const since = performance.now();
+    const [claimed] = await this.ask(key, [text]);
+    if (claimed === 1) return 'own';
+    // Redis has forgotten by then what an earlier question may have claimed.
+    return failure === undefined && performance.now() - since < CLAIM_MS ? 'taken' : 'unknown';
+  }
+
+  /** Claims reservations. Asks again while Redis does not answer: it says the same to the same claim. */
+  private async ask(key: string, texts: readonly string[]): Promise<readonly unknown[]> {
+    const now = this.clock === undefined ? 'redis' : String(this.clock.read());
+    const claim = ['claim', now, randomUUID(), String(CLAIM_MS), ...texts];
+    for (let wait = AGAIN_MS; ; wait = Math.min(MAX_AGAIN_MS, 2 * wait)) {
+      try {
+        const reply = await this.calls.run([key], claim);
+        return Array.isArray(reply) ? reply : [];
+      } catch (error) {
+        const isRefused = isErrorReply(error as Error) && !isNotRun(error as Error);
+        if (isRefused || this.connection.isClosed === true) throw error;
+      }
+      await new Promise<void>((resolve) => this.timer(wait, resolve, true));
+    }
   }
 }
 

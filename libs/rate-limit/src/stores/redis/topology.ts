@@ -1,5 +1,5 @@
 import type { Charge } from '../charge.js';
-import type { ChargeReceipt, Verdict } from '../store.js';
+import type { Verdict } from '../store.js';
 import type { BatcherSettings } from './batch/batcher.js';
 import type { Lane, Routing } from './batch/lane.js';
 import type { PendingSettlement } from './batch/pending-request.js';
@@ -15,17 +15,14 @@ export interface StoreQueue {
    * @param isPatient whether its answer counts however late it comes; default false
    */
   decide(charges: readonly Charge[], isPatient?: boolean): Promise<Verdict>;
-  /** Settles in the order of the decisions. Never throws. */
-  settle(settlement: PendingSettlement): void;
+  /** Settles in the order of the decisions. Never throws. @param isSure whether it is sent whatever the breaker says; default false */
+  settle(settlement: PendingSettlement, isSure?: boolean): void;
   /** Sends what this turn has brought so far. */
   flush(): void;
 }
 
 /** What does not depend on the servers behind the client. */
-export interface QueueSettings extends Omit<BatcherSettings, 'routing' | 'cork' | 'undecided'> {
-  /** Sends refunds; a lost refund stays charged. */
-  readonly refund: (receipts: readonly ChargeReceipt[]) => void;
-}
+export type QueueSettings = Omit<BatcherSettings, 'routing' | 'cork' | 'undecided'>;
 
 /** The servers behind a client: one, or the nodes of a Cluster. */
 export interface Topology extends Routing {

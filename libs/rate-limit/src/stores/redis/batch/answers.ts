@@ -80,7 +80,7 @@ export function answerRows(
     const failure = failureOf(reply[offset]);
     if (failure !== undefined) {
       offset++;
-      rejectAll(first, new RateLimitStoreError(failure));
+      rejectAll(first, new RateLimitStoreError(failure), false);
       continue;
     }
     if (first.settlements !== undefined) {

@@ -187,9 +187,13 @@ export class Batch {
     return requests;
   }
 
-  /** Answers every request with the same failure. */
-  fail(error: Error): void {
-    for (const { first } of this.rows) rejectAll(first, error);
+  /**
+   * Answers every request with the same failure.
+   *
+   * @param isNotRun whether Redis has certainly run nothing of the batch
+   */
+  fail(error: Error, isNotRun: boolean): void {
+    for (const { first } of this.rows) rejectAll(first, error, isNotRun);
   }
 
   /** Answers every request with the same failure, but those whose answer counts however late it comes. */

@@ -2,15 +2,15 @@ import { RateLimitConfigError } from '../../../util/config-error.js';
 import type { Deadlines, PendingDeadline } from '../../deadlines.js';
 import type { Denials, StoreObserver } from '../../denials.js';
 import type { Charge } from '../../charge.js';
-import type { ChargeReceipt, SettledCharge } from '../../receipt.js';
-import type { ReturnedSlots } from '../../returned-slots.js';
+import type { ChargeReceipt } from '../../receipt.js';
 import { RateLimitStoreError, type Verdict } from '../../store.js';
 import type { Availability } from './availability.js';
 import { Batch, MAX_PLACES, MAX_ROWS } from './batch.js';
 import { NotRunError } from './not-run-error.js';
-import { type Pending, type PendingSettlement, refundOf, StoreRequest } from './pending-request.js';
+import { type Pending, type PendingSettlement, rejectAll, StoreRequest } from './pending-request.js';
 import type { BatchCall, Lane, Routing } from './lane.js';
 import { placesOf } from './wire.js';
+import { isNotRun } from '../connection/redis-failure.js';
 import { nextTick, setImmediate } from '../../../util/real-timers.js';
 import { unawaited } from '../../../util/unawaited.js';
 
@@ -37,8 +37,12 @@ export interface BatcherSettings {
   readonly observer?: StoreObserver | undefined;
   /** Holds the writes of a flush back until the returned function is called. Default: each batch is a write of its own. */
   readonly cork?: (() => () => void) | undefined;
-  /** Takes back the slots of queues that were not the last ones. Undefined: they pass unused. */
-  readonly slots?: Pick<ReturnedSlots, 'add'> | undefined;
+  /**
+   * Takes back charges; one that is lost stays charged.
+   *
+   * @param isSure whether the server has just answered, whatever `availability` says; default false
+   */
+  readonly refund: (receipts: readonly ChargeReceipt[], isSure?: boolean) => void;
   /** Decides the requests that a call has left undecided, in another way. Undefined: a call decides all of its requests. */
   readonly undecided?: UndecidedRequests | undefined;
 }
@@ -95,9 +99,9 @@ export class Batcher {
     return new Promise((resolve, reject) => this.add(new StoreRequest(charges, isPatient, resolve, reject)));
   }
 
-  /** Settles in the order of the decisions. Never throws. */
-  settle(settlement: PendingSettlement): void {
-    this.add(settlement);
+  /** Settles in the order of the decisions. Never throws. @param isSure see `add` */
+  settle(settlement: PendingSettlement, isSure?: boolean): void {
+    this.add(settlement, isSure);
   }
 
   /**
@@ -120,10 +124,7 @@ export class Batcher {
     }
     const lane = routing.laneOf(pending.charges);
     const unavailable = isSure ? undefined : availability.checkLane(lane);
-    if (unavailable !== undefined) {
-      pending.reject(unavailable);
-      return;
-    }
+    if (unavailable !== undefined) return rejectAll(pending, unavailable, true);
     if (this.waiting++ === 0) this.schedule();
     const { open } = this;
     const full = open.get(lane);
@@ -167,7 +168,7 @@ export class Batcher {
     call.deadline = deadlines?.ask((error) => {
       const { batch, wasSent } = call;
       call.isLate = true;
-      if (!wasSent) return batch.fail(error);
+      if (!wasSent) return batch.fail(error, true);
       this.inFlight--; // Redis may never answer
       batch.expire(availability.failed(error, lane));
     });
@@ -193,11 +194,11 @@ export class Batcher {
       undecided = this.settled(call, batch, reply, sentAt);
     } catch (error) {
       if (error instanceof NotRunError) undecided = batch.requests();
-      else batch.fail(call.isLate ? (error as Error) : availability.failed(error as Error, lane));
+      else this.failed(call, lane, batch, error as Error);
     }
     if (undecided !== undefined) {
       if (call.isLate)
-        batch.fail(new RateLimitStoreError('the server left it undecided, and there was no time to ask again'));
+        batch.fail(new RateLimitStoreError('the server left it undecided, and there was no time to ask again'), true);
       else await others?.ask(undecided, call);
     }
     // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have passed meanwhile
@@ -211,15 +212,18 @@ export class Batcher {
    * where it fell. Never rejects.
    */
   async sendFor(call: BatchCall, lane: Lane, batch: Batch): Promise<void> {
-    const { availability } = this.settings;
     const sentAt = performance.now();
     try {
       const reply = await this.ask(lane, batch, call);
-      availability.answered(lane);
+      this.settings.availability.answered(lane);
       this.settled(call, batch, reply, sentAt);
     } catch (error) {
-      batch.fail(call.isLate ? (error as Error) : availability.failed(error as Error, lane));
+      this.failed(call, lane, batch, error as Error);
     }
+  }
+
+  private failed({ isLate }: BatchCall, lane: Lane, batch: Batch, error: Error): void {
+    batch.fail(isLate ? error : this.settings.availability.failed(error, lane), isNotRun(error));
   }
 
   /** Answers a batch from its reply. Returns what the server did not decide. */
@@ -231,19 +235,8 @@ export class Batcher {
   ): readonly Pending[] | undefined {
     const abandoned: ChargeReceipt[] | undefined = isLate ? [] : undefined;
     const undecided = batch.settle(reply, this.settings.denials, sentAt, abandoned);
-    // Only the last slot of a waiting room can be refunded, and then the one before it is the last.
-    abandoned?.sort((one, other) => other.resetAt - one.resetAt);
-    for (const receipt of abandoned ?? [])
-      this.add(
-        refundOf(receipt, (settled) => this.left(receipt, settled)),
-        true,
-      );
+    if (abandoned !== undefined) this.settings.refund(abandoned, true);
     return undecided;
-  }
-
-  /** Waits for slots that stand behind a late one: another late batch may give them back. */
-  private left(receipt: ChargeReceipt, settled: readonly SettledCharge[] | undefined): void {
-    if (receipt.algorithm.delays && settled?.[0]!.refunded === 0) this.settings.slots?.add(receipt);
   }
 
   private ask(lane: Lane, batch: Batch, call: BatchCall): Promise<readonly number[]> {

@@ -1,6 +1,6 @@
 import type { Charge } from '../../charge.js';
 import type { Found } from '../../judge.js';
-import type { ChargeReceipt, ChargeSettlement, SettledCharge, Verdict } from '../../store.js';
+import type { ChargeSettlement, SettledCharge, Verdict } from '../../store.js';
 
 /** What waits for its answer in a batch: a request, or a settlement. */
 export type Pending = PendingRequest | PendingSettlement;
@@ -9,6 +9,7 @@ export type Pending = PendingRequest | PendingSettlement;
 export interface PendingRequest {
   readonly charges: readonly Charge[];
   readonly settlements?: undefined;
+  readonly notRun?: undefined;
   /** @param found the levels before the request; undefined unless `keepsLevels` */
   resolve: (verdict: Verdict, found: readonly Found[] | undefined) => void;
   reject: (error: Error) => void;
@@ -29,6 +30,7 @@ export interface PendingRequest {
  */
 export class StoreRequest implements PendingRequest {
   declare readonly settlements: undefined;
+  declare readonly notRun: undefined;
   next: PendingRequest | undefined = undefined;
 
   constructor(
@@ -40,7 +42,7 @@ export class StoreRequest implements PendingRequest {
 }
 
 /**
- * Charges that are settled together, all or none: their keys share a slot. A settlement is sent once, and never shares a row.
+ * Charges that are settled together, all or none: their keys share a slot. A settlement never shares a row.
  */
 export class PendingSettlement {
   declare readonly isPatient: undefined;
@@ -48,21 +50,15 @@ export class PendingSettlement {
   /** The charges that tell the program their keys and policies. */
   readonly charges: readonly Charge[];
 
+  /** @param notRun called where Redis has certainly not run it, also after the deadline has rejected it */
   constructor(
     readonly settlements: readonly ChargeSettlement[],
     public resolve: (settled: readonly SettledCharge[]) => void,
     public reject: (error: Error) => void,
+    readonly notRun: () => void,
   ) {
     this.charges = settlements.map(({ receipt }) => new SettledKey(receipt.key, receipt.algorithm));
   }
-}
-
-/** The refund of one charge. A refund that is lost stays charged. */
-export function refundOf(
-  receipt: ChargeReceipt,
-  done: (settled?: readonly SettledCharge[]) => void,
-): PendingSettlement {
-  return new PendingSettlement([{ receipt, finalCost: 0, overdraft: 0 }], done, () => done());
 }
 
 const nothing = (): void => undefined;
@@ -79,9 +75,16 @@ class SettledKey implements Charge {
   ) {}
 }
 
-/** Rejects what waits in a row: identical requests follow the first one. */
-export function rejectAll(first: Pending, error: Error): void {
-  for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) pending.reject(error);
+/**
+ * Rejects what waits in a row: identical requests follow the first one.
+ *
+ * @param isNotRun whether Redis has certainly run nothing of it
+ */
+export function rejectAll(first: Pending, error: Error, isNotRun: boolean): void {
+  for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) {
+    pending.reject(error);
+    if (isNotRun) pending.notRun?.();
+  }
 }
 
 /**

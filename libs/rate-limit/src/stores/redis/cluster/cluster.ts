@@ -87,7 +87,7 @@ export class Cluster extends ClusterRouting implements Topology {
         if (unavailable !== undefined) throw unavailable;
         return this.isCrossSlot(charges) ? crossSlot.decide(charges) : batcher.request(charges, isPatient);
       },
-      settle: (settlement) => batcher.settle(settlement),
+      settle: (settlement, isSure) => batcher.settle(settlement, isSure),
       flush: batcher.flush,
     };
   }

@@ -61,7 +61,7 @@ export class Connection implements Availability {
   }
 
   checkLane(lane: Lane): StoreUnavailableError | undefined {
-    return this.nodes?.checkLane(lane);
+    return this.nodes === undefined ? this.health.unavailable : this.nodes.checkLane(lane);
   }
 
   answered(lane: Lane): void {

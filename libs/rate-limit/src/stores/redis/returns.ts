@@ -1,0 +1,140 @@
+import { wallClock } from '../clock.js';
+import { withinLoopTime } from '../loop-timer.js';
+import type { ChargeReceipt, ChargeSettlement, Clock, SettledCharge } from '../store.js';
+import { ReturnedSlots } from '../returned-slots.js';
+import { processTimer, type Timer } from '../timer.js';
+import { PendingSettlement } from './batch/pending-request.js';
+
+/** The most settlements that wait for Redis, about 0.5 KB each. What comes while so many wait stays charged. */
+const MOST = 10_000;
+/** Milliseconds until Redis is asked again. */
+const AGAIN_MS = 100;
+/** Microseconds by which the clocks of Redis and of this process may be apart: a settlement after a charge's end does nothing. */
+const APART = 60_000_000;
+/** Milliseconds that a shutdown waits for settlements. */
+const CLOSE_PATIENCE_MS = 500;
+
+export interface ReturnsSettings {
+  /** Sends a settlement; never throws. @param isSure whether it is sent whatever the breaker says */
+  readonly settle: (settlement: PendingSettlement, isSure: boolean) => void;
+  /** Whether the server of a key may be asked. */
+  readonly isAvailable: (key: string) => boolean;
+  /** The clock that decides; undefined: that of Redis. */
+  readonly clock: Clock | undefined;
+  readonly timer?: Timer | undefined;
+}
+
+/**
+ * The way back of what the store has charged: settlements, refunds, releases and left slots.
+ *
+ * What Redis has certainly not run is sent again once Redis answers, until the charge has ended by itself. What may have been run is
+ * not: leases of one batch end in the same microsecond, and a second release would free the place of another request.
+ */
+export class Returns {
+  private waiting: (readonly ChargeSettlement[])[] = [];
+  private isArmed = false;
+  private isClosed = false;
+  /** Settlements that have no answer yet. */
+  private unanswered = 0;
+  private allAnswered: (() => void) | undefined;
+  private readonly now: Clock;
+  private readonly timer: Timer;
+  /** The slots that are not the last ones of their queues. */
+  private readonly slots: ReturnedSlots;
+
+  constructor(private readonly settings: ReturnsSettings) {
+    this.now = settings.clock ?? wallClock;
+    this.timer = settings.timer ?? processTimer;
+    this.slots = new ReturnedSlots((receipt) => this.refundSlot(receipt), this.timer);
+  }
+
+  /**
+   * Refunds charges, each by itself. Never throws.
+   *
+   * @param done called once, with or without success
+   */
+  refund(taken: readonly ChargeReceipt[], done: () => void, isSure = false): void {
+    let left = taken.length;
+    if (left === 0) done();
+    // A queue can only take back its last slot, and then the one before it is the last.
+    const ordered = taken.length > 1 ? taken.toSorted((one, other) => other.resetAt - one.resetAt) : taken;
+    for (const receipt of ordered) {
+      const answered = (settled?: readonly SettledCharge[]): void => {
+        if (receipt.algorithm.delays && settled?.[0]!.refunded === 0) this.slots.add(receipt);
+        if (--left === 0) done();
+      };
+      this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, () => answered(), isSure);
+    }
+  }
+
+  /** Settles charges whose keys share a slot: all or none. Rejects at once where the server is unavailable. */
+  settle(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
+    return new Promise((resolve, reject) => this.send(settlements, resolve, reject));
+  }
+
+  /** Sends what waits once more, and waits for all answers for a while. Nothing is sent again from now on. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    const waiting = this.waiting.splice(0);
+    for (const settlements of waiting) this.send(settlements, nothing, nothing, true);
+    if (this.unanswered === 0) return;
+    const answered = new Promise<void>((resolve) => (this.allAnswered = resolve));
+    await withinLoopTime(CLOSE_PATIENCE_MS, answered).catch(nothing);
+  }
+
+  private send(
+    settlements: readonly ChargeSettlement[],
+    resolve: (settled: readonly SettledCharge[]) => void,
+    reject: (error: Error) => void,
+    isSure = false,
+  ): void {
+    this.unanswered++;
+    const settlement = new PendingSettlement(
+      settlements,
+      (settled) => {
+        this.answered();
+        resolve(settled);
+      },
+      (error) => {
+        this.answered();
+        reject(error);
+      },
+      () => this.keep(settlements),
+    );
+    this.settings.settle(settlement, isSure);
+  }
+
+  private answered(): void {
+    if (--this.unanswered === 0) this.allAnswered?.();
+  }
+
+  /** Takes back the slot of a queue, if it is the last one. */
+  private async refundSlot(receipt: ChargeReceipt): Promise<boolean> {
+    const [settled] = await this.settle([{ receipt, finalCost: 0, overdraft: 0 }]);
+    return settled!.refunded! > 0;
+  }
+
+  /** Keeps what Redis has not run. */
+  private keep(settlements: readonly ChargeSettlement[]): void {
+    if (this.isClosed || this.waiting.length >= MOST) return;
+    this.waiting.push(settlements);
+    if (this.isArmed) return;
+    this.isArmed = true;
+    this.timer(AGAIN_MS, () => this.again(), true);
+  }
+
+  private again(): void {
+    this.isArmed = false;
+    const ended = this.now() - APART;
+    for (const settlements of this.waiting.splice(0)) {
+      const { receipt } = settlements[0]!;
+      if (settlements.every(({ receipt: { resetAt } }) => resetAt <= ended)) continue;
+      if (!this.settings.isAvailable(receipt.key)) this.keep(settlements);
+      // A slot may stand before others by now.
+      else if (receipt.algorithm.delays) this.slots.add(receipt);
+      else this.send(settlements, nothing, nothing);
+    }
+  }
+}
+
+const nothing = (): void => undefined;

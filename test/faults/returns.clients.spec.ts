@@ -1,0 +1,141 @@
+import { expect, it, jest } from '@jest/globals';
+import type { Lease, Reservation } from 'nestjs-floodgate';
+import { useOneRedis } from '../support/faults/one-redis.js';
+import { ADA, type Pod } from '../support/faults/pod.js';
+import { until } from '../support/faults/until.js';
+
+jest.setTimeout(60_000); // it is real time, and the machine may be busy
+
+const LIMIT_MS = 20_000;
+const on = useOneRedis();
+const policies = {
+  places: { algorithm: 'concurrency', limit: 5, lease: '10m' },
+  budget: { algorithm: 'fixed-window', limit: 1_000, window: '300d' },
+} as const;
+const WHOLE = { places: 5, budget: 1_000 };
+
+interface Held {
+  readonly leases: readonly Lease[];
+  readonly reservations: readonly Reservation[];
+  /** Gives all of it back. */
+  readonly end: () => void;
+}
+
+async function start(deadline?: number): Promise<Pod> {
+  const pod = await on.start({ redis: on.proxy.url, policies, ...(deadline !== undefined && { deadline }) });
+  await pod.recovered();
+  return pod;
+}
+
+/** Takes all places, and half of the budget. */
+async function take({ limiter }: Pod): Promise<Held> {
+  const leases = await Promise.all(Array.from({ length: 5 }, async () => limiter.acquire('places', ADA)));
+  const reservations = await Promise.all(
+    Array.from({ length: 5 }, async () => limiter.reserve('budget', ADA, { cost: 100 })),
+  );
+  for (const { decision } of [...leases, ...reservations]) expect(decision.decidedBy).toBe('store');
+  await until('they are whole leases', LIMIT_MS, async () => {
+    const ttls = await Promise.all((await on.admin.keys('rl:{user:ada}*')).map((key) => on.admin.pttl(key)));
+    return ttls.every((ms) => ms > 60_000);
+  });
+  const end = (): void => {
+    for (const lease of leases) lease.release();
+    for (const reservation of reservations) void reservation.cancel();
+  };
+  return { leases, reservations, end };
+}
+
+/** What Redis has left. */
+async function left({ limiter }: Pod): Promise<object> {
+  const [places, budget] = await Promise.all(
+    ['places', 'budget'].map((name) =>
+      until('Redis answers', LIMIT_MS, async () => {
+        const { decidedBy, policies: rows } = await limiter.peek(name, ADA);
+        return decidedBy === 'store' && { left: rows[0]!.remaining };
+      }),
+    ),
+  );
+  return { places: places!.left, budget: budget!.left };
+}
+
+async function expectLeft(pod: Pod, wanted: object): Promise<void> {
+  const isSo = async (): Promise<boolean> => JSON.stringify(await left(pod)) === JSON.stringify(wanted);
+  await until('all is given back', LIMIT_MS, isSo).catch(() => undefined); // the comparison shows what is missing
+  expect(await left(pod)).toEqual(wanted);
+}
+
+it('what ends while the breaker is open is given back once Redis answers again', async () => {
+  const pod = await start();
+  const { end } = await take(pod);
+  await on.proxy.refuse();
+  await until('the breaker is open', LIMIT_MS, () => on.changes.at(-1)?.available === false);
+  end();
+  await on.proxy.pass();
+  await expectLeft(pod, WHOLE);
+});
+
+it('what ends while Redis hangs, after the breaker has opened, is given back once', async () => {
+  const pod = await start();
+  const { end } = await take(pod);
+  on.server.pause();
+  await until('the breaker is open', LIMIT_MS, async () => {
+    await pod.ask();
+    return on.changes.at(-1)?.available === false;
+  });
+  end();
+  on.server.resume();
+  await expectLeft(pod, WHOLE);
+});
+
+it('what Redis refuses too late, because it has lost the script, is given back', async () => {
+  const pod = await start(60);
+  const { end } = await take(pod);
+  await on.admin.script('FLUSH');
+  on.proxy.delay(50); // in each direction
+  end();
+  await until('its answers are late', LIMIT_MS, async () => {
+    await pod.ask();
+    return on.changes.at(-1)?.available === false;
+  });
+  await on.proxy.pass();
+  await expectLeft(pod, WHOLE);
+});
+
+it('what Redis has run is not given back twice, though the answer is lost', async () => {
+  const pod = await start();
+  const { leases } = await take(pod); // in one batch: they end in the same microsecond
+  on.proxy.cut({ containing: 'places' });
+  leases[0]!.release();
+  await until('the answer is lost', LIMIT_MS, () => on.proxy.cuts === 1);
+  await on.proxy.pass();
+  await expectLeft(pod, { places: 1, budget: 500 });
+  // It is sent after whatever would be sent again.
+  leases[1]!.release();
+  await expectLeft(pod, { places: 2, budget: 500 });
+});
+
+it.each(['settled', 'expired'])('a reservation is %s once, though the answer to its claim is lost', async (how) => {
+  const pod = await start(5_000);
+  const options = { cost: 100, expires: how === 'settled' ? '1h' : '300ms' };
+  const reservations = await Promise.all(
+    Array.from({ length: 5 }, async () => pod.limiter.reserve('budget', ADA, options)),
+  );
+  await until('the log has them', LIMIT_MS, async () => {
+    const keys = await on.admin.keys('rl:{reservations-*');
+    return (await Promise.all(keys.map((key) => on.admin.zcard(key)))).reduce((sum, count) => sum + count, 0) === 5;
+  });
+  on.proxy.cut({ containing: 'claim' });
+  if (how === 'settled') await Promise.all(reservations.map(async (one) => one.settle(60)));
+  await until('the answer is lost', LIMIT_MS, () => on.proxy.cuts === 1);
+  await on.proxy.pass();
+  await expectLeft(pod, { places: 5, budget: how === 'settled' ? 700 : 1_000 });
+});
+
+it('what ends before the application closes is given back, also to a Redis that has lost the script', async () => {
+  const pod = await start();
+  const { end } = await take(pod);
+  await on.admin.script('FLUSH');
+  end();
+  await pod.app.close();
+  await expectLeft(await start(), WHOLE);
+});
