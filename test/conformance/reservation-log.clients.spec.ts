@@ -286,13 +286,14 @@ describe('the log in Redis', () => {
       };
       const open = (): RedisReservationLog =>
         new RedisReservationLog({ client: lossy }, keyOf, undefined, undefined, undefined, atOnce);
-      const [owner, ...sweepers] = [open(), open(), open()];
+      const owner = open();
+      const sweepers = [open(), open()] as const;
       const now = await timeOf(redis.client);
       const given: string[] = [];
       const ends = await Promise.all(
         claimants.map(async (claimant) => {
           const made = settlement(now);
-          const logged = owner!.add([made], now);
+          const logged = owner.add([made], now);
           await logged.written;
           return async () => {
             if (claimant > 0) await sweep(sweepers[claimant - 1]!);
@@ -304,7 +305,7 @@ describe('the log in Redis', () => {
         given.push(...(await log.takeDue()).taken.flat().map(({ receipt }) => receipt.key));
       };
       await Promise.all(ends.map(async (end) => end()));
-      while ((await entries()).length > 0) await sweep(sweepers[0]!);
+      while ((await entries()).length > 0) await sweep(sweepers[0]);
       expect(given.toSorted()).toEqual([...new Set(given)].toSorted());
       expect(given).toHaveLength(claimants.length);
     });

@@ -254,7 +254,8 @@ export class RateLimiter {
    *
    * @param identity as in `consume`; null where all policies are `by: 'global'`
    * @param options.for how long: milliseconds, or text such as `'30s'`, from 1 ms to 100 years. A longer pause stays
-   * @returns whether all processes pause; false: this one alone, and a warning is logged. It does not reject because of the store
+   * @returns whether all processes are known to pause; false: this one does, a warning is logged, and Redis may have noted the pause all the
+   *   same. It does not reject because of the store
    * @throws {RateLimitConfigError} for a wrong option
    * @example if (error.status === 429) await limiter.pause('partner', null, { for: error.retryAfterMs });
    */

@@ -53,7 +53,7 @@ export class Pauses {
       if (stored !== undefined) await stored.set(charge, ms);
       else if (!isHeld) throw new Error('more identities than may wait are paused');
     } catch (error) {
-      const problem = `Policy '${charge.policy.name}' is not paused in all processes: ${reasonOf(error)}`;
+      const problem = `Policy '${charge.policy.name}' may not be paused in all processes: ${reasonOf(error)}`;
       this.failures.warn(withHelp(problem, 'FG_PAUSE_NOT_SHARED'));
       return false;
     }

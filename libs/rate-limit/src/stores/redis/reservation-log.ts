@@ -12,8 +12,7 @@ import { withinLoopTime } from '../loop-timer.js';
 import { type ChargeSettlement, type Clock, RateLimitStoreError } from '../store.js';
 import { RESERVATIONS } from './batch/programs.js';
 import { type BesideConnection, CallsBeside } from './calls-beside.js';
-import { isErrorReply, isUnsent } from './clients/client-failure.js';
-import { isNotRun } from './connection/redis-failure.js';
+import { isErrorReply, isNotRun, isUnsent } from './clients/client-failure.js';
 import { processTimer, type Timer } from '../timer.js';
 
 /** The keys of the log, so that on a Cluster no node has all of it. The number must never change: processes look in all keys. */

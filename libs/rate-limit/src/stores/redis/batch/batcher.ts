@@ -10,7 +10,7 @@ import { NotRunError } from './not-run-error.js';
 import { type Pending, type PendingSettlement, rejectAll, StoreRequest } from './pending-request.js';
 import type { BatchCall, Lane, Routing } from './lane.js';
 import { placesOf } from './wire.js';
-import { isNotRun } from '../connection/redis-failure.js';
+import { isNotRun } from '../clients/client-failure.js';
 import { nextTick, setImmediate } from '../../../util/real-timers.js';
 import { unawaited } from '../../../util/unawaited.js';
 

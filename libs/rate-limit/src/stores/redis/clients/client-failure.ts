@@ -36,3 +36,12 @@ export function asError(thrown: unknown): Error {
   const isError = typeof (thrown as Partial<Error> | null | undefined)?.message === 'string';
   return isError ? (thrown as Error) : new Error(shown(thrown));
 }
+
+/** Replies of a Redis that has run nothing of a program. It refuses a program's first write, or none: the programs write all or nothing. */
+const NOT_RUN =
+  /^(NOSCRIPT|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|READONLY|OOM|MISCONF|NOREPLICAS|NOAUTH|TRYAGAIN|MOVED|ASK)\b/;
+
+/** Whether Redis has certainly run nothing: it may be asked again. */
+export function isNotRun(error: Error): boolean {
+  return isErrorReply(error) ? NOT_RUN.test(error.message) : isUnsent(error);
+}

@@ -1,6 +1,6 @@
 import { RateLimitStoreError } from '../../store.js';
-import { StoreUnavailableError, wasStoreAsked } from '../../unavailable.js';
-import { isErrorReply, isUnsent } from '../clients/client-failure.js';
+import { StoreUnavailableError } from '../../unavailable.js';
+import { isErrorReply } from '../clients/client-failure.js';
 
 /** Redis is unavailable. */
 export class RedisUnavailableError extends StoreUnavailableError {}
@@ -21,14 +21,4 @@ const TROUBLE =
 /** Whether an error means that Redis cannot decide for any request: no connection, or trouble of its own. */
 export function isTrouble(error: Error): boolean {
   return !isErrorReply(error) || TROUBLE.test(error.message);
-}
-
-/** Replies of a Redis that has run nothing of a program. It refuses a program's first write, or none: the programs write all or nothing. */
-const NOT_RUN =
-  /^(NOSCRIPT|LOADING|BUSY|CLUSTERDOWN|MASTERDOWN|READONLY|OOM|MISCONF|NOREPLICAS|NOAUTH|TRYAGAIN|MOVED|ASK)\b/;
-
-/** Whether Redis has certainly run nothing: it may be asked again. */
-export function isNotRun(error: Error): boolean {
-  if (isErrorReply(error)) return NOT_RUN.test(error.message);
-  return isUnsent(error) || !wasStoreAsked(error);
 }
