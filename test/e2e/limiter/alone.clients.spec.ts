@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createLimiter, type Policy, RateLimiter } from 'nestjs-floodgate';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { createLimiter, type Policy, RateLimiter, type RateLimitStore } from 'nestjs-floodgate';
 import { RedisServer } from '../../support/redis-server.js';
 
 const ADA = { kind: 'user', value: 'ada' };
@@ -73,10 +73,66 @@ describe('createLimiter', () => {
     await limiter.close();
   });
 
+  it('logs what a module logs of its options, and of the numbers of its policies', async () => {
+    const warnings: string[] = [];
+    const logger = { log: () => {}, warn: (text: string) => void warnings.push(text), error: () => {} };
+    const search = { algorithm: 'token-bucket', capacity: 20, refill: 100 } as const;
+    await createLimiter({ redis: server.url, deadline: 5, denialCache: 1, policies: { search }, logger });
+    expect(warnings).toEqual([
+      expect.stringContaining("'search': refill is 100 per second"),
+      expect.stringContaining("createLimiter: deadline is 5 ms; for 5 seconds write '5s'"),
+      expect.stringContaining("createLimiter: denialCache is 1 ms; for 1 second write '1s'"),
+    ]);
+  });
+
+  it('refuses a policy that a given store cannot decide, and warns of a prefetch without effect, at once', async () => {
+    const store: RateLimitStore = {
+      consume: () => Promise.reject(new Error('is not asked')),
+      reset: () => Promise.resolve(),
+    };
+    await expect(createLimiter({ store, policies: { mails: { ...MAILS, mode: 'shadow' } } })).rejects.toThrow(
+      "createLimiter, policies, policy 'mails': the store does not know mode: 'shadow'",
+    );
+    const warn = jest.fn();
+    const logger = { log: () => {}, warn, error: () => {} };
+    const ahead = { algorithm: 'token-bucket', capacity: 20, refill: 2, prefetch: { for: '100ms', max: 5 } } as const;
+    await createLimiter({ store, policies: { ahead }, logger });
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining("createLimiter, policies: prefetch of policy 'ahead' has no effect with this store")],
+    ]);
+  });
+
+  it('begins its counters at zero, before the first call', async () => {
+    const limiter = await createLimiter({ policies: { mails: MAILS } });
+    expect(limiter.stats().policies).toMatchObject([{ policy: 'mails', requests: 0 }]);
+    await limiter.close();
+  });
+
+  it('decides before start as while Redis is away: by onStoreFailure', async () => {
+    const logger = { log: () => {}, warn: () => {}, error: () => {} };
+    const options = { redis: server.url, policies: { mails: MAILS }, deadline: '10s', logger } as const;
+    const [local, closed] = await Promise.all([
+      createLimiter(options),
+      createLimiter({ ...options, onStoreFailure: 'closed' }),
+    ]);
+    expect(await local.consume('mails', { kind: 'user', value: 'eve' })).toMatchObject({
+      allowed: true,
+      decidedBy: 'local',
+    });
+    await expect(closed.consume('mails', ADA)).rejects.toThrow('could not be checked');
+    await local.start();
+    expect(await local.consume('mails', { kind: 'user', value: 'eve' })).toMatchObject({ decidedBy: 'store' });
+    await Promise.all([local.close(), closed.close()]);
+  });
+
   it.each([
     [{ deadline: 'soon' }, 'createLimiter: deadline must be'],
     [{ redi: 'redis://x' }, "createLimiter: 'redi' is not an option"],
     [{ policies: { mails: { ...MAILS, limit: -1 } } }, 'createLimiter, policies.mails'],
+    [
+      { policies: { mails: { ...MAILS, else: 'post' } } },
+      'createLimiter, policies.mails, else: there is no policy named',
+    ],
     [{ defaults: ['mails'] }, "createLimiter: 'defaults' is not an option"],
   ])('refuses wrong options: %j', async (options, message) => {
     await expect(createLimiter(options as object)).rejects.toThrow(message);

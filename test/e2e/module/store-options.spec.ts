@@ -67,7 +67,7 @@ describe('boot stops for an option that a store cannot honour', () => {
     [
       'onStoreStateChange with store',
       { onStoreStateChange: () => undefined },
-      'onStoreStateChange has no effect with store: the module sees the state of a connection that it opens itself: give redis, not store',
+      'onStoreStateChange has no effect with store: the limiter sees the state of a connection that it opens itself: give redis, not store',
     ],
   ])('such as %s', async (_, options, problem) => {
     for (const store of [ownStore(), new MemoryStore()]) {
@@ -85,7 +85,7 @@ describe('boot stops for an option that a store cannot honour', () => {
   it('such as onStoreStateChange with a client that has no duplicate()', async () => {
     const client = new Redis({ lazyConnect: true });
     expect(await bootError({ redis: plainClient(client), onStoreStateChange: () => undefined })).toContain(
-      'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the module watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
+      'RateLimitModule: onStoreStateChange has no effect with a client that has no duplicate(): the limiter watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
     );
   });
 

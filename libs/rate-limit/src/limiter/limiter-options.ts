@@ -12,13 +12,13 @@ import type { Duration } from '../util/duration.js';
 /** The options of `createLimiter`. All of them are optional. */
 export interface LimiterOptions {
   /**
-   * The Redis that keeps the limits for all processes: a `redis://` or `rediss://` URL or ioredis options, which the module
-   * opens and closes, or a `Redis` or `Cluster` client, which the module duplicates and leaves open. Without it, and without
+   * The Redis that keeps the limits for all processes: a `redis://` or `rediss://` URL or ioredis options, which the limiter
+   * opens and closes, or a `Redis` or `Cluster` client, which the limiter duplicates and leaves open. Without it, and without
    * `store`, each process counts for itself.
    */
   redis?: string | RedisConnectionOptions | (RedisClient & OptionNames) | undefined;
   /**
-   * A store of your own, or a `MemoryStore` or `RedisStore` with options. Without it the module makes a `RedisStore` for `redis`,
+   * A store of your own, or a `MemoryStore` or `RedisStore` with options. Without it the limiter makes a `RedisStore` for `redis`,
    * else a `MemoryStore`. Not together with `redis`.
    */
   store?: RateLimitStore | undefined;
@@ -33,7 +33,7 @@ export interface LimiterOptions {
    * limits hold up to this skew, see "Clocks" in docs/redis.md. A process warns when its clock differs from Redis's by more than
    * half of it.
    *
-   * @example RateLimitModule.forRoot({ redis, clock: 'app', maxSkew: '200ms' })
+   * @example { redis, clock: 'app', maxSkew: '200ms' }
    */
   maxSkew?: Duration | undefined;
   /**
@@ -106,7 +106,7 @@ export interface LimiterOptions {
    * The most calls of `RateLimiter.schedule` that wait for one policy in this process: a whole number from 1, default 10,000. A
    * class of `priorities` fills its part of them. A further call rejects with a `CallQueueFullError`, and is not charged.
    *
-   * @example RateLimitModule.forRoot({ maxQueuedCalls: 500 })
+   * @example maxQueuedCalls: 500
    */
   maxQueuedCalls?: number | undefined;
   /** Gets the lines about the limiter, such as a Redis that is out of reach. Default: warnings and errors go to the console. */

@@ -1,6 +1,8 @@
 import type { Front } from '../charges/decider.js';
 import { CallCharges } from '../engine/calls/call-charges.js';
 import { CallPolicies } from '../engine/calls/call-policies.js';
+import { PolicyChecks } from './policy-checks.js';
+import type { LimiterOptions } from './limiter-options.js';
 import { LimitLooks, type RoutePolicySource } from '../operate/limit-looks.js';
 import { LimiterCalls } from '../engine/calls/limiter-calls.js';
 import { type HeaderSetter, RateLimiter } from './rate-limiter.js';
@@ -42,6 +44,9 @@ import { type OpenedStore, reportBoardOf, reservationLogOf } from './opened-stor
 /** The options of the limiter's parts, checked. Durations are milliseconds. */
 export interface LimiterSettings
   extends FallbackSettings, PolicyDefaults, WaitingRoomLimits, Partial<ThresholdSettings> {
+  /** The options as they were given, and what they were given to. */
+  readonly given: Readonly<LimiterOptions>;
+  readonly where: string;
   readonly keyPrefix: string;
   readonly deadlineMs: number;
   readonly maxQueuedCalls: number;
@@ -97,6 +102,7 @@ export class LimiterParts {
   readonly queue: CallQueue;
   readonly leases: Leases;
   readonly pending: PendingCharges;
+  readonly checks: PolicyChecks;
   private readonly running: readonly RunningPart[];
   /** Whether it closes, or has closed. */
   isClosed = false;
@@ -116,6 +122,8 @@ export class LimiterParts {
     const timing = timingOf(store);
     const watch = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
     const layered = (this.layered = new LayeredStore({ ...opened, watch }, logger));
+    this.checks = new PolicyChecks(layered.traits, monitor, logger);
+    this.checks.checkOptions(settings.given, policies, settings.where);
     const fallback = new Fallback({ ...settings, watch }, opened.fallbackClock);
     const active = new ActiveOverrides(logger, log.processMs);
     const stored = layered.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);

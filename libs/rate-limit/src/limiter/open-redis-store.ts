@@ -12,7 +12,7 @@ import type { Logger } from '../util/logger.js';
 import type { CheckedLimiterOptions } from './options-table.js';
 import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
 
-/** The store on the Redis of the module's options, not connected yet. */
+/** The store on the Redis of the options, not connected yet. */
 export async function openRedisStore(
   redis: NonNullable<CheckedLimiterOptions['redis']>,
   options: CheckedLimiterOptions,
@@ -39,7 +39,7 @@ export async function openRedisStore(
         options.where,
         'onStoreStateChange',
         'with a client that has no duplicate()',
-        'the module watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
+        'the limiter watches a connection of its own: give a URL, ioredis options, or a client that has duplicate()',
       );
     }
     const warning = withHelp(
@@ -77,7 +77,7 @@ export async function openRedisStore(
   };
 }
 
-/** A client that the module opens, and the given options that it overrules; no client for one that cannot be duplicated. */
+/** A client that the limiter opens, and the given options that it overrules; no client for one that cannot be duplicated. */
 async function clientFor(redis: NonNullable<CheckedLimiterOptions['redis']>): Promise<Partial<OpenedRedis>> {
   return isRedisClient(redis) ? { client: await duplicateRedis(redis) } : openRedis(redis);
 }

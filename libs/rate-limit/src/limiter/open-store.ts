@@ -30,11 +30,11 @@ const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
   clock: "give the clock to the store itself, as in new RedisStore(client, { clock: 'app' })",
   maxSkew: "give it to the store itself, as in new RedisStore(client, { clock: 'app', maxSkew: '200ms' })",
   connect: 'connect the store yourself before the boot',
-  onStoreStateChange: 'the module sees the state of a connection that it opens itself: give redis, not store',
+  onStoreStateChange: 'the limiter sees the state of a connection that it opens itself: give redis, not store',
 };
 
 /**
- * The store of the module's options, not connected yet.
+ * The store of the options, not connected yet.
  *
  * @throws {RateLimitConfigError} for a given option that this store cannot apply
  */

@@ -61,7 +61,7 @@ export class RateLimiter {
    * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
    * @param options.timeZone the client's time zone, needed for policies whose time zone is a function
    * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the
-   *   identity, else the fallback of the module's `plan`, whose `resolve` is called for requests only
+   *   identity, else the fallback of the option `plan`, whose `resolve` is called for requests only
    * @param options.priority the class of the request, for policies with `priorities`; default their own `priority`. Needed where
    *   that is a function
    * @throws {RateLimitConfigError} for a wrong or unknown option or policy, a policy without a name, a plan, a time zone or a class
@@ -221,7 +221,7 @@ export class RateLimiter {
    * @param policies one or several, each with a name; a `concurrency` as well
    * @param identity the identity to count; null where all policies are `by: 'global'`
    * @throws {CallWaitError} when it gets no turn within `maxWait`: at once if that is certain
-   * @throws {CallQueueFullError} when the module's `maxQueuedCalls` wait in this process
+   * @throws {CallQueueFullError} when `maxQueuedCalls` wait in this process
    * @throws {LimiterClosedError} when the application shuts down before its turn
    * @throws {RateLimitConfigError} when its cost can never fit
    * @throws the signal's reason when it is aborted before its turn; {RateLimitConfigError} as `consume` does

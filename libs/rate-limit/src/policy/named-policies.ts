@@ -46,7 +46,7 @@ export class NamedPolicies<Context = never> {
       this.claims.claim('app', parsed, where);
     }
     for (const { name, elseName } of this.named.values()) {
-      const where = `RateLimitModule, policies.${name}`;
+      const where = `${named}, policies.${name}`;
       if (elseName !== undefined) checkElse(this.parse(elseName, `${where}, else`), where);
     }
   }

@@ -39,13 +39,13 @@ import { type GuardCheck, KnownHandlers } from '../routes/known-handlers.js';
 import { LateIdentities } from '../guard/late-identities.js';
 import { documentAnswers } from '../openapi/document-answers.js';
 import type { OpenApiDocument } from '../../http/openapi.js';
-import { type CheckedOptions, checkOptions, shortDurations } from '../options/check-options.js';
+import { type CheckedOptions, checkOptions } from '../options/check-options.js';
 import type { RateLimitModuleOptions } from '../options/module-options.js';
 import { planSettings } from '../options/plan-settings.js';
 import { shedSettings } from '../options/shed-settings.js';
 import { ShedRequests } from '../shed/shed-requests.js';
 import { skippedButCounted } from '../routes/middleware-exceptions.js';
-import { PolicyChecks } from '../boot/policy-checks.js';
+import { checkRoutes } from '../boot/route-checks.js';
 import { serverOf, trustProxyOf } from '../contexts/platform.js';
 import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
@@ -71,7 +71,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
   readonly operations = new Operations();
   readonly headers: HeaderSettings;
   readonly forwarded: ForwardedWatch;
-  private readonly policyChecks: PolicyChecks;
+  private readonly policies: NamedPolicies<ExecutionContext>;
   private readonly connections = new Connections();
   readonly hasGone = goneClients(this.connections);
   private readonly guards: GuardCheck = (type, handler) => isGuarded(this.application, type, handler);
@@ -97,7 +97,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     };
     const addresses = addressChain(options, functions, this.hasGone);
     this.addressLists = AddressLists.of(options, functions, monitor, addresses);
-    const policies = new NamedPolicies<ExecutionContext>(options.policies);
+    const policies = (this.policies = new NamedPolicies<ExecutionContext>(options.policies));
     const late = new LateIdentities(
       () => this.identities,
       (policy) => monitor.identityMissing(policy),
@@ -153,9 +153,6 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       },
       logger,
     );
-    const { routes, middleware } = this;
-    const { traits } = this.parts.layered;
-    this.policyChecks = new PolicyChecks({ options, policies, middleware, routes, traits, monitor }, logger);
   }
 
   guardWork(guard: RateLimitGuard): GuardWork {
@@ -190,9 +187,10 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
   async onModuleInit(): Promise<void> {
     expectAlone(this.discovery);
     const handlers = [...limitableHandlers(this.discovery, this.scanner, this.contexts)];
-    this.policyChecks.check(handlers);
+    const { options, policies, middleware, routes } = this;
+    const { checks, monitor } = this.parts;
+    checkRoutes(handlers, { options, policies, middleware, routes, checks, monitor }, this.logger);
     for (const { adapter } of handlers) await this.contexts.prepare(adapter);
-    for (const warning of shortDurations(this.options.given)) this.logger.warn(withHelp(warning, 'FG_POLICY_NUMBERS'));
     const untold = untoldDecisions(handlers, this.routes, this.middleware !== undefined);
     for (const warning of [...warningsOfHandlers(handlers, this.discovery, this.scanner), ...untold]) {
       this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));

@@ -1,5 +1,4 @@
 import { RateLimitConfigError } from '../../util/config-error.js';
-import { meantInSeconds } from '../../util/duration.js';
 import { type Checked, readOptions } from '../../limiter/options-table.js';
 import { checkShape } from './check-shape.js';
 import type { CheckedMiddleware } from './middleware-settings.js';
@@ -30,17 +29,4 @@ export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   if (options.plan !== undefined) planSettings(options.plan);
   if (options.shed !== undefined) shedSettings(options.shed, checked.middleware.policies);
   return checked;
-}
-
-/** Plain numbers of durations below these milliseconds are probably meant in seconds. */
-const SHORT_MS = { deadline: 10, denialCache: 10, maxSkew: 10 } as const;
-const SHORT_CACHE_MS = 1_000;
-
-/** Warnings of durations that work, but were perhaps meant in seconds. */
-export function shortDurations(given: Readonly<RateLimitModuleOptions>): string[] {
-  const options = Object.entries(SHORT_MS).map(([option, least]) =>
-    meantInSeconds(option, given[option as keyof typeof SHORT_MS], least),
-  );
-  const all = [...options, meantInSeconds('plan.cacheFor', given.plan?.cacheFor, SHORT_CACHE_MS)];
-  return all.flatMap((short) => (short === undefined ? [] : `${WHERE}: ${short}`));
 }
