@@ -1,7 +1,7 @@
 import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import { LimiterUnavailableError } from '../../libs/rate-limit/src/charges/errors.js';
 import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
-import type { PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
+import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
 import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
 import { type OpenedStore, storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
 import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
@@ -125,7 +125,7 @@ export class PodEngine implements Decider {
 
   /** What a request of a client charges. */
   charges(identity: string, cost: number): PolicyCharge[] {
-    return this.policies.map((policy) => this.engine.charge(policy, identity, cost));
+    return this.policies.map((policy) => chargeOf(policy, identity, cost));
   }
 
   /** Redis did not answer, and the fallback admits nothing. */

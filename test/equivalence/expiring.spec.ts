@@ -1,3 +1,4 @@
+import { chargeOf } from '../../libs/rate-limit/src/charges/policy-charge.js';
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { describe, it } from '@jest/globals';
 import * as fc from 'fast-check';
@@ -183,7 +184,7 @@ async function play({ policy: given, overdraws, start, steps }: History, process
     const one = running[at]!;
     if ('take' in does) {
       const cost = costFor(algorithm, does.take);
-      const { decision } = await one.process.engine.decide([one.process.engine.charge(policy, IDENTITY, cost, 'take')]);
+      const { decision } = await one.process.engine.decide([chargeOf(policy, IDENTITY, cost, 'take')]);
       expectFits(decision.allowed, cost);
       if (decision.allowed) model.charge(clock.now, cost);
     } else if ('reserve' in does) {
@@ -191,8 +192,8 @@ async function play({ policy: given, overdraws, start, steps }: History, process
       const finalCost = does.rest === 'keep' ? undefined : Math.floor(cost * does.rest);
       const ms = 'ms' in does.after ? does.after.ms : Math.round((does.after.periods * periodOf(algorithm)) / 1_000);
       const openFor = Math.min(LONGEST_MS, Math.max(1, ms)) * 1_000;
-      const { expiring, engine } = one.process;
-      const charges = [engine.charge(policy, IDENTITY, cost, 'reserve')];
+      const { expiring } = one.process;
+      const charges = [chargeOf(policy, IDENTITY, cost, 'reserve')];
       const reservation = await expiring.reserve(charges, { after: openFor, finalCost });
       expectFits(reservation.allowed, cost);
       if (finalCost !== undefined && log !== undefined && !one.sweeps) {

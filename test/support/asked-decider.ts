@@ -21,7 +21,7 @@ export class AskedDecider implements Decider {
 /** One charge of each policy, for one identity. */
 export function chargesFor(policies: readonly Policy[], mode: ChargeMode = 'take'): PolicyCharge[] {
   return policies.map((policy) =>
-    chargeOf(bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test'), 'rl', 'user:ada', 1, mode),
+    chargeOf(bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test'), 'user:ada', 1, mode),
   );
 }
 

@@ -71,6 +71,6 @@ export class Judging {
   }
 
   private charges(cost: number, mode: ChargeMode): PolicyCharge[] {
-    return this.policies.map((policy) => chargeOf(policy, 'rl', this.identity, cost, mode));
+    return this.policies.map((policy) => chargeOf(policy, this.identity, cost, mode));
   }
 }

@@ -33,7 +33,7 @@ export class ToldThresholds {
   }
 
   charge(policy: BoundPolicy, identity: string, cost = 1, mode: ChargeMode = 'take'): PolicyCharge {
-    return chargeOf(policy, 'rl', identity, cost, mode);
+    return chargeOf(policy, identity, cost, mode);
   }
 
   /** Waits until all levels that were reached are told, and returns their events. */

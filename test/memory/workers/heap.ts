@@ -214,7 +214,7 @@ const procedures = {
     const before = retained();
     for (let i = 0; i < 10_000; i++) {
       const header = Buffer.alloc(8_000, `Plan ${i}, a client, `).toString('latin1');
-      const charge = policyChargeOf(policy, 'rl', `user:${i}`, 1, 'take');
+      const charge = policyChargeOf(policy, `user:${i}`, 1, 'take');
       const options = { cost: undefined, plan: header.slice(0, length), timeZone: header.slice(0, length) };
       kept.keep('consume', [policy], { kind: 'user', value: `${i}` }, options, [charge]);
     }

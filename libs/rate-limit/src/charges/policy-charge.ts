@@ -1,6 +1,6 @@
 import type { AnyBlockAlgorithm } from '../algorithms/block/block.js';
 import { globalTag } from '../identity/identity-tag.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
+import { type BoundPolicy, isSettled } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
 import type { Answer } from '../util/answer.js';
 import { type BlockCharge, type Charge, type ChargeMode, peekOf, UNKNOWN_ENTRY } from '../stores/charge.js';
@@ -28,17 +28,16 @@ export interface PolicyCharge extends Charge {
 /**
  * Makes a charge.
  *
- * @param prefix how keys begin
- * @param identity the identity's tag
+ * @param identity the identity's tag; a policy that counts all clients together needs none
+ * @param mode default: `'reserve'` if the policy is settled after the response
  * @param override the version of the override whose numbers the policy has
  * @throws {TypeError} when the cost is no whole number from 0
  */
 export function chargeOf(
   policy: BoundPolicy,
-  prefix: string,
   identity: string,
   cost: number,
-  mode: ChargeMode,
+  mode: ChargeMode = modeOf(policy),
   override?: number,
 ): PolicyCharge {
   if (!Number.isSafeInteger(cost) || cost < 0) {
@@ -47,7 +46,7 @@ export function chargeOf(
   return {
     policy,
     identity,
-    key: policy.globalKey ?? keyOf(prefix, identity, policy.keyTail),
+    key: policy.globalKey ?? keyOf(policy.keyPrefix, identity, policy.keyTail),
     algorithm: policy.algorithm.lease?.grant ?? policy.algorithm,
     cost,
     headroom: policy.headroom,
@@ -59,12 +58,17 @@ export function chargeOf(
     found: undefined,
     shadow: policy.shadow,
     alternative: false,
-    block: policy.block === undefined ? undefined : blockOf(policy, policy.block, prefix, identity, cost, mode),
+    block: policy.block === undefined ? undefined : blockOf(policy, policy.block, identity, cost, mode),
     entry: UNKNOWN_ENTRY,
     openKey: UNKNOWN_ENTRY,
     instead: undefined,
     insteadOf: undefined,
   };
+}
+
+/** The mode of a policy's charges: `'reserve'` if the policy is settled after the response. */
+export function modeOf(policy: BoundPolicy): ChargeMode {
+  return isSettled(policy) ? 'reserve' : 'take';
 }
 
 /**
@@ -89,14 +93,13 @@ export function inItsPlace(own: PolicyCharge, given: PolicyCharge): PolicyCharge
 }
 
 function blockOf(
-  { blockTail, globalKey, name, shadow }: BoundPolicy,
+  { blockTail, globalKey, keyPrefix, name, shadow }: BoundPolicy,
   algorithm: AnyBlockAlgorithm,
-  prefix: string,
   identity: string,
   cost: number,
   mode: ChargeMode,
 ): BlockCharge {
   const tag = globalKey === undefined ? identity : globalTag(name);
   const counts = cost > 0 && mode !== 'peek' ? 1 : 0;
-  return { key: keyOf(prefix, tag, blockTail!), algorithm, cost: counts, shadow, entry: UNKNOWN_ENTRY };
+  return { key: keyOf(keyPrefix, tag, blockTail!), algorithm, cost: counts, shadow, entry: UNKNOWN_ENTRY };
 }

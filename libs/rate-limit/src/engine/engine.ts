@@ -1,9 +1,8 @@
 import type { HandlerContext } from '../watch/decision-event.js';
 import type { DecisionMonitor } from '../watch/monitor.js';
 import type { OverrideStats, PrefetchCounts } from '../watch/stats.js';
-import { type BoundPolicy, isSettled } from '../policy/bound-policy.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
-import type { ChargeMode } from '../stores/charge.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
@@ -64,11 +63,9 @@ export class Engine {
   private readonly plain: PlainPath | undefined;
 
   /**
-   * @param keyPrefix how keys begin
    * @param front stands behind the overrides and in front of all else; default: nothing
    */
   constructor(
-    private readonly keyPrefix: string,
     private readonly store: LayeredStore,
     private readonly fallback: Fallback,
     private readonly monitor: DecisionMonitor,
@@ -113,16 +110,6 @@ export class Engine {
   /** Counts of the overrides in force. */
   get overrideStats(): OverrideStats {
     return { count: this.overrides.size, loaded: this.overrides.loaded };
-  }
-
-  /**
-   * Makes a charge.
-   *
-   * @param identity the identity's tag; a policy that counts all clients together needs none
-   * @throws {TypeError} when the cost is no whole number from 0
-   */
-  charge(policy: BoundPolicy, identity: string, cost: number, mode: ChargeMode = modeOf(policy)): PolicyCharge {
-    return chargeOf(policy, this.keyPrefix, identity, cost, mode);
   }
 
   /**
@@ -284,7 +271,7 @@ export class Engine {
   /** A peek under the numbers of the identity's override; undefined if no override changes the policy's numbers. */
   overriddenCharge(policy: BoundPolicy, identity: string): PolicyCharge | undefined {
     const variant = this.overrides.variantFor(policy, identity);
-    return variant === policy ? undefined : this.charge(variant, identity, 0, 'peek');
+    return variant === policy ? undefined : chargeOf(variant, identity, 0, 'peek');
   }
 
   /** The override of a policy for an identity that is in force in this process; undefined without one. */
@@ -319,8 +306,3 @@ const decisionAlone = ({ decision }: Judgement): Decision => decision;
 const rethrow = (error: unknown): never => {
   throw error;
 };
-
-/** The mode of a policy's charges: `'reserve'` if the policy is settled after the response. */
-function modeOf(policy: BoundPolicy): ChargeMode {
-  return isSettled(policy) ? 'reserve' : 'take';
-}

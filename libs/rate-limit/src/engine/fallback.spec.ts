@@ -30,7 +30,7 @@ class Outage {
   }
 
   ask(policy: BoundPolicy, cost = 1, key = 'k'): PolicyDecision {
-    const verdict = this.fallback.decide([chargeOf(policy, 'rl', key, cost, 'take')], AWAY);
+    const verdict = this.fallback.decide([chargeOf(policy, key, cost, 'take')], AWAY);
     return decisionOf(verdict.asked!, verdict).policies[0]!;
   }
 
@@ -206,7 +206,7 @@ describe('whatever the number of processes', () => {
         for (const { cost, wait } of history) {
           outage.clock.now += wait;
           // A lease of the process is a whole one from the start: its answer cannot be lost.
-          const charges = [{ ...chargeOf(policy, 'rl', 'k', cost, 'take'), algorithm: policy.algorithm }];
+          const charges = [{ ...chargeOf(policy, 'k', cost, 'take'), algorithm: policy.algorithm }];
           expectSame(outage.ask(policy, cost), decisionOf(charges, store.consume(charges)).policies[0]);
         }
       }),
@@ -231,7 +231,7 @@ it('blocks locally for longer each time the client comes back, and a reset forge
     [3_600_000, 3],
     [3_600_000, 3],
   ]);
-  const { key, block } = chargeOf(policy, 'rl', 'k', 1, 'peek');
+  const { key, block } = chargeOf(policy, 'k', 1, 'peek');
   outage.fallback.reset([key, block!.key]);
   outage.drain(policy);
   expect(outage.ask(policy)).toMatchObject({ blockedForMs: 60_000, blockStep: 1 });

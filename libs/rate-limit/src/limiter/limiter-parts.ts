@@ -128,7 +128,7 @@ export class LimiterParts {
     const active = new ActiveOverrides(logger, log.processMs);
     const stored = layered.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);
     const engineFor = (observer: Monitor | TurnMonitor, front?: Front): Engine =>
-      new Engine(keyPrefix, layered, fallback, observer, active, front);
+      new Engine(layered, fallback, observer, active, front);
     this.engine = engineFor(monitor);
     this.unobserved = engineFor(new Monitor({}, logger));
     const turns = engineFor(new TurnMonitor(monitor), stored);

@@ -95,7 +95,9 @@ export class LimitLooks {
 
   /** The identity tag of a call that takes an identity or its tag. */
   private tagOf(identity: Who, policies: readonly BoundPolicy[], where: string): string | undefined {
-    return isNone(identity) ? this.charges.tagOf(identity, policies, where) : this.identities.tagOf(identity, where);
+    return isNone(identity)
+      ? this.charges.identityTag(identity, policies, where)
+      : this.identities.tagOf(identity, where);
   }
 
   private checkOrder(method: string, target: unknown, identity: unknown): void {

@@ -1,3 +1,4 @@
+import { chargeOf } from '../charges/policy-charge.js';
 import { globalTag } from '../identity/identity-tag.js';
 import { type BoundPolicy, keyTailsInAllZones } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
@@ -20,14 +21,14 @@ export interface ResetState {
  * @param identity the identity's tag; undefined where all policies count all clients together
  */
 export async function resetStates(
-  engine: Pick<Engine, 'charge' | 'overriddenCharge' | 'reset'>,
+  engine: Pick<Engine, 'overriddenCharge' | 'reset'>,
   policies: readonly BoundPolicy[],
   identity: string | undefined,
 ): Promise<readonly ResetState[]> {
   const states = new Map<string, { readonly policy: BoundPolicy; readonly keys: Set<string> }>();
   for (const policy of policies) {
     const tag = policy.globalKey === undefined && identity !== undefined ? identity : globalTag(policy.name);
-    const { key } = engine.charge(policy, tag, 0, 'peek');
+    const { key } = chargeOf(policy, tag, 0, 'peek');
     if (!states.has(key)) states.set(key, { policy, keys: keysOf(engine, policy, tag) });
   }
   return Promise.all(
@@ -40,10 +41,10 @@ export async function resetStates(
 }
 
 /** The keys of an identity under a policy. */
-function keysOf(engine: Pick<Engine, 'charge' | 'overriddenCharge'>, policy: BoundPolicy, tag: string): Set<string> {
+function keysOf(engine: Pick<Engine, 'overriddenCharge'>, policy: BoundPolicy, tag: string): Set<string> {
   const keys = new Set<string>();
   for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
-    const charge = engine.charge(numbers, tag, 0, 'peek');
+    const charge = chargeOf(numbers, tag, 0, 'peek');
     for (const { key, shardKeys = [] } of [charge, engine.overriddenCharge(numbers, tag) ?? charge]) {
       for (const one of [key, ...shardKeys]) keys.add(one); // a window's key has no limit
     }

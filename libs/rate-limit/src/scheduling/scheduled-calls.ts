@@ -60,7 +60,7 @@ export class ScheduledCalls {
       throw new RateLimitConfigError(PAUSE, `for must be a duration from '1ms' to ${most}, got ${shown(length)}`);
     }
     const bound = this.policies.bind(policies, 'pause');
-    const tag = this.scheduler.charges.tagOf(identity, bound, PAUSE);
+    const tag = this.scheduler.charges.identityTag(identity, bound, PAUSE);
     return this.pauses.pause(this.scheduler.charges.states(bound, tag), ms);
   }
 }

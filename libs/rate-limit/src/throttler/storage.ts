@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { identityTag } from '../identity/identity-tag.js';
 import { LimiterUnavailableError } from '../charges/errors.js';
-import type { PolicyCharge } from '../charges/policy-charge.js';
+import { chargeOf, type PolicyCharge } from '../charges/policy-charge.js';
 import type { CountedCharge } from '../watch/policy-tallies.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision, PolicyDecision } from '../policy/decision.js';
@@ -178,7 +178,7 @@ export class ThrottlerStorageService implements ThrottlerStorage {
   }
 
   private charge(policy: BoundPolicy, tag: string, mode: ChargeMode = 'take'): PolicyCharge {
-    return this.parts.engine.charge(policy, tag, 1, mode);
+    return chargeOf(policy, tag, 1, mode);
   }
 }
 

@@ -14,7 +14,8 @@ import {
   names,
 } from './call-arguments.js';
 import type { Engine } from '../engine.js';
-import { inPlaceOf, type PolicyCharge } from '../../charges/policy-charge.js';
+import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
+import { type Asker, resolve } from '../../charges/resolve.js';
 import { type KeptClient, KeptClients, type KeptMethod } from '../../layers/plain/kept-clients.js';
 import { type Plans, underPlan } from '../../functions/plans.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
@@ -52,14 +53,27 @@ interface ScheduledUse {
   readonly isBare: boolean;
 }
 
+/** What a call gives. */
+interface AskedCall {
+  /** The identity's tag; undefined where all policies count all clients together. */
+  readonly identity: string | undefined;
+  readonly plan: string | null | undefined;
+  readonly zone: string | undefined;
+  readonly priority: string | undefined;
+  readonly costOf: (policy: BoundPolicy) => number | undefined;
+  readonly modeOf: (policy: BoundPolicy) => ChargeMode;
+  /** How errors begin: the method that was called. */
+  readonly where: string;
+}
+
 /** Makes the charges of calls without a request, and keeps those of recent clients. */
-export class CallCharges {
+export class CallCharges implements Asker<AskedCall> {
   private readonly kept: KeptClients;
   /** What the last scheduled call needed: most callers repeat their policies. */
   private lastUse: ScheduledUse | undefined;
 
   constructor(
-    private readonly engine: Pick<Engine, 'charge' | 'keptDecider'>,
+    engine: Pick<Engine, 'keptDecider'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
     private readonly ipv6Prefix: number,
   ) {
@@ -88,7 +102,7 @@ export class CallCharges {
     options: CallOptions | undefined,
     where: string,
   ): readonly PolicyCharge[] {
-    const tag = this.tagOf(identity, withElse(policies), where);
+    const tag = this.identityTag(identity, withElse(policies), where);
     const cost = options?.cost;
     const mode = method === 'reserve' ? 'reserve' : method === 'consume' && cost === 0 ? 'peek' : 'take';
     if (method === 'consume' && mode === 'take') checkConsumable(withElse(policies), where);
@@ -141,7 +155,7 @@ export class CallCharges {
         'FG_OPTION_WITHOUT_EFFECT',
       );
     }
-    const tag = this.tagOf(identity, policies, where);
+    const tag = this.identityTag(identity, policies, where);
     const cost = (policy: BoundPolicy): number | undefined =>
       isConcurrency(policy) && !alone ? undefined : options?.cost;
     const mode = (policy: BoundPolicy): ChargeMode =>
@@ -159,7 +173,7 @@ export class CallCharges {
     return policies.map((policy) => {
       const tag = identity ?? globalTag(policy.name);
       const [charge, ...planned] = [policy, ...(policy.plans?.values() ?? [])].map((numbers) =>
-        this.engine.charge(numbers, tag, 0, 'peek'),
+        chargeOf(numbers, tag, 0, 'peek'),
       );
       return { charge: charge!, keys: [charge!, ...planned].map(({ key }) => key) };
     });
@@ -185,23 +199,55 @@ export class CallCharges {
     if (plan !== undefined) checkPlan(plan, all, where);
     const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, all, where);
     if (priority !== undefined) checkPriority(priority, policies, where);
-    const charge = (policy: BoundPolicy, own: number): PolicyCharge => {
-      const tag = identity ?? globalTag(policy.name);
-      const planned = policy.plans === undefined ? policy : this.planned(policy, tag, plan, where);
-      const inZone = planned.timeZone === undefined ? planned : zoned(planned, zone, where);
-      const how = typeof mode === 'function' ? mode(policy) : mode;
-      const asked = inZone.priorities === undefined ? inZone : classed(inZone, priority, how, where);
-      return withInstead(policy, this.engine.charge(asked, tag, own, how));
-    };
-    const given = typeof cost === 'function' ? cost : (): number | undefined => cost;
-    const withInstead = (policy: BoundPolicy, made: PolicyCharge): PolicyCharge => {
-      const instead = policy.else;
-      if (instead === undefined) return made;
-      const own = instead.hasCost && given(policy) === undefined ? costOf(instead, undefined, where) : undefined;
-      made.instead = (head) => inPlaceOf(head, charge(instead, own ?? head.cost));
-      return made;
-    };
-    return policies.map((policy) => charge(policy, costOf(policy, given(policy), where)));
+    const costOfCall = typeof cost === 'function' ? cost : (): number | undefined => cost;
+    const modeOfCall = typeof mode === 'function' ? mode : (): ChargeMode => mode;
+    const asked: AskedCall = { identity, plan, zone, priority, costOf: costOfCall, modeOf: modeOfCall, where };
+    for (const policy of all) this.costOf(policy, asked); // a wrong cost is told before anything is charged
+    // Nothing of a call answers later.
+    return policies.map((policy) => resolve(this, policy, asked) as PolicyCharge);
+  }
+
+  tagOf({ name }: BoundPolicy, { identity }: AskedCall): string {
+    return identity ?? globalTag(name);
+  }
+
+  costOf(policy: BoundPolicy, { costOf: given, where }: AskedCall): number {
+    return costOf(policy, given(policy), where);
+  }
+
+  modeOf(policy: BoundPolicy, { modeOf }: AskedCall): ChargeMode {
+    return modeOf(policy);
+  }
+
+  /** @throws {RateLimitConfigError} when nothing says which plan the client has */
+  ofPlan(policy: BoundPolicy, tag: string, { plan, where }: AskedCall): BoundPolicy {
+    if (plan !== undefined) return underPlan(policy, plan ?? undefined);
+    if (this.plans !== undefined) return underPlan(policy, this.plans.lastKnown(tag));
+    throw new RateLimitConfigError(
+      where,
+      `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
+        `none, or RateLimitModule a plan`,
+    );
+  }
+
+  /** @throws {RateLimitConfigError} when the call gives no time zone */
+  inZone(policy: BoundPolicy, _tag: string, { zone, where }: AskedCall): BoundPolicy {
+    if (zone !== undefined) return inTimeZone(policy, zone);
+    throw new RateLimitConfigError(
+      where,
+      `the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
+    );
+  }
+
+  /** @throws {RateLimitConfigError} when the call gives no class, and a function of a request does */
+  inClass(policy: BoundPolicy, { priority, modeOf, where }: AskedCall): BoundPolicy {
+    if (priority !== undefined) return underPriority(policy, priority);
+    // A peek shows what the default class would get.
+    if (policy.priorityOf === undefined || modeOf(policy) === 'peek') return policy;
+    throw new RateLimitConfigError(
+      where,
+      `the priority of policy '${policy.name}' is a function of a request: give { priority: '${policy.priority}' } outside of a request`,
+    );
   }
 
   /**
@@ -211,7 +257,7 @@ export class CallCharges {
    * @throws {RateLimitConfigError} when a policy counts an identity, and the call gives none
    * @throws {RateLimitConfigError} for a wrong kind or value
    */
-  tagOf(identity: MaybeNone, policies: readonly BoundPolicy[], where: string): string | undefined {
+  identityTag(identity: MaybeNone, policies: readonly BoundPolicy[], where: string): string | undefined {
     if (identity !== undefined && identity !== null) return tagFor(identity, where, this.ipv6Prefix);
     const counting = policies.find(({ by }) => by !== 'global');
     if (counting === undefined) return undefined;
@@ -219,16 +265,6 @@ export class CallCharges {
       where,
       `policy '${counting.name}' counts an identity, got ${shown(identity)}: give { kind: 'user', value: '...' }. ` +
         `Policies by: 'global' alone need none`,
-    );
-  }
-
-  private planned(policy: BoundPolicy, tag: string, plan: string | null | undefined, where: string): BoundPolicy {
-    if (plan !== undefined) return underPlan(policy, plan ?? undefined);
-    if (this.plans !== undefined) return underPlan(policy, this.plans.lastKnown(tag));
-    throw new RateLimitConfigError(
-      where,
-      `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
-        `none, or RateLimitModule a plan`,
     );
   }
 }
@@ -247,27 +283,7 @@ function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
   };
 }
 
-/** @throws {RateLimitConfigError} when the call gives no time zone */
-function zoned(policy: BoundPolicy, zone: string | undefined, where: string): BoundPolicy {
-  if (zone !== undefined) return inTimeZone(policy, zone);
-  throw new RateLimitConfigError(
-    where,
-    `the time zone of policy '${policy.name}' is a function of a request: give { timeZone: 'Europe/Paris' } outside of a request`,
-  );
-}
-
 /** The error of a policy's own cost of 0: the call would run without a turn. */
 function freeOf({ name }: BoundPolicy, where: string): RateLimitConfigError {
   return new RateLimitConfigError(where, `the cost of policy '${name}' must be a whole number from 1, got 0`);
-}
-
-/** @throws {RateLimitConfigError} when the call gives no class, and a function of a request does */
-function classed(policy: BoundPolicy, priority: string | undefined, mode: ChargeMode, where: string): BoundPolicy {
-  if (priority !== undefined) return underPriority(policy, priority);
-  // A peek shows what the default class would get.
-  if (policy.priorityOf === undefined || mode === 'peek') return policy;
-  throw new RateLimitConfigError(
-    where,
-    `the priority of policy '${policy.name}' is a function of a request: give { priority: '${policy.priority}' } outside of a request`,
-  );
 }

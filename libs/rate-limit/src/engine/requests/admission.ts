@@ -6,7 +6,7 @@ import { isPromise } from '../../util/is-promise.js';
 import type { Exchange } from '../../holds/waiting/exchange.js';
 import { Judgement } from '../../charges/judgement.js';
 import type { Engine } from '../engine.js';
-import type { CallCharges, PendingCharges } from '../../holds/pending/pending-charges.js';
+import type { PendingCall, PendingCharges } from '../../holds/pending/pending-charges.js';
 import { canDelay } from '../../policy/bound-policy.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { RequestRecord } from './request-record.js';
@@ -83,7 +83,7 @@ export class Admission<Context extends HandlerContext> {
     context: Context,
     charges: readonly PolicyCharge[],
     record: RequestRecord,
-    shared: CallCharges | undefined,
+    shared: PendingCall | undefined,
   ): Answer<boolean> {
     const queued = route.queues ? charges.find(canDelay) : undefined;
     if (queued === undefined) return this.decide(route, context, charges, record, shared);
@@ -109,7 +109,7 @@ export class Admission<Context extends HandlerContext> {
     context: Context,
     charges: readonly PolicyCharge[],
     record: RequestRecord,
-    shared: CallCharges | undefined,
+    shared: PendingCall | undefined,
   ): Answer<boolean> {
     let judged: Answer<Judgement>;
     // `attempt` is not used here: every request would pay for its closures.
@@ -136,7 +136,7 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     judgement: Judgement,
     record: RequestRecord,
-    shared: CallCharges | undefined,
+    shared: PendingCall | undefined,
   ): Answer<boolean> {
     const { decision } = judgement;
     const { allowed } = decision;
@@ -156,7 +156,7 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     judgement: Judgement,
     record: RequestRecord,
-    shared: CallCharges | undefined,
+    shared: PendingCall | undefined,
   ): void {
     let exchange: Exchange | undefined;
     const call = (): object => (exchange = this.transport.exchange(context)).call;
@@ -169,7 +169,7 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     error: unknown,
     record: RequestRecord,
-    shared: CallCharges | undefined,
+    shared: PendingCall | undefined,
   ): never {
     shared?.left();
     record.failed(charges, error);

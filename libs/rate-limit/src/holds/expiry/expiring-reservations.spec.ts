@@ -1,3 +1,4 @@
+import { chargeOf } from '../../charges/policy-charge.js';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type LogOutcome, SharedLog } from '../../../../../test/support/shared-log.js';
@@ -77,7 +78,7 @@ function podOn(
     warnings,
     reserve: async ({ cost = 10, ...options }, policies = [DAY]) =>
       expiring.reserve(
-        policies.map((policy) => engine.charge(policy, 'user:ada', cost, 'reserve')),
+        policies.map((policy) => chargeOf(policy, 'user:ada', cost, 'reserve')),
         readExpiry({ expires: '60s', ...options }, 'test')!,
       ),
   };

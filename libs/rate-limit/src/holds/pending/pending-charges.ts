@@ -20,7 +20,7 @@ export interface PendingRecord {
 }
 
 /** The pending charges that one call of a handler keeps pending. */
-export class CallCharges {
+export class PendingCall {
   private readonly charges: PendingCharge[] = [];
 
   /** @param call identifies the call of the handler */
@@ -73,8 +73,8 @@ export class PendingCharges {
    * @param call identifies the call of the handler
    * @param charges what the call's policies ask
    */
-  join(call: () => object, charges: readonly PolicyCharge[], record: PendingRecord): CallCharges | undefined {
-    let joined: CallCharges | undefined;
+  join(call: () => object, charges: readonly PolicyCharge[], record: PendingRecord): PendingCall | undefined {
+    let joined: PendingCall | undefined;
     for (const charge of charges) {
       const pending = record.pendingOf(charge);
       if (pending === undefined) continue;
@@ -95,8 +95,8 @@ export class PendingCharges {
     charges: readonly PolicyCharge[],
     judgement: Judgement,
     record: PendingRecord,
-    joined: CallCharges | undefined,
-  ): CallCharges | undefined {
+    joined: PendingCall | undefined,
+  ): PendingCall | undefined {
     let held = joined;
     const pendingOf = (index: number): PendingCharge => {
       const charge = charges[index]!;
@@ -118,8 +118,8 @@ export class PendingCharges {
     return held;
   }
 
-  private of(call: object): CallCharges {
-    return new CallCharges(call, this.finalCostOf, (idle) => this.settle(idle));
+  private of(call: object): PendingCall {
+    return new PendingCall(call, this.finalCostOf, (idle) => this.settle(idle));
   }
 
   private settle(idle: readonly PendingCharge[]): void {

@@ -159,7 +159,7 @@ export class ActiveOverrides {
     const known = override.charges?.get(policy);
     // The override of a policy that counts all clients together serves several identities.
     if (known !== undefined && known.cost === cost && known.mode === mode && known.identity === identity) return known;
-    const own = chargeOf(this.variant(policy, override), policy.keyPrefix, identity, cost, mode, override.version);
+    const own = chargeOf(this.variant(policy, override), identity, cost, mode, override.version);
     flatten(own.key); // it is kept
     override.charges ??= new WeakMap();
     override.charges.set(policy, own);

@@ -153,7 +153,7 @@ function pauseOf({ policy, identity }: PolicyCharge): PolicyCharge {
     };
     POLICIES.set(policy, pause);
   }
-  return chargeOf(pause, pause.keyPrefix, identity, LONGEST_PAUSE_MS, 'peek');
+  return chargeOf(pause, identity, LONGEST_PAUSE_MS, 'peek');
 }
 
 /**

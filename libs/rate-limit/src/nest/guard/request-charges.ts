@@ -1,10 +1,11 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ClientGoneError, IdentityMissingError } from '../../identity/errors.js';
 import { ResolvedIdentities } from '../../identity/resolved-identities.js';
-import { inPlaceOf, type PolicyCharge } from '../../charges/policy-charge.js';
+import { modeOf, type PolicyCharge } from '../../charges/policy-charge.js';
+import { type Asker, resolve } from '../../charges/resolve.js';
 import { allInOrder } from '../../util/all-in-order.js';
 import { shown } from '../../util/config-error.js';
-import { type Answer, andThen, attempt } from '../../util/answer.js';
+import { type Answer, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { readable } from '../../util/thrown.js';
 import type { RateLimitRuntime } from './rate-limit.runtime.js';
@@ -20,11 +21,11 @@ export type FindTag = (
   resolved: ResolvedIdentities | undefined,
 ) => string | Promise<string>;
 
-/** Makes the charges of a request: the identity that a policy counts, its cost, the numbers of the client's plan, and the request's class. */
-export class RequestCharges {
+/** Makes the charges of a request. */
+export class RequestCharges implements Asker<ExecutionContext> {
   constructor(
     private readonly runtime: Pick<RateLimitRuntime, 'parts' | 'plans' | 'policyFunctions'>,
-    private readonly tagOf: FindTag,
+    private readonly findTag: FindTag,
   ) {}
 
   /** Makes the charges of a request, without shadows that leave it out. Asynchronous charges are made in parallel. */
@@ -56,25 +57,13 @@ export class RequestCharges {
    * @throws what the step that finds the identity throws; a shadow leaves the request out then
    */
   private make(policy: BoundPolicy, context: ExecutionContext, resolved: ResolvedIdentities | undefined): MadeCharge {
-    if (!policy.shadow) {
-      const made = this.asked(policy, context, resolved);
-      return policy.else === undefined ? made : andThen(made, (charge) => this.withElse(policy.else!, charge, context));
-    }
+    if (!policy.shadow) return resolve(this, policy, context, resolved);
     const leaveOut = (error: unknown): undefined => this.leaveOut(policy, error);
     return attempt<PolicyCharge, PolicyCharge | undefined>(
-      () => this.asked(policy, context, resolved),
+      () => resolve(this, policy, context, resolved),
       (charge) => charge,
       leaveOut,
     );
-  }
-
-  /** Lets the policy of an `else` take a request that does not fit. Its identity and cost are found only then. */
-  private withElse(instead: BoundPolicy, charge: PolicyCharge, context: ExecutionContext): PolicyCharge {
-    charge.instead = (head) => {
-      const made = this.asked(instead, context, undefined, instead.hasCost ? undefined : head.cost);
-      return andThen(made, (other) => inPlaceOf(head, other));
-    };
-    return charge;
   }
 
   /** Leaves a request out of a shadow. A missing identity is not counted as a failure. */
@@ -84,61 +73,38 @@ export class RequestCharges {
     this.runtime.parts.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
   }
 
-  private asked(
+  tagOf(
     policy: BoundPolicy,
     context: ExecutionContext,
     resolved: ResolvedIdentities | undefined,
-    cost = policy.cost,
-  ): Answer<PolicyCharge> {
-    const tag = this.tagOf(policy, context, resolved);
+  ): string | Promise<string> {
+    const tag = this.findTag(policy, context, resolved);
     // A thenable of another library need not return a promise from `then`.
-    return typeof tag === 'object' && isPromise(tag)
-      ? Promise.resolve(tag).then((found) => this.priced(policy, found, cost, context))
-      : this.priced(policy, tag, cost, context);
+    return typeof tag === 'object' && isPromise(tag) ? Promise.resolve(tag).then(textOf) : textOf(tag);
   }
 
-  private priced(
-    policy: BoundPolicy,
-    tag: string,
-    cost: BoundPolicy['cost'],
-    context: ExecutionContext,
-  ): Answer<PolicyCharge> {
-    if (typeof cost === 'number') return this.charge(policy, tag, cost, context);
-    return this.runtime.policyFunctions.costOf(policy, context).then((own) => this.charge(policy, tag, own, context));
+  costOf(policy: BoundPolicy, context: ExecutionContext): Answer<number> {
+    return typeof policy.cost === 'number' ? policy.cost : this.runtime.policyFunctions.costOf(policy, context);
   }
 
-  private charge(policy: BoundPolicy, tag: string, cost: number, context: ExecutionContext): Answer<PolicyCharge> {
-    if (typeof tag !== 'string' || tag === '') {
-      throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
-    }
-    if (policy.plans === undefined) return this.chargeInZone(policy, tag, cost, context);
-    // No policy with plans is bound to a route without the module's `plan`.
-    const planned = this.runtime.plans!.policyFor(policy, tag, context);
-    return andThen(planned, (variant) => this.chargeInZone(variant, tag, cost, context));
+  modeOf = modeOf;
+
+  /** No policy with plans is bound to a route without the module's `plan`. */
+  ofPlan(policy: BoundPolicy, tag: string, context: ExecutionContext): Answer<BoundPolicy> {
+    return this.runtime.plans!.policyFor(policy, tag, context);
   }
 
-  private chargeInZone(
-    policy: BoundPolicy,
-    tag: string,
-    cost: number,
-    context: ExecutionContext,
-  ): Answer<PolicyCharge> {
-    const { policyFunctions } = this.runtime;
-    if (policy.timeZone === undefined) return this.chargeInClass(policy, tag, cost, context);
-    return policyFunctions.timeZones
-      .policyFor(policy, tag, context)
-      .then((inZone) => this.chargeInClass(inZone, tag, cost, context));
+  inZone(policy: BoundPolicy, tag: string, context: ExecutionContext): Answer<BoundPolicy> {
+    return this.runtime.policyFunctions.timeZones.policyFor(policy, tag, context);
   }
 
-  private chargeInClass(
-    policy: BoundPolicy,
-    tag: string,
-    cost: number,
-    context: ExecutionContext,
-  ): Answer<PolicyCharge> {
-    const { policyFunctions, parts } = this.runtime;
-    const { engine } = parts;
-    if (policy.priorityOf === undefined) return engine.charge(policy, tag, cost);
-    return andThen(policyFunctions.inClass(policy, context), (variant) => engine.charge(variant, tag, cost));
+  inClass(policy: BoundPolicy, context: ExecutionContext): Answer<BoundPolicy> {
+    return this.runtime.policyFunctions.inClass(policy, context);
   }
+}
+
+/** @throws {TypeError} for a tag that a subclass of the guard has made, and that is no text */
+function textOf(tag: string): string {
+  if (typeof tag === 'string' && tag !== '') return tag;
+  throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
 }

@@ -14,7 +14,8 @@ import { checkPlan, checkTimeZone } from '../../engine/calls/call-arguments.js';
 import { checkExplainedPriority } from './explain-arguments.js';
 import { type HandlerDirectory, type LimitReference, LimitReferences } from './limit-references.js';
 import type { Engine } from '../../engine/engine.js';
-import type { PolicyCharge } from '../../charges/policy-charge.js';
+import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
+import { type Numbers, numbersOf } from '../../charges/resolve.js';
 import type { Answer } from '../../util/answer.js';
 import type { OverridablePolicies } from '../overrides/override-calls.js';
 import { type Plans, underPlan } from '../../functions/plans.js';
@@ -39,7 +40,7 @@ export interface ExplainOptions {
 /** What the explainer reads. */
 export interface ExplainerSources {
   /** Decides without metrics and `onDecision`. */
-  readonly engine: Pick<Engine, 'charge' | 'decision' | 'overrideOf' | 'overriddenCharge'>;
+  readonly engine: Pick<Engine, 'decision' | 'overrideOf' | 'overriddenCharge'>;
   readonly places: HandlerDirectory;
   readonly policies: OverridablePolicies;
   readonly identities: CountedIdentities;
@@ -56,6 +57,20 @@ export interface ExplainerSources {
 /** Policies to ask at once. An application may have thousands, and each question has a deadline of its own. */
 const TOGETHER = 64;
 const WHERE = 'RateLimiter.explain';
+
+/** What is known of a client. */
+interface Known {
+  readonly plan: string | null | undefined;
+  readonly zone: string | undefined;
+  readonly priority: string | undefined;
+}
+
+const NUMBERS: Numbers<Known> = {
+  ofPlan: (policy, _tag, { plan }) => underPlan(policy, plan ?? undefined),
+  inZone: (policy, _tag, { zone }) => inTimeZone(policy, zone!),
+  inClass: (policy, { priority }) =>
+    priority !== undefined && policy.priorities!.has(priority) ? underPriority(policy, priority) : policy,
+};
 
 /** Shows which policies limit what, and the state of an identity under them. Charges and counts nothing. */
 export class LimitExplainer {
@@ -174,17 +189,14 @@ export class LimitExplainer {
   ): Promise<Explained> {
     const { engine } = this.sources;
     const plan = this.planOf(policy, tag, given);
-    const underItsPlan = underPlan(policy, plan?.name ?? undefined);
-    const zone = underItsPlan.timeZone === undefined ? null : this.zoneOf(tag, givenZone);
-    const inZone = zone === null ? underItsPlan : inTimeZone(underItsPlan, zone.name);
-    const isClass = priority !== undefined && inZone.priorities?.has(priority) === true;
-    const planned = isClass ? underPriority(inZone, priority) : inZone;
+    const zone = underPlan(policy, plan?.name ?? undefined).timeZone === undefined ? null : this.zoneOf(tag, givenZone);
+    const planned = await numbersOf(NUMBERS, policy, tag, { plan: plan?.name, zone: zone?.name, priority });
     const counts = this.sources.identities.counts(policy, tag);
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
     const [answer, override, pausedMs] = await Promise.all([
       counts === false ? undefined : this.decide(planned, tag, cost),
       active === undefined ? null : this.overrides.of(planned, tag, active),
-      policy.boundTo === 'app' ? this.sources.pausedFor(engine.charge(planned, tag, 0, 'peek')) : 0,
+      policy.boundTo === 'app' ? this.sources.pausedFor(chargeOf(planned, tag, 0, 'peek')) : 0,
     ]);
     const variant = active === undefined ? planned : (engine.overriddenCharge(planned, tag)?.policy ?? planned);
     const met = meets(answer, active);
@@ -224,7 +236,7 @@ export class LimitExplainer {
   private async decide(policy: BoundPolicy, tag: string, cost: number): Promise<Decision | LimiterUnavailableError> {
     const { engine } = this.sources;
     try {
-      return await engine.decision([engine.charge(policy, tag, cost, 'peek')]);
+      return await engine.decision([chargeOf(policy, tag, cost, 'peek')]);
     } catch (error) {
       if (error instanceof LimiterUnavailableError) return error;
       throw error;

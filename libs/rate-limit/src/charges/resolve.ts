@@ -1,0 +1,106 @@
+import type { ResolvedIdentities } from '../identity/resolved-identities.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import type { ChargeMode } from '../stores/charge.js';
+import { type Answer, andThen } from '../util/answer.js';
+import { isPromise } from '../util/is-promise.js';
+import { chargeOf, inPlaceOf, type PolicyCharge } from './policy-charge.js';
+
+/** Where the numbers of a policy come from: from a request and the application's functions, or from the options of a call. */
+export interface Numbers<Context> {
+  /** The policy under the plan of a client. It is asked about policies with plans. */
+  ofPlan(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
+  /** The policy in a time zone. It is asked about policies whose zone is a function. */
+  inZone(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
+  /** The policy for a class. It is asked about policies with priorities. */
+  inClass(policy: BoundPolicy, context: Context): Answer<BoundPolicy>;
+}
+
+/** Where the parts of a charge come from. */
+export interface Asker<Context> extends Numbers<Context> {
+  /**
+   * The tag of the identity that a policy counts.
+   *
+   * @param resolved what other policies of the request found
+   */
+  tagOf(policy: BoundPolicy, context: Context, resolved: ResolvedIdentities | undefined): Answer<string>;
+  /** A whole number from 0. */
+  costOf(policy: BoundPolicy, context: Context): Answer<number>;
+  /** How a policy is charged. */
+  modeOf(policy: BoundPolicy, context: Context): ChargeMode;
+}
+
+/** The policy with the numbers that count for a client: those of its plan, then of the time zone, then of the class. */
+export function numbersOf<Context>(
+  numbers: Numbers<Context>,
+  policy: BoundPolicy,
+  tag: string,
+  context: Context,
+): Answer<BoundPolicy> {
+  const { plans, timeZone, priorities } = policy;
+  if (plans === undefined && timeZone === undefined && priorities === undefined) return policy;
+  const planned = plans === undefined ? policy : numbers.ofPlan(policy, tag, context);
+  const zoned = andThen(planned, (one) => (one.timeZone === undefined ? one : numbers.inZone(one, tag, context)));
+  return andThen(zoned, (one) => (one.priorities === undefined ? one : numbers.inClass(one, context)));
+}
+
+/**
+ * Makes the charge of a policy: its identity, its cost and its numbers. Where nothing answers with a promise, neither does this. What a
+ * request runs over to is resolved only then.
+ *
+ * @param cost that of the request; default the policy's own
+ */
+export function resolve<Context>(
+  asker: Asker<Context>,
+  policy: BoundPolicy,
+  context: Context,
+  resolved?: ResolvedIdentities,
+  cost?: number,
+): Answer<PolicyCharge> {
+  const tag = asker.tagOf(policy, context, resolved);
+  if (isPromise(tag)) return tag.then((found) => priced(asker, policy, found, context, cost));
+  return priced(asker, policy, tag, context, cost);
+}
+
+function priced<Context>(
+  asker: Asker<Context>,
+  policy: BoundPolicy,
+  tag: string,
+  context: Context,
+  cost: number | undefined,
+): Answer<PolicyCharge> {
+  const own = cost ?? asker.costOf(policy, context);
+  // Without `andThen`: every request would pay for the closures.
+  if (isPromise(own)) return own.then((known) => numbered(asker, policy, tag, known, context));
+  return numbered(asker, policy, tag, own, context);
+}
+
+function numbered<Context>(
+  asker: Asker<Context>,
+  policy: BoundPolicy,
+  tag: string,
+  cost: number,
+  context: Context,
+): Answer<PolicyCharge> {
+  const numbers = numbersOf(asker, policy, tag, context);
+  if (isPromise(numbers)) return numbers.then((found) => charged(asker, policy, found, tag, cost, context));
+  return charged(asker, policy, numbers, tag, cost, context);
+}
+
+function charged<Context>(
+  asker: Asker<Context>,
+  policy: BoundPolicy,
+  numbers: BoundPolicy,
+  tag: string,
+  cost: number,
+  context: Context,
+): PolicyCharge {
+  const charge = chargeOf(numbers, tag, cost, asker.modeOf(policy, context));
+  const instead = policy.else;
+  if (instead !== undefined) {
+    charge.instead = (head) => {
+      const own = instead.hasCost ? undefined : head.cost;
+      return andThen(resolve(asker, instead, context, undefined, own), (other) => inPlaceOf(head, other));
+    };
+  }
+  return charge;
+}
