@@ -2,7 +2,14 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createLimiter, type Policy, RateLimiter, type RateLimitStore } from 'nestjs-floodgate';
+import {
+  createLimiter,
+  limitedFetch,
+  LimiterClosedError,
+  type Policy,
+  RateLimiter,
+  type RateLimitStore,
+} from 'nestjs-floodgate';
 import { RedisServer } from '../../support/redis-server.js';
 
 const ADA = { kind: 'user', value: 'ada' };
@@ -50,7 +57,26 @@ describe('createLimiter', () => {
     );
     expect(decisions.filter(({ allowed, decidedBy }) => allowed && decidedBy === 'store')).toHaveLength(3);
     await Promise.all(limiters.map((limiter) => limiter.close()));
-    await expect(limiters[0]!.consume('mails', ADA)).rejects.toThrow('could not be checked');
+  });
+
+  it.each(['in the process', 'on Redis'])('answers no call after close, %s', async (where) => {
+    const redis = where === 'on Redis' ? server.url : undefined;
+    const limiter = await createLimiter({ redis, policies: { mails: MAILS, slots: SLOTS }, deadline: '10s' });
+    await limiter.start();
+    expect((await limiter.consume('mails', ADA)).allowed).toBe(true);
+    await limiter.close();
+    const calls: readonly (() => unknown)[] = [
+      () => limiter.consume('mails', ADA),
+      async () => limiter.consumeSync('mails', ADA),
+      () => limiter.peek('mails', ADA),
+      () => limiter.reserve('mails', ADA),
+      () => limiter.acquire('slots', ADA),
+      () => limiter.schedule('mails', ADA, () => 'sent'),
+      () => limiter.pause('mails', ADA, { for: '1s' }),
+      () => limitedFetch(limiter, 'mails', { identity: ADA })('http://127.0.0.1:9/'),
+    ];
+    for (const call of calls) await expect(call()).rejects.toThrow(LimiterClosedError);
+    await limiter.close();
   });
 
   it('sets the headers of a decision on a response of Node', async () => {

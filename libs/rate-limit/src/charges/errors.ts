@@ -28,7 +28,7 @@ export class WaitingRoomFullError extends LimiterUnavailableError {
   }
 }
 
-/** The application is shutting down: requests no longer wait for departure slots. */
+/** The application is shutting down, so that requests no longer wait for departure slots; or the limiter has closed. */
 export class LimiterClosedError extends LimiterUnavailableError {
   override readonly name = 'LimiterClosedError';
 

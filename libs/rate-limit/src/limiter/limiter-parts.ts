@@ -181,7 +181,7 @@ export class LimiterParts {
       around.headers,
       this,
     );
-    this.running = [this.waitingRoom, expiring, overrideWatch, this.queue];
+    this.running = [this.waitingRoom, expiring, overrideWatch, this.queue, named];
   }
 
   /** How keys begin. */

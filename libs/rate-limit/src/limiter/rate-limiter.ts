@@ -393,7 +393,7 @@ export class RateLimiter {
 
   /**
    * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` calls it at
-   * shutdown: call it for one of `createLimiter`.
+   * shutdown: call it for one of `createLimiter`. Whatever charges, looks or pauses after it gets a `LimiterClosedError`.
    */
   close(): Promise<void> {
     return this.parts.close();

@@ -8,6 +8,7 @@ import { SCHEDULED, whyNotTogether } from '../../policy/together.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { withHelp } from '../../util/error-codes.js';
 import { checkOrder, isIdentity, unknownName } from './call-arguments.js';
+import { LimiterClosedError } from '../../charges/errors.js';
 import type { Logger } from '../../util/logger.js';
 
 const WHERE = 'RateLimiter';
@@ -76,6 +77,7 @@ export class CallPolicies {
     schedule: { names: '', bound: NOTHING },
     peek: { names: '', bound: NOTHING },
   };
+  private isOver = false;
   private readonly warned = new Set<string>();
   /** All bound policies by name, for look-ups. */
   private readonly known = new Map<string, Map<string, BoundPolicy>>();
@@ -104,8 +106,10 @@ export class CallPolicies {
    *
    * @param method what was called, for the errors
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   * @throws {LimiterClosedError} once `stop` was called
    */
   bind(policies: LimiterPolicy | readonly LimiterPolicy[], method: LimiterMethod): readonly BoundPolicy[] {
+    if (this.isOver) throw new LimiterClosedError();
     const use = USES[method];
     const last = this.last[use];
     if (last.bound !== NOTHING && isSame(last.names, policies)) return last.bound;
@@ -123,6 +127,11 @@ export class CallPolicies {
     last.names = typeof policies === 'string' ? policies : [...(policies as readonly string[])];
     last.bound = bound;
     return bound;
+  }
+
+  /** Ends all calls: a limiter that has closed would decide by fresh limits of its own. */
+  stop(): void {
+    this.isOver = true;
   }
 
   /**
