@@ -29,6 +29,7 @@ import { ScheduledCalls } from '../scheduling/scheduled-calls.js';
 import { Scheduler } from '../scheduling/scheduler.js';
 import { ExpiringReservations } from '../holds/expiry/expiring-reservations.js';
 import { Leases } from '../holds/leases/leases.js';
+import { Holds } from '../holds/pending/holds.js';
 import { PendingCharges } from '../holds/pending/pending-charges.js';
 import { Thresholds, type ThresholdSettings } from '../watch/thresholds/thresholds.js';
 import { Monitor } from '../watch/monitor.js';
@@ -146,7 +147,8 @@ export class LimiterParts {
       },
       logger,
     );
-    this.pending = new PendingCharges(this.leases, functions, expiring);
+    const holds = new Holds(this.leases, functions, expiring);
+    this.pending = new PendingCharges(holds);
 
     const named = new CallPolicies(policies, keyPrefix, routes, logger, layered.traits.prefetch);
     const known = new KnownPolicies(policies, named, routes);
@@ -173,7 +175,7 @@ export class LimiterParts {
 
     const chargesOf = (engine: Engine): CallCharges => new CallCharges(engine, plans, ipv6Prefix);
     const charges = chargesOf(this.engine);
-    const scheduler = new Scheduler(turns, chargesOf(turns), this.queue, this.leases, functions, expiring);
+    const scheduler = new Scheduler(turns, chargesOf(turns), this.queue, holds);
     this.limiter = new RateLimiter(
       new LimiterCalls(this.engine, named, charges, this.leases, expiring),
       new LimitLooks(this.engine, named, charges, routes, explainer, around.timeZones, gates, pauses, counted),

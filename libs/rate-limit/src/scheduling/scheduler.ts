@@ -7,16 +7,10 @@ import type { CallCharges, Scheduled, ScheduledCharges } from '../engine/calls/c
 import { KeptClient } from '../layers/plain/kept-clients.js';
 import type { Engine } from '../engine/engine.js';
 import { LimiterUnavailableError } from '../charges/errors.js';
-import type { UserFunctions } from '../functions/user-functions.js';
-import type { Judgement, Receipt } from '../charges/judgement.js';
+import type { Judgement } from '../charges/judgement.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
-import { reserves } from '../stores/charge.js';
-import type { ExpiringCharges } from '../holds/expiry/expiring-charges.js';
-import type { ExpiringReservations } from '../holds/expiry/expiring-reservations.js';
-import type { Settlement } from '../holds/settlements/reservation.js';
-import { finalCostByPolicy, wholeCost } from '../holds/settlements/final-cost.js';
-import type { Leases } from '../holds/leases/leases.js';
-import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
+import type { Holds, ReservedCharge } from '../holds/pending/holds.js';
+import { wholeCost } from '../holds/settlements/final-cost.js';
 import type { CallQueue } from './call-queue.js';
 import type { CheckedSchedule } from './schedule-options.js';
 import type { ScheduledCall, Turn } from './scheduled-call.js';
@@ -24,15 +18,6 @@ import { unawaited } from '../util/unawaited.js';
 
 /** What a scheduled call runs. */
 export type Work<T> = () => T | PromiseLike<T>;
-
-/** A charge of a call that is settled once the call has ended. */
-interface ReservedCharge {
-  readonly receipt: Receipt;
-  /** Says the final cost. */
-  readonly policy: BoundPolicy;
-  /** Undefined where it does not expire. */
-  readonly expiring: ExpiringCharges | undefined;
-}
 
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
@@ -44,9 +29,7 @@ export class Scheduler {
     private readonly engine: Pick<Engine, 'decideThen'>,
     readonly charges: CallCharges,
     readonly queue: CallQueue,
-    private readonly leases: Pick<Leases, 'of'>,
-    private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
-    private readonly expiring: Pick<ExpiringReservations, 'expiring'>,
+    private readonly holds: Holds,
   ) {}
 
   /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
@@ -174,9 +157,9 @@ export class Scheduler {
     work: Work<T>,
     { costOf, until }: CheckedSchedule,
   ): Promise<T> {
-    const leases = this.leases.of(receipts);
+    const leases = this.holds.leasesOf(receipts);
     for (const lease of leases) lease.keep();
-    const reserved = receipts.filter(({ charge }) => reserves(charge)).map((one) => this.reservedOf(one, charges));
+    const reserved = this.holds.reservedOf(receipts, charges);
     const since = performance.now();
     const release = (): void => {
       for (const lease of leases) lease.release();
@@ -206,16 +189,9 @@ export class Scheduler {
       const held = until?.(value as never, error);
       return isPromise(held) ? held : undefined;
     } catch (failure) {
-      this.functions.failed('settle', 'until of RateLimiter.schedule failed, the leases are released', failure);
+      this.holds.functions.failed('settle', 'until of RateLimiter.schedule failed, the leases are released', failure);
       return undefined;
     }
-  }
-
-  /** A reserved charge of a call. The policy that the call met first says how it is settled, also where another one took the call. */
-  private reservedOf(receipt: Receipt, charges: readonly PolicyCharge[]): ReservedCharge {
-    const { policy } = charges[receipt.index]!;
-    const { expiry } = policy;
-    return { receipt, policy, expiring: expiry && this.expiring.expiring(receipt, expiry) };
   }
 
   /** Settles the reserved charges of a call that has ended. The caller does not wait for it. */
@@ -230,39 +206,8 @@ export class Scheduler {
     const costs = reserved.map(({ receipt, policy }) =>
       andThen(finalCost(policy), (final) => final ?? receipt.charge.cost),
     );
-    unawaited(
-      andThen(allOf(costs), (finals) => {
-        const settled = [this.settleTogether(reserved, finals)];
-        for (const [i, { receipt, expiring }] of reserved.entries()) {
-          if (expiring !== undefined)
-            settled.push(expiring.settleOrKeep(finals[i]!, (error) => this.kept([receipt], error)));
-        }
-        return andThen(allOf(settled), () =>
-          this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key)),
-        );
-      }),
-    );
-  }
-
-  /** Settles the charges that do not expire, in one call. */
-  private settleTogether(all: readonly ReservedCharge[], finals: readonly number[]): Answer<Settlement | undefined> {
-    const costs = finals.filter((_, i) => all[i]!.expiring === undefined);
-    const reserved = new ReservedCharges(
-      all.flatMap(({ receipt, expiring }) => (expiring === undefined ? receipt : [])),
-    );
-    try {
-      reserved.checkEach(costs);
-    } catch (error) {
-      reserved.close();
-      this.kept(reserved.receipts, error);
-      return undefined;
-    }
-    return reserved.settleEach(costs);
-  }
-
-  private kept(receipts: readonly Receipt[], error: unknown): void {
-    const names = receipts.map(({ charge }) => `'${charge.policy.name}'`).join(', ');
-    this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
+    const settled = andThen(allOf(costs), (finals) => this.holds.settle(reserved.map((one, n) => [one, finals[n]!])));
+    unawaited(andThen(settled, () => this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key))));
   }
 
   /** The final cost under each policy: by the call's own function, asked once, else by the policy's. */
@@ -271,10 +216,10 @@ export class Scheduler {
     hasFailed: boolean,
     costOf: CheckedSchedule['costOf'],
   ): (policy: BoundPolicy) => Answer<number | undefined> {
-    if (costOf === undefined) return (policy) => finalCostByPolicy(this.functions, policy, outcome);
+    if (costOf === undefined) return (policy) => this.holds.finalCost(policy, outcome);
     // A call that fails may have reached the other side: its estimate stays charged.
     if (hasFailed) return () => undefined;
-    const cost = this.functions.call<number | undefined>(
+    const cost = this.holds.functions.call<number | undefined>(
       'settle',
       'cost of RateLimiter.schedule failed, the estimate stays charged',
       () => andThen(answerOf(costOf(outcome.value as never)), wholeCost),

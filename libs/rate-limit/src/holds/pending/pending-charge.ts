@@ -2,20 +2,9 @@ import { sameMeaning } from '../../policy/state-claims.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Outcome } from '../../policy/outcome.js';
 import { allOf, andThen, type Answer } from '../../util/answer.js';
-import type { Receipt } from '../../charges/judgement.js';
-import type { ExpiringCharges } from '../expiry/expiring-charges.js';
+import type { ReservedCharge } from './holds.js';
 import type { HeldLease } from '../leases/leases.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
-
-/** A charge that is settled later. */
-export interface ReservedCharge {
-  readonly receipt: Receipt;
-  /** The receipts of its judgement: those of one judgement are settled in one call. */
-  readonly receipts: readonly Receipt[];
-  readonly cost: number;
-  /** Settles it where it expires; undefined where it does not. */
-  readonly expiring?: ExpiringCharges | undefined;
-}
 
 /** The charge with its final cost; undefined if nothing is left to settle. */
 export type DecidedCost = () => readonly [ReservedCharge, number] | undefined;
@@ -120,7 +109,7 @@ export class PendingCharge {
     this.isOver = true;
     const { reserved } = this;
     if (reserved === undefined) return undefined;
-    const { cost } = reserved;
+    const { cost } = reserved.receipt.charge;
     const known = costs.filter((one) => one !== undefined);
     const sum = known.reduce((before, one) => before + one, 0);
     const final = known.length === costs.length && known.length > 0 ? sum : Math.max(cost, sum);

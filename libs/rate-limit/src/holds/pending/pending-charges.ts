@@ -1,14 +1,9 @@
 import type { Outcome } from '../../policy/outcome.js';
-import { reserves } from '../../stores/charge.js';
 import { allOf, andThen } from '../../util/answer.js';
-import type { Judgement, Receipt } from '../../charges/judgement.js';
-import type { ExpiringReservations } from '../expiry/expiring-reservations.js';
-import { finalCostByPolicy } from '../settlements/final-cost.js';
-import type { Leases } from '../leases/leases.js';
-import type { DecidedCost, FinalCostOf, PendingCharge, ReservedCharge } from './pending-charge.js';
+import type { Judgement } from '../../charges/judgement.js';
+import type { Holds, ReservedCharge } from './holds.js';
+import type { DecidedCost, FinalCostOf, PendingCharge } from './pending-charge.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
-import { ReservedCharges } from '../settlements/reserved-charges.js';
-import type { UserFunctions } from '../../functions/user-functions.js';
 import { unawaited } from '../../util/unawaited.js';
 
 /** The charges of one request that are not final yet. */
@@ -60,11 +55,7 @@ export class PendingCall {
  * with `countIf` or `settle`.
  */
 export class PendingCharges {
-  constructor(
-    private readonly leases: Leases,
-    private readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
-    private readonly expiring: Pick<ExpiringReservations, 'expiring'>,
-  ) {}
+  constructor(private readonly holds: Holds) {}
 
   /**
    * Lets a call share the charges that earlier calls of its request have made under the same policies. They stay pending until
@@ -106,15 +97,9 @@ export class PendingCharges {
       return pending;
     };
     const { receipts } = judgement;
-    for (const lease of this.leases.of(receipts)) pendingOf(lease.index).hold(lease);
-    for (const receipt of receipts) {
-      if (!reserves(receipt.charge)) continue;
-      const pending = pendingOf(receipt.index);
-      const { expiry } = charges[receipt.index]!.policy;
-      const { cost } = receipt.charge;
-      const expiring = expiry && this.expiring.expiring(receipt, expiry);
-      pending.reserved = { receipt, receipts, cost, expiring };
-    }
+    for (const lease of this.holds.leasesOf(receipts)) pendingOf(lease.index).hold(lease);
+    for (const reserved of this.holds.reservedOf(receipts, charges))
+      pendingOf(reserved.receipt.index).reserved = reserved;
     return held;
   }
 
@@ -124,50 +109,13 @@ export class PendingCharges {
 
   private settle(idle: readonly PendingCharge[]): void {
     for (const pending of idle) pending.release();
-    unawaited(andThen(allOf(idle.map((pending) => pending.decided())), (costs) => this.settleTogether(costs)));
-  }
-
-  /** Settles the charges of each judgement in one call. */
-  private settleTogether(decided: readonly (DecidedCost | undefined)[]): void {
-    const together = new Map<readonly Receipt[], (readonly [ReservedCharge, number])[]>();
-    for (const costOf of decided) {
+    const decided = allOf(idle.map((pending) => pending.decided()));
+    const known = (costOf: DecidedCost | undefined): (readonly [ReservedCharge, number])[] => {
       const one = costOf?.();
-      if (one === undefined) continue;
-      const [{ receipts, receipt, expiring }, cost] = one;
-      if (expiring !== undefined) {
-        const { name } = receipt.charge.policy;
-        unawaited(
-          expiring.settleOrKeep(cost, (error) =>
-            this.functions.failed('settle', `policy '${name}' was not settled, and its charge stays`, error),
-          ),
-        );
-        continue;
-      }
-      const others = together.get(receipts);
-      if (others === undefined) together.set(receipts, [one]);
-      else others.push(one);
-    }
-    for (const all of together.values()) {
-      const reserved = new ReservedCharges(all.map(([{ receipt }]) => receipt));
-      this.settleSome(
-        reserved,
-        all.map(([, cost]) => cost),
-      );
-    }
+      return one === undefined ? [] : [one];
+    };
+    unawaited(andThen(decided, (costs) => this.holds.settle(costs.flatMap(known))));
   }
 
-  /** Settles without waiting. */
-  private settleSome(reserved: ReservedCharges, costs: readonly number[]): void {
-    try {
-      reserved.checkEach(costs);
-    } catch (error) {
-      const names = reserved.receipts.map(({ charge }) => `'${charge.policy.name}'`).join(', ');
-      reserved.close();
-      this.functions.failed('settle', `policies ${names} were not settled, and their charges stay`, error);
-      return;
-    }
-    unawaited(reserved.settleEach(costs));
-  }
-
-  private readonly finalCostOf: FinalCostOf = (policy, outcome) => finalCostByPolicy(this.functions, policy, outcome);
+  private readonly finalCostOf: FinalCostOf = (policy, outcome) => this.holds.finalCost(policy, outcome);
 }
