@@ -1,4 +1,4 @@
-import type { Decider } from '../../libs/rate-limit/src/charges/decider.js';
+import type { Decider, LimitedRequest } from '../../libs/rate-limit/src/charges/decider.js';
 import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
 import type { LayerVerdict } from '../../libs/rate-limit/src/charges/layer-verdict.js';
 import { bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
@@ -12,7 +12,7 @@ export class AskedDecider implements Decider {
   readonly asked: (readonly PolicyCharge[])[] = [];
   readonly store = new MemoryStore({ clock: () => 1_700_000_000_000_000 });
 
-  decide(charges: readonly PolicyCharge[]): LayerVerdict {
+  decide({ charges }: LimitedRequest): LayerVerdict {
     this.asked.push(charges);
     return this.store.consume(charges);
   }

@@ -255,7 +255,7 @@ const procedures = {
     let failed = 0;
     const crowd = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i += 1_000) {
-        const answers = Array.from({ length: 1_000 }, async (_, j) => decider.decide(chargeOf(i + j)));
+        const answers = Array.from({ length: 1_000 }, async (_, j) => decider.decide({ charges: chargeOf(i + j) }));
         failed += (await Promise.allSettled(answers)).filter(({ status }) => status === 'rejected').length;
       }
     };
@@ -290,7 +290,7 @@ const procedures = {
     const crowd = async (count: number): Promise<number> => {
       let decided = 0;
       for (let i = 0; i < count; i += 1_000) {
-        const answers = Array.from({ length: 1_000 }, async (_, j) => decider.decide(chargeOf(i + j)));
+        const answers = Array.from({ length: 1_000 }, async (_, j) => decider.decide({ charges: chargeOf(i + j) }));
         for (const answer of await Promise.allSettled(answers)) {
           if (answer.status === 'fulfilled') decided++;
           else if (!wasStoreAsked(answer.reason)) refused++;

@@ -11,9 +11,6 @@ export class Execution {
   /** The application's functions that missed their deadline. Most executions have none. */
   private late: Set<object> | undefined;
 
-  /** @param cause why the store could not decide, where the process decides in its place */
-  constructor(readonly cause?: RateLimitStoreError) {}
-
   /** Notes that a function missed the deadline: what it returns is not waited for again. */
   noteLate(source: object): void {
     (this.late ??= new Set()).add(source);

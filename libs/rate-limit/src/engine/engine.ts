@@ -5,14 +5,15 @@ import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
+import type { RateLimitStoreError } from '../stores/store.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
 import { setImmediate } from '../util/real-timers.js';
 import { type Answer, attempt } from '../util/answer.js';
 import type { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import type { KeptDecider } from '../layers/plain/kept-clients.js';
-import type { Decider, Front } from '../charges/decider.js';
-import { Execution } from '../charges/execution.js';
+import type { Decider, Front, LimitedRequest } from '../charges/decider.js';
+import type { Execution } from '../charges/execution.js';
 import type { Fallback } from './fallback.js';
 import { Judgement, type Receipt } from '../charges/judgement.js';
 import { ElseLayer, hasElse, UnmadeCharge } from '../layers/alternatives/else.js';
@@ -30,7 +31,10 @@ import type { LayeredStore } from './layered-store.js';
 const NO_LOGGER = { warn: (): void => undefined };
 
 /** A request that is being decided, and who waits for it. */
-class Question<T> {
+class Question<T> implements LimitedRequest {
+  /** Why the store could not decide, where the process decides in its place. */
+  cause: RateLimitStoreError | undefined = undefined;
+
   /**
    * @param as continues with the judgement: a separate `then` would cost one more promise
    * @param failed continues where nothing decides
@@ -81,7 +85,7 @@ export class Engine {
       decidesAlternatives: traits.decidesAlternatives,
       deadlines: store.deadlines,
     });
-    const withoutStore: Decider = { decide: (asked, execution) => fallback.decide(asked, execution!.cause!) };
+    const withoutStore: Decider = { decide: ({ charges, cause }) => fallback.decide(charges, cause!) };
     this.local = new ElseLayer({
       inner: new OverridesLayer(overrides, front?.overLocal(withoutStore) ?? withoutStore),
       monitor,
@@ -163,11 +167,11 @@ export class Engine {
   }
 
   private judge<T>(question: Question<T>): Answer<T> {
-    const { charges, execution } = question;
+    const { charges } = question;
     let answer: Answer<LayerVerdict>;
     // `attempt` is not used here: every decision would pay for its closures.
     try {
-      answer = this.chain.decide(charges, execution);
+      answer = this.chain.decide(question);
     } catch (error) {
       return this.fallBack(question, error);
     }
@@ -186,10 +190,9 @@ export class Engine {
    * @param askedAt when the store was asked, in monotonic milliseconds; undefined if it has answered at once
    */
   private concluded<T>(question: Question<T>, verdict: LayerVerdict, askedAt: number | undefined): Answer<T> {
-    const { charges, execution } = question;
-    if (verdict.allowed || !hasElse(charges)) return this.told(question, verdict);
+    if (verdict.allowed || !hasElse(question.charges)) return this.told(question, verdict);
     return attempt<LayerVerdict, T>(
-      () => this.orElse.after(charges, verdict, execution, askedAt),
+      () => this.orElse.after(question, verdict, askedAt),
       (last) => this.told(question, last),
       (error) => this.fallBack(question, error),
     );
@@ -238,8 +241,9 @@ export class Engine {
     const cause = this.store.failure(error);
     if (wasStoreAsked(cause)) this.monitor.storeFailed(charges, since);
     if (execution !== undefined && cause instanceof StoreDeadlineError) execution.missedDeadline = cause;
+    question.cause = cause;
     return attempt<LayerVerdict, T>(
-      () => this.local.decide(charges, new Execution(cause)),
+      () => this.local.decide(question),
       (verdict) => this.told(question, verdict),
       (thrown) => failed(UnmadeCharge.is(thrown) ? thrown.reason : thrown),
     );

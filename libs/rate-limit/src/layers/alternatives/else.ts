@@ -3,8 +3,7 @@ import { type Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
 import { afterLoopTime } from '../../stores/loop-timer.js';
 import { type Answer, allOf, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
-import type { Decider } from '../../charges/decider.js';
-import type { Execution } from '../../charges/execution.js';
+import { asking, type Decider, type LimitedRequest } from '../../charges/decider.js';
 import type { LayerVerdict } from '../../charges/layer-verdict.js';
 import type { ActiveOverrides } from '../overrides/active-overrides.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
@@ -53,9 +52,9 @@ export interface ElseSettings {
 export class ElseLayer implements Decider {
   constructor(private readonly settings: ElseSettings) {}
 
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
-    return andThen(this.settings.inner.decide(charges, execution), (verdict) =>
-      hasElse(charges) ? this.after(charges, verdict, execution) : verdict,
+  decide(request: LimitedRequest): Answer<LayerVerdict> {
+    return andThen(this.settings.inner.decide(request), (verdict) =>
+      hasElse(request.charges) ? this.after(request, verdict) : verdict,
     );
   }
 
@@ -65,21 +64,16 @@ export class ElseLayer implements Decider {
    * @param askedAt when the store was first asked, in milliseconds of the monotonic clock; undefined for a decider without a deadline
    * @throws {UnmadeCharge} when a charge cannot be made, and what the inner decider throws
    */
-  after(
-    charges: readonly PolicyCharge[],
-    verdict: LayerVerdict,
-    execution?: Execution,
-    askedAt?: number,
-  ): Answer<LayerVerdict> {
-    const rows = charges.map((charge) => new ElseRow(charge));
-    return this.next(rows, verdict, execution, askedAt) ?? verdict;
+  after(request: LimitedRequest, verdict: LayerVerdict, askedAt?: number): Answer<LayerVerdict> {
+    const rows = request.charges.map((charge) => new ElseRow(charge));
+    return this.next(request, rows, verdict, askedAt) ?? verdict;
   }
 
   /** Returns undefined if the request runs over nowhere. */
   private next(
+    request: LimitedRequest,
     rows: readonly ElseRow[],
     verdict: LayerVerdict,
-    execution: Execution | undefined,
     askedAt: number | undefined,
   ): Answer<LayerVerdict> | undefined {
     let at = 0;
@@ -98,8 +92,8 @@ export class ElseLayer implements Decider {
       for (const row of going) row.goOn(together, overrides);
       const asked = rows.flatMap((row) => row.asked);
       const since = askedAt === undefined ? undefined : this.deadlineSince(askedAt);
-      const answer = this.withinRest(since, () => inner.decide(asked, execution));
-      return andThen(answer, (said) => this.next(rows, said, execution, since) ?? said);
+      const answer = this.withinRest(since, () => inner.decide(asking(request, asked)));
+      return andThen(answer, (said) => this.next(request, rows, said, since) ?? said);
     });
   }
 

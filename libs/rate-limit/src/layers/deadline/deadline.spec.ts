@@ -29,7 +29,7 @@ function over(
 describe('the deadline of a store', () => {
   it('fails a request that the store does not answer in time', async () => {
     const decider = over(async () => new Promise(() => undefined));
-    await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
+    await expect(decider.decide({ charges: asked })).rejects.toThrow(StoreDeadlineError);
   });
 
   it('gives back what a request would hold that the store allows later, and waits for what no request waits for', async () => {
@@ -39,8 +39,8 @@ describe('the deadline of a store', () => {
     const decider = over(later, {}, (receipts) => void refunded.push(...receipts));
     const reserving = asked.map((charge) => ({ ...charge, mode: 'reserve' as const }));
     const patient = decider.decidePatiently(asked);
-    await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
-    await expect(decider.decide(reserving)).rejects.toThrow(StoreDeadlineError);
+    await expect(decider.decide({ charges: asked })).rejects.toThrow(StoreDeadlineError);
+    await expect(decider.decide({ charges: reserving })).rejects.toThrow(StoreDeadlineError);
     for (const answer of answers) answer(VERDICT);
     await expect(patient).resolves.toEqual(VERDICT);
     const [{ key, algorithm, cost }] = asked as [PolicyCharge];
@@ -51,7 +51,7 @@ describe('the deadline of a store', () => {
     const rejections = unhandledRejections();
     const answers: ((verdict: unknown) => void)[] = [];
     const decider = over(async () => new Promise((resolve) => void answers.push(resolve)));
-    await expect(decider.decide(asked)).rejects.toThrow(StoreDeadlineError);
+    await expect(decider.decide({ charges: asked })).rejects.toThrow(StoreDeadlineError);
     answers[0]!({});
     expect(await rejections()).toEqual([]);
   });
@@ -59,19 +59,19 @@ describe('the deadline of a store', () => {
   it.each([undefined, {}, { ...VERDICT, charges: [] }, { ...VERDICT, charges: [{}] }])(
     'fails a request that an application answers with %j',
     async (answer) => {
-      expect(() => over(() => answer).decide(asked)).toThrow('its answer is no verdict');
-      await expect(over(async () => answer).decide(asked)).rejects.toThrow('its answer is no verdict');
+      expect(() => over(() => answer).decide({ charges: asked })).toThrow('its answer is no verdict');
+      await expect(over(async () => answer).decide({ charges: asked })).rejects.toThrow('its answer is no verdict');
     },
   );
 
   it('takes nothing from an application but the verdict', () => {
-    expect(over(() => ({ ...VERDICT, source: 'override', asked: [] })).decide(asked)).toEqual(VERDICT);
+    expect(over(() => ({ ...VERDICT, source: 'override', asked: [] })).decide({ charges: asked })).toEqual(VERDICT);
   });
 
   it('asks no store about a policy that it does not know', () => {
     const shadows = chargesFor([{ ...once('policy'), mode: 'shadow' }]);
-    expect(() => over(() => VERDICT).decide(shadows)).toThrow(`the store does not know mode: 'shadow'`);
-    expect(over(() => VERDICT, { supports: ['shadow'] }).decide(shadows)).toEqual(VERDICT);
+    expect(() => over(() => VERDICT).decide({ charges: shadows })).toThrow(`the store does not know mode: 'shadow'`);
+    expect(over(() => VERDICT, { supports: ['shadow'] }).decide({ charges: shadows })).toEqual(VERDICT);
   });
 
   it('does not ask again for an operation that has missed the deadline', () => {
@@ -82,7 +82,7 @@ describe('the deadline of a store', () => {
       calls++;
       return VERDICT;
     });
-    expect(() => decider.decide(asked, execution)).toThrow(new StoreUnavailableError('late', false));
+    expect(() => decider.decide({ charges: asked, execution })).toThrow(new StoreUnavailableError('late', false));
     expect(calls).toBe(0);
   });
 });

@@ -32,7 +32,7 @@ export function withinDeadline(
       );
   return {
     decidePatiently: decidePatiently ?? checking(store, traits, (answer) => answer),
-    decide(charges, execution) {
+    decide({ charges, execution }) {
       const missed = execution?.missedDeadline;
       // The store missed the deadline in another part of this execution: do not ask it again.
       if (missed !== undefined) throw new StoreUnavailableError(missed.message, false);

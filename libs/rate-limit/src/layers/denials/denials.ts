@@ -1,8 +1,6 @@
 import { type Answer, andThen } from '../../util/answer.js';
-import type { Decider } from '../../charges/decider.js';
+import type { Decider, LimitedRequest } from '../../charges/decider.js';
 import type { DenialCache } from './denial-cache.js';
-import type { Execution } from '../../charges/execution.js';
-import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { LayerVerdict } from '../../charges/layer-verdict.js';
 
 /** Answers with the rejections that are certain. The inner decider is asked about all other requests. */
@@ -14,16 +12,17 @@ export class DenialsLayer implements Decider {
     private readonly inner: Decider,
   ) {}
 
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
+  decide(request: LimitedRequest): Answer<LayerVerdict> {
+    const { charges } = request;
     const denied = this.denials.find(charges);
     if (denied !== undefined) {
       // Written out: with a spread, `bench --only refused` decides a fifth as many requests a second.
       const { allowed, at, charges: verdicts } = denied;
       return { allowed, at, charges: verdicts, source: 'denial-cache' };
     }
-    if (!this.notes) return this.inner.decide(charges, execution);
+    if (!this.notes) return this.inner.decide(request);
     const sentAt = performance.now();
-    return andThen(this.inner.decide(charges, execution), (verdict) => {
+    return andThen(this.inner.decide(request), (verdict) => {
       // A rejection without a rejecting policy cannot be kept.
       if (!verdict.allowed && verdict.charges.some(({ allowed }) => !allowed))
         this.denials.note(charges, verdict, sentAt);

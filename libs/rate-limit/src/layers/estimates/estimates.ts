@@ -1,8 +1,6 @@
 import type { Answer } from '../../util/answer.js';
-import type { Decider } from '../../charges/decider.js';
-import type { Execution } from '../../charges/execution.js';
+import { asking, type Decider, type LimitedRequest } from '../../charges/decider.js';
 import type { OpenCharges } from './open-charges.js';
-import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { LayerVerdict } from '../../charges/layer-verdict.js';
 
 /** Marks verdicts as estimates while open charges of this process may still be refunded by a settlement. */
@@ -12,9 +10,10 @@ export class EstimatesLayer implements Decider {
     private readonly inner: Decider,
   ) {}
 
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
+  decide(request: LimitedRequest): Answer<LayerVerdict> {
+    const { charges } = request;
     return this.open.concerns(charges)
-      ? this.open.decide(charges, (asked) => this.inner.decide(asked, execution))
-      : this.inner.decide(charges, execution);
+      ? this.open.decide(charges, (asked) => this.inner.decide(asking(request, asked)))
+      : this.inner.decide(request);
   }
 }

@@ -1,8 +1,6 @@
 import { type Answer, andThen } from '../../util/answer.js';
-import type { Decider } from '../../charges/decider.js';
-import type { Execution } from '../../charges/execution.js';
+import { asking, type Decider, type LimitedRequest } from '../../charges/decider.js';
 import type { ActiveOverrides, OverriddenRequest } from './active-overrides.js';
-import type { PolicyCharge } from '../../charges/policy-charge.js';
 import { placesAmong, type LayerVerdict, UNASKED } from '../../charges/layer-verdict.js';
 
 const MICROSECONDS = 1000;
@@ -17,13 +15,13 @@ export class OverridesLayer implements Decider {
     private readonly inner: Decider,
   ) {}
 
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
+  decide(request: LimitedRequest): Answer<LayerVerdict> {
     const { active, inner } = this;
-    const overridden = active.size === 0 ? undefined : active.apply(charges);
-    if (overridden === undefined) return inner.decide(charges, execution);
+    const overridden = active.size === 0 ? undefined : active.apply(request.charges);
+    if (overridden === undefined) return inner.decide(request);
     const { all, asked, blocks, counts } = overridden;
     if (blocks.size === 0 && asked.length > 0) {
-      return andThen(inner.decide(asked, execution), (verdict) => amongAll(overridden, verdict));
+      return andThen(inner.decide(asking(request, asked)), (verdict) => amongAll(overridden, verdict));
     }
     const verdicts = all.map((_, i) => blocks.get(i) ?? UNASKED);
     const at = active.nowMs() * MICROSECONDS;

@@ -6,8 +6,7 @@ import { withinLoopTime } from '../../stores/loop-timer.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../stores/store.js';
 import { lackOf, type StoreTraits } from '../../stores/traits.js';
 import { type Answer, andThen, attempt } from '../../util/answer.js';
-import type { Decider, Front } from '../../charges/decider.js';
-import type { Execution } from '../../charges/execution.js';
+import { asking, type Decider, type Front, type LimitedRequest } from '../../charges/decider.js';
 import { type LayerVerdict, UNCOUNTED } from '../../charges/layer-verdict.js';
 import { LONGEST_PAUSE_MS } from './longest-pause.js';
 import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
@@ -49,13 +48,14 @@ export class StoredPauses implements Front {
   ) {}
 
   over(store: Decider): Decider {
-    return { decide: (charges, execution) => this.decide(store, charges, execution) };
+    return { decide: (request) => this.decide(store, request) };
   }
 
-  private decide(store: Decider, charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
+  private decide(store: Decider, request: LimitedRequest): Answer<LayerVerdict> {
+    const { charges } = request;
     const pauses = charges.map((charge) => (charge.shadow ? undefined : pauseOf(charge))); // a shadow stops nothing
     const asked = [...charges, ...pauses.filter((pause) => pause !== undefined)];
-    return andThen(store.decide(asked, execution), ({ allowed, at, source, charges: verdicts }) => {
+    return andThen(store.decide(asking(request, asked)), ({ allowed, at, source, charges: verdicts }) => {
       let next = charges.length;
       const waits = pauses.map((pause) => {
         if (pause === undefined) return 0;
@@ -71,9 +71,10 @@ export class StoredPauses implements Front {
   /** Without the store, calls wait for the pauses that are known. */
   overLocal(fallback: Decider): Decider {
     return {
-      decide: (charges, execution) => {
+      decide: (request) => {
+        const { charges } = request;
         const waits = charges.map((charge) => (charge.shadow ? 0 : this.knownFor(pauseOf(charge)) * MICROSECONDS));
-        if (waits.every((wait) => wait <= 0)) return fallback.decide(charges, execution);
+        if (waits.every((wait) => wait <= 0)) return fallback.decide(request);
         const own = charges.map(() => UNCOUNTED);
         return { ...stoppedBy(waits, charges, own), at: Date.now() * MICROSECONDS, source: 'local' };
       },
@@ -84,7 +85,7 @@ export class StoredPauses implements Front {
   left(charges: readonly PolicyCharge[]): Answer<readonly number[]> {
     const pauses = charges.map(pauseOf);
     return attempt(
-      () => this.store.chain.decide(pauses),
+      () => this.store.chain.decide({ charges: pauses }),
       ({ charges: verdicts }) => verdicts.map(({ retryAfter }) => retryAfter / MICROSECONDS),
       () => pauses.map((pause) => Math.max(0, this.knownFor(pause))),
     );

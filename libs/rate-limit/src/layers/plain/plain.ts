@@ -21,7 +21,7 @@ function isPlain(charge: Charge): boolean {
 /** Asks an in-process store. A single plain charge takes a shorter path, which saves a tenth of the guard's time. */
 export function plainFirst(store: RateLimitStore, plain: PlainStore): StoreDecider {
   return {
-    decide(charges) {
+    decide({ charges }) {
       const charge = charges[0]!;
       return charges.length === 1 && charge.mode !== 'peek' && isPlain(charge)
         ? plain.consumePlain(undefined, charge, charge.algorithm, charge.cost, charge.headroom ?? 0)

@@ -7,8 +7,7 @@ import { type Answer, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { flatten } from '../../util/flat-text.js';
 import { LruMap } from '../../util/lru-map.js';
-import type { Decider } from '../../charges/decider.js';
-import type { Execution } from '../../charges/execution.js';
+import { asking, type Decider, type LimitedRequest } from '../../charges/decider.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { LayerVerdict } from '../../charges/layer-verdict.js';
 import { type PrefetchedTokens, tokensOf } from './prefetched-tokens.js';
@@ -77,10 +76,11 @@ export class PrefetchLayer implements Decider {
   }
 
   /** Asks about the charges that no prefetch pays. If these are rejected, the tokens go back to their prefetches. */
-  decide(charges: readonly PolicyCharge[], execution?: Execution): Answer<LayerVerdict> {
-    if (!mayPrefetch(charges)) return this.inner.decide(charges, execution);
+  decide(request: LimitedRequest): Answer<LayerVerdict> {
+    const { charges } = request;
+    if (!mayPrefetch(charges)) return this.inner.decide(request);
     const now = this.monotonicMs();
-    return this.pay(charges, now) ?? this.askForRest(charges, now, execution);
+    return this.pay(charges, now) ?? this.askForRest(request, now);
   }
 
   /**
@@ -110,11 +110,8 @@ export class PrefetchLayer implements Decider {
     return payments && paidAlone(payments as readonly Payment[], now);
   }
 
-  private askForRest(
-    charges: readonly PolicyCharge[],
-    now: number,
-    execution: Execution | undefined,
-  ): Answer<LayerVerdict> {
+  private askForRest(request: LimitedRequest, now: number): Answer<LayerVerdict> {
+    const { charges } = request;
     const payments = this.payments(charges, now);
     const rest = payments.every((payment) => payment === undefined)
       ? charges
@@ -123,7 +120,7 @@ export class PrefetchLayer implements Decider {
     if (rest.length === 0) return paidAlone(payments as readonly Payment[], now);
     for (const payment of payments) if (payment !== undefined) payment.prefetch.pending += payment.cost;
     return attempt(
-      () => this.inner.decide(rest, execution),
+      () => this.inner.decide(asking(request, rest)),
       (verdict) => this.conclude(charges, payments, verdict),
       (error) => this.undecided(payments, error),
     );
