@@ -4,6 +4,7 @@ import type { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nest
 import { withHelp } from '../../util/error-codes.js';
 import { classOf, prototypeOf } from '../../util/foreign.js';
 import { type LimitableHandler, limitableHandlers } from '../contexts/limitable-handlers.js';
+import { firstNames } from '../handlers/first-names.js';
 import { globalGuards } from '../guard/application-guard.js';
 import { GlobalGuards } from './global-guards.js';
 import { WAYS_OUT } from '../guard/late-identities.js';
@@ -24,9 +25,6 @@ interface Finding {
   readonly guard: string;
   readonly handlers: string[];
 }
-
-/** The most handlers that one warning names. */
-const MAX_NAMED = 3;
 
 /** Names of guards that authenticate. */
 const AUTHENTICATES =
@@ -172,7 +170,7 @@ function guardsInVain(application: ApplicationConfig, all: readonly LimitableHan
   const guards = [...new Set(bound.flatMap((one) => one.guards))];
   const isOne = guards.length === 1;
   return (
-    `${listed(bound.map(({ name }) => name))}: ${guards.join(' and ')} ${isOne ? 'has' : 'have'} no effect there, because a ` +
+    `${firstNames(bound.map(({ name }) => name))}: ${guards.join(' and ')} ${isOne ? 'has' : 'have'} no effect there, because a ` +
     `RateLimitGuard is bound for all routes and decides before. Leave ${isOne ? 'it' : 'them'} out; or bind none for all routes ` +
     `(guard: false in RateLimitModule), and one wherever a policy stands`
   );
@@ -210,7 +208,7 @@ function isAsync(resolve: (...args: never) => unknown): boolean {
 
 function messageOf({ policy, reads, guard, handlers }: Finding): string {
   return (
-    `${listed(handlers)}: policy '${policy}' ${reads}, but the rate limit's guard runs before ` +
+    `${firstNames(handlers)}: policy '${policy}' ${reads}, but the rate limit's guard runs before ` +
     `${guard}, so that there is no user yet. ${WAYS_OUT}`
   );
 }
@@ -220,9 +218,4 @@ function messageOfMiddleware({ name }: BoundPolicy, reads: string): string {
     `RateLimitModule, middleware: policy '${name}' ${reads}, but the middleware runs before authentication, so that there is no ` +
     `user yet. Count addresses there (by: 'ip'), and users on routes`
   );
-}
-
-function listed(handlers: readonly string[]): string {
-  const more = handlers.length > MAX_NAMED ? ` and ${handlers.length - MAX_NAMED} more` : '';
-  return `${handlers.slice(0, MAX_NAMED).join(', ')}${more}`;
 }

@@ -1,9 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
+import { firstNames } from '../handlers/first-names.js';
 import { shown } from '../../util/config-error.js';
-
-/** How many places a line names. */
-const NAMED_PLACES = 3;
 
 /**
  * Says which class requests have, because a policy that names none has the first one: one line for each policy and class, with the
@@ -15,13 +13,13 @@ export class PriorityLines {
   /** @param where the place that uses the policy, such as `RidesController.request` */
   add(policy: ParsedPolicy<ExecutionContext>, where: string): void {
     if (policy.priority === undefined) return;
-    const said = classOf(policy, policy.priority);
-    const places = this.places.get(said) ?? new Set();
-    this.places.set(said, places.add(where));
+    const line = classOf(policy, policy.priority);
+    const places = this.places.get(line) ?? new Set();
+    this.places.set(line, places.add(where));
   }
 
   lines(): string[] {
-    return [...this.places].map(([said, places]) => `${namesOf([...places])}: ${said}`);
+    return [...this.places].map(([line, places]) => `${firstNames([...places], '; ')}: ${line}`);
   }
 }
 
@@ -30,10 +28,4 @@ function classOf({ name, algorithm, priorityOf, headroom }: ParsedPolicy<Executi
   if (priorityOf !== undefined) return `${policy} that its function says, by default ${shown(priority)}`;
   const { limit } = algorithm;
   return `${policy} ${shown(priority)}, which may fill ${limit - headroom} of ${limit}`;
-}
-
-function namesOf(places: readonly string[]): string {
-  const named = places.slice(0, NAMED_PLACES).join('; ');
-  const more = places.length - NAMED_PLACES;
-  return more > 0 ? `${named} and ${more} more` : named;
 }

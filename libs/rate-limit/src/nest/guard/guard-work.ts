@@ -54,6 +54,7 @@ export class GuardWork {
   /** The steps that a subclass overrides. The library's own are not called where they would only pass a call on. */
   private readonly skips: boolean;
   private readonly showsItself: boolean;
+  private readonly hasGates: boolean;
   private readonly steps: GuardSteps;
   private readonly charges: RequestCharges;
   private readonly admission: Admission<ExecutionContext>;
@@ -69,6 +70,7 @@ export class GuardWork {
     const seams = (this.seams = guard as unknown as Seams); // its steps are protected
     this.skips = seams.shouldSkip !== LIBRARY.shouldSkip;
     this.showsItself = seams.setHeaders !== LIBRARY.setHeaders;
+    this.hasGates = this.skips || runtime.addressLists !== undefined || runtime.shedding !== undefined;
     this.steps = new GuardSteps(runtime);
     this.charges = new RequestCharges(runtime, this.tagOf());
     const { engine, waitingRoom, pending, monitor } = runtime.parts;
@@ -100,6 +102,7 @@ export class GuardWork {
    * @param route undefined for a handler that no policy limits
    */
   pass(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
+    if (!this.hasGates) return route === undefined || this.limit(route, context);
     const { addressLists } = this.runtime;
     if (addressLists === undefined) return this.passUnlisted(route, context);
     const record = this.recordOf(context);
@@ -115,9 +118,9 @@ export class GuardWork {
   }
 
   private passUnlisted(route: Route | undefined, context: ExecutionContext): Answer<boolean> {
-    const sheds = this.runtime.shedding?.active === true;
-    if (route === undefined && !sheds) return true;
-    if (!this.skips) return sheds ? this.shed(route, context) : this.limit(route!, context);
+    // A handler that nothing limits has nothing to skip.
+    if (!this.skips || (route === undefined && this.runtime.shedding?.active !== true))
+      return this.shed(route, context);
     let skipped: Answer<boolean>;
     try {
       skipped = this.seams.shouldSkip(context);
@@ -187,18 +190,15 @@ export class GuardWork {
     return new ContextView(context, adapter, record, () => (this.trustsHop ??= trustsHopOf(this.adapterHost)));
   }
 
-  private limit(route: Route, context: ExecutionContext): Answer<boolean> {
+  private limit(route: Route, context: ExecutionContext, policies = route.fixed): Answer<boolean> {
     const { forwarded, policyFunctions } = this.runtime;
+    if (policies === undefined) {
+      return policyFunctions.policiesOf(route, context).then(
+        (found) => this.limit(route, context, found),
+        (error: unknown) => this.fail(context, error),
+      );
+    }
     if (forwarded.isWatching) forwarded.see(requestOf(context));
-    const { fixed } = route;
-    if (fixed !== undefined) return this.limitBy(fixed, route, context);
-    return policyFunctions.policiesOf(route, context).then(
-      (policies) => this.limitBy(policies, route, context),
-      (error: unknown) => this.fail(context, error),
-    );
-  }
-
-  private limitBy(policies: readonly BoundPolicy[], route: Route, context: ExecutionContext): Answer<boolean> {
     let charges: Answer<readonly PolicyCharge[]>;
     // `attempt` is not used here: every request would pay for its closures.
     try {

@@ -10,7 +10,7 @@ import { RateLimitExceededException } from '../exceptions/exceptions.js';
 import type { GuardWork } from './guard-work.js';
 
 /** Leads from a guard to what it does between its steps. No member of a subclass can have this name. */
-export const WORK = Symbol('work of the guard');
+export const GUARD_WORK = Symbol('work of the guard');
 
 /**
  * Limits the handlers that `@RateLimit` on a method or a class, or the module's `defaults`, name: routes, GraphQL resolvers,
@@ -49,7 +49,7 @@ export class RateLimitGuard implements CanActivate {
    *   requests wait (nothing is charged then), or while the application shuts down
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this[WORK].canActivate(context);
+    return this[GUARD_WORK].canActivate(context);
   }
 
   /** Returns true for requests that no policy counts, and that are not shed. */
@@ -74,7 +74,7 @@ export class RateLimitGuard implements CanActivate {
 
   /** Sets the headers of an allowed or rejected request. The policies of the module's `middleware` come first in the decision. */
   protected setHeaders(context: ExecutionContext, decision: Decision): void {
-    this[WORK].setHeaders(context, decision);
+    this[GUARD_WORK].setHeaders(context, decision);
   }
 
   /** Answers a rejected request, by throwing. */
@@ -83,7 +83,7 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /** @internal */
-  get [WORK](): GuardWork {
+  get [GUARD_WORK](): GuardWork {
     if (this.ownWork !== undefined) return this.ownWork;
     if (this.runtime === undefined) throw notInjected(this);
     return (this.ownWork = this.runtime.guardWork(this));

@@ -9,7 +9,7 @@ import { globalGuards, isMadeAnew, preferredGuard, providedGuards } from './appl
 import { beforeRouting, type Middleware } from './before-routing.js';
 import { BEFORE_ROUTING } from '../exchanges/call.js';
 import { findCors } from '../contexts/platform.js';
-import { isSubclass, RateLimitGuard, WORK } from './rate-limit.guard.js';
+import { isSubclass, RateLimitGuard, GUARD_WORK } from './rate-limit.guard.js';
 import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { Route } from '../routes/route-policies.js';
 import { RateLimitLogger } from '../handlers/logger.js';
@@ -28,7 +28,7 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
       // The functions of policies may ask a context for its class and handler: these have no metadata.
       const context = new ExecutionContextHost([request, response, next], RateLimitMiddleware, this.use);
       this.guard ??= this.guardOfApplication();
-      passed = this.guard[WORK].pass(policies, context);
+      passed = this.guard[GUARD_WORK].pass(policies, context);
     } catch (error) {
       next(asError(error));
       return;

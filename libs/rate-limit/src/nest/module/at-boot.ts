@@ -1,9 +1,8 @@
 // What `RateLimitModule` loads when an application boots. Loading the package loads none of it.
-export { GlobalGuards, GlobalGuardsBinder } from '../boot/global-guards.js';
+export { GlobalGuards } from '../boot/global-guards.js';
 export { GuardOrder } from '../boot/guard-order.js';
-export { LocalFilter, LocalFilterBinder } from '../boot/local-filters.js';
-export { DecisionBinder } from '../binding/decision-binder.js';
-export { CallBinder } from '../binding/call-binder.js';
+export { LocalFilter } from '../boot/local-filters.js';
+export { HandlerBinder } from '../binding/handler-binder.js';
 export { RateLimitExceptionFilter } from '../guard/rate-limit-exception.filter.js';
 export { RateLimitGateways } from '../guard/rate-limit.gateways.js';
 export { RateLimitMiddleware } from '../guard/rate-limit.middleware.js';

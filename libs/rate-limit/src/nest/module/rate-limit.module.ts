@@ -105,12 +105,9 @@ function provided<Name extends Exclude<keyof AtBoot, 'AssembledRuntime'>>(
       PLAIN_GUARD,
     ]),
     provided('GlobalGuards', [ApplicationConfig], GLOBAL_GUARDS),
-    provided('GlobalGuardsBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner, GLOBAL_GUARDS]),
     provided('GuardOrder', [RateLimitRuntime, DiscoveryService, MetadataScanner, ApplicationConfig]),
     provided('LocalFilter', [RateLimitRuntime], LOCAL_FILTER),
-    provided('LocalFilterBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner, LOCAL_FILTER]),
-    provided('CallBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner]),
-    provided('DecisionBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner]),
+    provided('HandlerBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner, GLOBAL_GUARDS, LOCAL_FILTER]),
     provided('RateLimitGateways', [RateLimitRuntime, DiscoveryService, ApplicationConfig, HttpAdapterHost]),
     provided('RateLimitExceptionFilter', [RateLimitRuntime, HttpAdapterHost, ApplicationConfig]),
     {

@@ -1,12 +1,10 @@
 import type { Type } from '@nestjs/common';
+import { firstNames } from '../handlers/first-names.js';
 import { pathOf } from '../handlers/route.js';
 import type { Route } from './route-policies.js';
 import { isExempt } from './route-sources.js';
 import type { Handler } from '../handlers/route.js';
 import type { LimitableHandler } from '../contexts/limitable-handlers.js';
-
-/** The most handlers that the warning names. */
-const MAX_NAMED = 3;
 
 /** Whether the middleware lets the requests to a handler through. The application's prefix and version may come before its path. */
 export function isExcepted(type: Type, handler: Handler, except: readonly string[]): boolean {
@@ -33,10 +31,9 @@ export function skippedButCounted(
       adapter.type === 'http' && isExempt(type, handler) && !isExcepted(type, handler, except ?? []),
   );
   if (counted.length === 0) return undefined;
-  const names = counted.slice(0, MAX_NAMED).map(({ name }) => name);
-  const more = counted.length > MAX_NAMED ? ` and ${counted.length - MAX_NAMED} more` : '';
+  const names = firstNames(counted.map(({ name }) => name));
   return (
-    `RateLimitModule, middleware: it counts requests to ${names.join(', ')}${more}, which @SkipRateLimit() leaves out of routes only: give ` +
+    `RateLimitModule, middleware: it counts requests to ${names}, which @SkipRateLimit() leaves out of routes only: give ` +
     `middleware { policies, except: ['${pathOf(counted[0]!.type, counted[0]!.handler)}'] }, or except: [] if this is meant`
   );
 }

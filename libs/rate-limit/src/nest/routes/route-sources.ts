@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { PolicyOrigin } from '../../operate/explain/limit-table.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { nearestName } from '../../util/nearest-name.js';
+import { firstNames } from '../handlers/first-names.js';
 import { classDecoration, type Decoration, decorationOf } from '../handlers/metadata.js';
 import { isChooser } from './policy-choices.js';
 import type { Handler } from '../handlers/route.js';
@@ -165,9 +166,6 @@ function checkNamesOf(
   );
 }
 
-/** The most handlers that one log line names. */
-const MAX_NAMED = 3;
-
 /**
  * Names the handlers whose own policies silently replace the module's `defaults`, without the option `defaults: 'replace'`;
  * undefined if there are none.
@@ -188,9 +186,8 @@ export function replacedDefaults(
   });
   if (names.length === 0) return undefined;
   const of = defaults.map((source) => shown(nameOf(source) ?? 'a function')).join(', ');
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
   return (
-    `The module's defaults (${of}) do not limit ${names.slice(0, MAX_NAMED).join(', ')}${more}: policies of their own replace them. ` +
+    `The module's defaults (${of}) do not limit ${firstNames(names)}: policies of their own replace them. ` +
     `@RateLimit(..., { defaults: 'keep' }) keeps them; { defaults: 'replace' } says that this is meant`
   );
 }
@@ -205,9 +202,8 @@ export function unguardedHandlers(
     sourcesOf(type, handler, defaults).sources.length > 0 && !isGuarded(type, handler) ? [name] : [],
   );
   if (names.length === 0) return undefined;
-  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
   return (
-    `No RateLimitGuard stands before ${names.slice(0, MAX_NAMED).join(', ')}${more}, so the policies there limit nothing: bind it with ` +
+    `No RateLimitGuard stands before ${firstNames(names)}, so the policies there limit nothing: bind it with ` +
     `@UseGuards(RateLimitGuard) or as APP_GUARD, or leave guard: false out of RateLimitModule`
   );
 }
