@@ -57,30 +57,21 @@ export function resolve<Context>(
   cost?: number,
 ): Answer<PolicyCharge> {
   const tag = asker.tagOf(policy, context, resolved);
-  if (isPromise(tag)) return tag.then((found) => priced(asker, policy, found, context, cost));
-  return priced(asker, policy, tag, context, cost);
+  if (isPromise(tag)) {
+    return tag.then((found) => priced(asker, policy, found, cost ?? asker.costOf(policy, context), context));
+  }
+  return priced(asker, policy, tag, cost ?? asker.costOf(policy, context), context);
 }
 
 function priced<Context>(
   asker: Asker<Context>,
   policy: BoundPolicy,
   tag: string,
+  cost: Answer<number>,
   context: Context,
-  cost: number | undefined,
 ): Answer<PolicyCharge> {
-  const own = cost ?? asker.costOf(policy, context);
   // Without `andThen`: every request would pay for the closures.
-  if (isPromise(own)) return own.then((known) => numbered(asker, policy, tag, known, context));
-  return numbered(asker, policy, tag, own, context);
-}
-
-function numbered<Context>(
-  asker: Asker<Context>,
-  policy: BoundPolicy,
-  tag: string,
-  cost: number,
-  context: Context,
-): Answer<PolicyCharge> {
+  if (isPromise(cost)) return cost.then((known) => priced(asker, policy, tag, known, context));
   const numbers = numbersOf(asker, policy, tag, context);
   if (isPromise(numbers)) return numbers.then((found) => charged(asker, policy, found, tag, cost, context));
   return charged(asker, policy, numbers, tag, cost, context);

@@ -11,7 +11,7 @@ import { RequestRecord } from '../../engine/requests/request-record.js';
 import type { BoundPolicy } from '../types.js';
 import type { Decision } from '../../policy/decision.js';
 import { andThen, type Answer, attempt } from '../../util/answer.js';
-import { RateLimitConfigError } from '../../util/config-error.js';
+import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { isPromise } from '../../util/is-promise.js';
 import { readable } from '../../util/thrown.js';
 import {
@@ -224,7 +224,8 @@ export class GuardWork {
     if (this.seams.identityTag === LIBRARY.identityTag) return (...asked) => this.runtime.identities.tag(...asked);
     return (policy, context, resolved) => {
       const tag = this.seams.identityTag(policy, context, resolved);
-      return typeof tag === 'object' ? this.steps.tag(this.guard, tag, policy, context, resolved) : tag;
+      if (typeof tag !== 'object') return textOf(tag);
+      return this.steps.tag(this.guard, tag, policy, context, resolved).then(textOf);
     };
   }
 
@@ -279,6 +280,12 @@ export class GuardWork {
     }
     throw inWordsOf(context, exception);
   }
+}
+
+/** @throws {TypeError} for a tag that a subclass of the guard has made, and that is no text */
+function textOf(tag: string): string {
+  if (typeof tag === 'string' && tag !== '') return tag;
+  throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
 }
 
 /** The exchange of an HTTP request. */

@@ -4,7 +4,6 @@ import { ResolvedIdentities } from '../../identity/resolved-identities.js';
 import { modeOf, type PolicyCharge } from '../../charges/policy-charge.js';
 import { type Asker, resolve } from '../../charges/resolve.js';
 import { allInOrder } from '../../util/all-in-order.js';
-import { shown } from '../../util/config-error.js';
 import { type Answer, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { readable } from '../../util/thrown.js';
@@ -25,7 +24,7 @@ export type FindTag = (
 export class RequestCharges implements Asker<ExecutionContext> {
   constructor(
     private readonly runtime: Pick<RateLimitRuntime, 'parts' | 'plans' | 'policyFunctions'>,
-    private readonly findTag: FindTag,
+    readonly tagOf: FindTag,
   ) {}
 
   /** Makes the charges of a request, without shadows that leave it out. Asynchronous charges are made in parallel. */
@@ -73,16 +72,6 @@ export class RequestCharges implements Asker<ExecutionContext> {
     this.runtime.parts.functions.failed('policy', `policy '${name}' in shadow left a request out`, error);
   }
 
-  tagOf(
-    policy: BoundPolicy,
-    context: ExecutionContext,
-    resolved: ResolvedIdentities | undefined,
-  ): string | Promise<string> {
-    const tag = this.findTag(policy, context, resolved);
-    // A thenable of another library need not return a promise from `then`.
-    return typeof tag === 'object' && isPromise(tag) ? Promise.resolve(tag).then(textOf) : textOf(tag);
-  }
-
   costOf(policy: BoundPolicy, context: ExecutionContext): Answer<number> {
     return typeof policy.cost === 'number' ? policy.cost : this.runtime.policyFunctions.costOf(policy, context);
   }
@@ -101,10 +90,4 @@ export class RequestCharges implements Asker<ExecutionContext> {
   inClass(policy: BoundPolicy, context: ExecutionContext): Answer<BoundPolicy> {
     return this.runtime.policyFunctions.inClass(policy, context);
   }
-}
-
-/** @throws {TypeError} for a tag that a subclass of the guard has made, and that is no text */
-function textOf(tag: string): string {
-  if (typeof tag === 'string' && tag !== '') return tag;
-  throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
 }
