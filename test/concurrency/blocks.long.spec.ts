@@ -1,31 +1,17 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { MemoryStore, type Policy } from 'nestjs-floodgate';
 import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/escalating-block.js';
 import { type AnyBlockAlgorithm, BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/block.js';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { Processes } from '../support/processes/processes.js';
-import { RedisServer } from '../support/redis-server.js';
 import { TestClock } from '../support/test-clock.js';
 import { merge, parse, type Seen } from './support/history.js';
-import type { procedures } from './workers/limiter.js';
+import { useLimiters } from './support/limiters.js';
 
 const IN_FLIGHT = [1, 1, 2, 2, 4, 4, 8, 8];
 const AFTER = 50;
 const BLOCK = 150_000;
 
-let server: RedisServer;
-let processes: Processes<typeof procedures>;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), IN_FLIGHT.length);
-  await processes.all('connect', () => server.url);
-}, 60_000);
-
-afterAll(async () => {
-  await processes?.stop();
-  await server?.stop();
-});
+const limiters = useLimiters(IN_FLIGHT.length);
 
 /** Repeats the requests one by one in this process. Of two rejections in one microsecond, the one that waits longer is the later. */
 function replay(history: readonly Seen[], policy: Policy, algorithmOfBlock: AnyBlockAlgorithm): Seen[] {
@@ -54,7 +40,11 @@ it.each([
     const parsed: Seen[][] = [];
     // A slow machine takes longer until a block of each duration has begun.
     while (!parsed.flat().some(({ retryAfter }) => retryAfter === durations.at(-1))) {
-      const asked = await processes.all('hammer', (i) => ({ policy: door, forMs: 1500, inFlight: IN_FLIGHT[i]! }));
+      const asked = await limiters.processes.all('hammer', (i) => ({
+        policy: door,
+        forMs: 1500,
+        inFlight: IN_FLIGHT[i]!,
+      }));
       parsed.push(...asked.map(parse));
     }
     const history = merge(parsed).toSorted(

@@ -1,30 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { Processes } from '../support/processes/processes.js';
-import { RedisServer } from '../support/redis-server.js';
 import { textbookOf } from '../support/textbook-of.js';
 import { merge, parse, type Seen } from './support/history.js';
 import { differenceFromMemory, differenceFromTextbook } from './support/replay.js';
-import type { procedures } from './workers/limiter.js';
+import { useLimiters } from './support/limiters.js';
 
 /** The requests under way in each process: from one at a time to enough that no batch contains a single request. */
 const IN_FLIGHT = [1, 1, 2, 2, 4, 4, 8, 8];
 const FOR_MS = 1000;
 
-let server: RedisServer;
-let processes: Processes<typeof procedures>;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), IN_FLIGHT.length);
-  await processes.all('connect', () => server.url);
-}, 60_000);
-
-afterAll(async () => {
-  await processes?.stop();
-  await server?.stop();
-});
+const limiters = useLimiters(IN_FLIGHT.length);
 
 const POLICIES: readonly Policy[] = [
   // A token every 1666 2/3 microseconds.
@@ -46,7 +32,7 @@ describe('processes that send requests of one identity as fast as they can get w
       // A slow machine takes longer until there is a rejection: otherwise nothing was contended.
       const parsed: Seen[][] = [];
       for (let forMs = FOR_MS; ; forMs *= 2) {
-        const histories = await processes.all('hammer', (i) => ({ policy, forMs, inFlight: IN_FLIGHT[i]! }));
+        const histories = await limiters.processes.all('hammer', (i) => ({ policy, forMs, inFlight: IN_FLIGHT[i]! }));
         parsed.push(...histories.map(parse));
         if (parsed.some((history) => history.some(({ allowed }) => !allowed))) break;
       }

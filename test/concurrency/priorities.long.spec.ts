@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import type { Textbook } from '../../libs/textbook/textbook.js';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { Processes } from '../support/processes/processes.js';
-import { RedisServer } from '../support/redis-server.js';
 import { textbookOf } from '../support/textbook-of.js';
 import { parse, type Seen } from './support/history.js';
-import type { procedures } from './workers/limiter.js';
+import { useLimiters } from './support/limiters.js';
 
 const CLASSES = { rides: 1, searches: 0.8, estimates: 0.5 };
 type Class = keyof typeof CLASSES;
@@ -42,19 +40,7 @@ interface Decided extends Seen {
   readonly headroom: number;
 }
 
-let server: RedisServer;
-let processes: Processes<typeof procedures>;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), SENDERS.length);
-  await processes.all('connect', () => server.url);
-}, 60_000);
-
-afterAll(async () => {
-  await processes?.stop();
-  await server?.stop();
-});
+const limiters = useLimiters(SENDERS.length);
 
 /** What the class may fill of a limit. */
 function partOf(priority: Class, limit: number): number {
@@ -63,7 +49,7 @@ function partOf(priority: Class, limit: number): number {
 
 async function history(policy: Policy): Promise<Decided[]> {
   const { limit } = algorithmOf(policy);
-  const numbers = await processes.all('hammer', (i) => ({ policy, ...SENDERS[i]! }));
+  const numbers = await limiters.processes.all('hammer', (i) => ({ policy, ...SENDERS[i]! }));
   return numbers
     .flatMap((one, i) => {
       const { priority } = SENDERS[i]!;
@@ -111,7 +97,7 @@ describe('processes of three classes on one key get what their textbook gives th
 
   it('their part of the places of a concurrency', async () => {
     const policy: Policy = { name: 'places', algorithm: 'concurrency', limit: 10, lease: '10s', priorities: CLASSES };
-    const held = await processes.all('hold', (i) => ({ policy, ...SENDERS[i]! }));
+    const held = await limiters.processes.all('hold', (i) => ({ policy, ...SENDERS[i]! }));
     // A lease is held for at least this time: it is released after its end was noted.
     const ends = held.flatMap((numbers, i) => {
       const { priority } = SENDERS[i]!;

@@ -1,8 +1,7 @@
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimiter, RateLimitModule, RedisStore } from 'nestjs-floodgate';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { useCluster } from '../support/faults/cluster-fixture.js';
-import { loadPrograms } from '../support/programs.js';
+import { useEmptyCluster } from '../support/faults/cluster-fixture.js';
 import { start } from '../support/http-app.js';
 
 jest.setTimeout(60_000); // six servers share the machine with the other tests
@@ -12,14 +11,7 @@ const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 100, wi
 const ALL: Policy = { name: 'all', algorithm: 'fixed-window', limit: 120, window: '300d', by: 'global' };
 const ADA = { kind: 'user', value: 'ada' };
 
-const on = useCluster();
-
-beforeEach(async () => {
-  for (const { client } of await on.cluster.masters()) {
-    await client.flushall();
-    await loadPrograms(client);
-  }
-});
+const on = useEmptyCluster();
 
 describe('reservations on a Cluster', () => {
   it.each<[string, readonly Policy[]]>([

@@ -1,25 +1,17 @@
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { useCluster } from '../support/faults/cluster-fixture.js';
-import { loadPrograms } from '../support/programs.js';
+import { useEmptyCluster } from '../support/faults/cluster-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 
 jest.setTimeout(60_000); // six servers share the machine with the other tests
 
 const NOW = 1_700_000_000_000_000;
-const on = useCluster();
-
-beforeEach(async () => {
-  for (const { client } of await on.cluster.masters()) {
-    await client.flushall();
-    await loadPrograms(client);
-  }
-});
+const on = useEmptyCluster();
 
 describe('a policy that is split among shards', () => {
   const SHARDS = 5;

@@ -1,5 +1,5 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { assert, asyncProperty, boolean, pre } from 'fast-check';
 import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/block.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
@@ -13,9 +13,8 @@ import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/s
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
-import { useCluster } from '../support/faults/cluster-fixture.js';
+import { useEmptyCluster } from '../support/faults/cluster-fixture.js';
 import { untilByNode } from '../support/faults/until-by-node.js';
-import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
@@ -25,14 +24,7 @@ jest.setTimeout(60_000); // six servers share the machine with the other tests
 const NOW = 1_700_000_000_000_000;
 const DAY: Policy = { algorithm: 'fixed-window', limit: 10, window: '300d' };
 
-const on = useCluster();
-
-beforeEach(async () => {
-  for (const { client } of await on.cluster.masters()) {
-    await client.flushall();
-    await loadPrograms(client);
-  }
-});
+const on = useEmptyCluster();
 
 function store(clock = (): number => NOW): RedisStore {
   return new RedisStore(on.client, { clock });

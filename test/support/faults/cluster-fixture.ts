@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { RateLimitModuleOptions } from 'nestjs-floodgate';
+import { loadPrograms } from '../programs.js';
 import { timesOf } from './arrivals.js';
 import { type Answer, CAPACITY, Pod, POLICY } from './pod.js';
 import { type ClusterNode, RedisCluster } from './redis-cluster.js';
@@ -46,6 +47,18 @@ export function useCluster(args: readonly string[] = []): ClusterFixture {
       return client;
     },
   };
+}
+
+/** A Redis Cluster whose masters have no keys at the begin of a test, and know the programs. */
+export function useEmptyCluster(): ClusterFixture {
+  const fixture = useCluster();
+  beforeEach(async () => {
+    for (const { client } of await fixture.cluster.masters()) {
+      await client.flushall();
+      await loadPrograms(client);
+    }
+  });
+  return fixture;
 }
 
 /** A Redis Cluster, and a pod that uses it. */
