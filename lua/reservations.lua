@@ -7,10 +7,10 @@
 -- once. The mark lets a caller ask again whose answer was lost. A reservation whose claimant dies before it has settled stays charged.
 local operation = ARGV[1]
 
--- ARGV[2] a reservation, ARGV[3] when it is due, ARGV[4] milliseconds after which it means nothing, ARGV[5] how many entries there may be.
+-- ARGV[2] a reservation, ARGV[3] when it is due, ARGV[4] milliseconds after which it means nothing, ARGV[5] how many there may be.
 -- Returns 1, or 0 if there are too many. The key lives as long as one of its reservations.
 if operation == 'add' then
-  if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[5]) then return 0 end
+  if redis.call('ZCOUNT', KEYS[1], 0, '+inf') >= tonumber(ARGV[5]) then return 0 end
   -- Before the write: a caller whose call fails, for want of a right, counts on an entry that was not written.
   local left = redis.call('PTTL', KEYS[1])
   redis.call('ZADD', KEYS[1], ARGV[3], ARGV[2])
@@ -25,21 +25,29 @@ if now == nil then
   now = time[1] * 1000000 + time[2]
 end
 
--- ARGV[3] names the claim, ARGV[4] milliseconds for which its mark is kept, and then reservations. Returns 1 for each that this claim
--- has, also if it is asked again, and 0 for each that another one has.
+-- ARGV[3] names the claim, ARGV[4] milliseconds for which its mark is kept, ARGV[5] when the reservations are due, and then reservations.
+-- Returns 1 for each that this claim has, also if it is asked again, 2 for each that is not there and that no process but its own may
+-- have claimed yet, and 0 for each that another claim has.
 if operation == 'claim' then
   local claimed = {}
+  local keep = ARGV[4] * 1000
   local at = string.format('%.0f', -now)
-  for i = 5, #ARGV do
+  -- A claim that is made so long before the reservation is due needs no mark: whoever asks again gets a 2.
+  local marks = now + keep >= tonumber(ARGV[5])
+  for i = 6, #ARGV do
     local mark = ARGV[3] .. redis.sha1hex(ARGV[i])
     -- A full Redis refuses no ZREM, and no write after it.
-    local removed = redis.call('ZREM', KEYS[1], ARGV[i])
-    if removed == 1 then redis.call('ZADD', KEYS[1], at, mark) end
-    claimed[i - 4] = removed == 1 and 1 or redis.call('ZADD', KEYS[1], 'XX', 'CH', at, mark)
+    local has = redis.call('ZREM', KEYS[1], ARGV[i]) == 1
+    if marks then
+      has = redis.call('ZREM', KEYS[1], mark) == 1 or has
+      if has then redis.call('ZADD', KEYS[1], at, mark) end
+    end
+    claimed[i - 5] = has and 1 or now < tonumber(ARGV[5]) and 2 or 0
   end
+  if not marks then return claimed end
   -- The key may be a new one, of marks alone.
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
-  local ended = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', ARGV[4] * 1000 - now), '(0', 'LIMIT', 0, 100)
+  local ended = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', keep - now), '(0', 'LIMIT', 0, 100)
   if #ended > 0 then redis.call('ZREM', KEYS[1], unpack(ended)) end
   return claimed
 end

@@ -261,55 +261,77 @@ describe('the log in Redis', () => {
     expect(await entries()).toEqual([]);
   });
 
-  it('gives each reservation once and loses none, though calls and answers are lost', async () => {
-    const outcomes = fc.constantFrom('well', 'well', 'lost', 'answer lost');
-    const claims = fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 12 });
-    const property = fc.asyncProperty(claims, fc.infiniteStream(outcomes), async (claimants, faults) => {
-      prefix = `t${randomUUID().slice(0, 8)}`;
-      const client = givenIoredis(redis.client);
-      const lossy: ProgramRunner = {
-        keyPrefix: client.keyPrefix,
-        runByText: (...call) => client.runByText(...call),
-        failureOf: (thrown) => client.failureOf(thrown),
-        async runByHash(...call) {
-          const outcome = call[2].includes('add') ? 'well' : faults.next().value;
-          const lost = new Error('lost');
-          if (outcome === 'lost') throw lost;
-          const answer = await client.runByHash(...call);
-          if (outcome === 'answer lost') throw lost;
-          return answer;
-        },
-      };
-      const atOnce: Timer = (_, task) => {
-        setImmediate(task);
-        return () => undefined;
-      };
-      const open = (): RedisReservationLog =>
-        new RedisReservationLog({ client: lossy }, keyOf, undefined, undefined, undefined, atOnce);
-      const owner = open();
-      const sweepers = [open(), open()] as const;
-      const now = await timeOf(redis.client);
-      const given: string[] = [];
-      const ends = await Promise.all(
-        claimants.map(async (claimant) => {
-          const made = settlement(now);
-          const logged = owner.add([made], now);
-          await logged.written;
-          return async () => {
-            if (claimant > 0) await sweep(sweepers[claimant - 1]!);
-            else if ((await logged.claim()) === 'own') given.push(made.receipt.key);
-          };
-        }),
-      );
-      const sweep = async (log: RedisReservationLog): Promise<void> => {
-        given.push(...(await log.takeDue()).taken.flat().map(({ receipt }) => receipt.key));
-      };
-      await Promise.all(ends.map(async (end) => end()));
-      while ((await entries()).length > 0) await sweep(sweepers[0]);
-      expect(given.toSorted()).toEqual([...new Set(given)].toSorted());
-      expect(given).toHaveLength(claimants.length);
-    });
-    await fc.assert(property, histories());
+  it.each([
+    ['of Redis', 0],
+    ['of Redis, long before they are due', 3_600_000_000],
+    ['of the application', 0],
+    ['of the application, long before they are due', 3_600_000_000],
+  ])(
+    'gives each reservation once and loses none, though calls and answers are lost: by the clock %s',
+    async (by, ms) => {
+      const outcomes = fc.constantFrom('well', 'well', 'lost', 'answer lost');
+      // The process itself, or one of two that sweep: these are given nothing early.
+      const claims = fc.array(fc.nat({ max: ms === 0 ? 2 : 0 }), { minLength: 1, maxLength: 12 });
+      const property = fc.asyncProperty(claims, fc.infiniteStream(outcomes), async (claimants, faults) => {
+        prefix = `t${randomUUID().slice(0, 8)}`;
+        const client = givenIoredis(redis.client);
+        const lossy: ProgramRunner = {
+          keyPrefix: client.keyPrefix,
+          runByText: (...call) => client.runByText(...call),
+          failureOf: (thrown) => client.failureOf(thrown),
+          async runByHash(...call) {
+            // What is due when it comes may be gone by the second question.
+            const outcome = ms === 0 && call[2].includes('add') ? 'well' : faults.next().value;
+            const lost = new Error('lost');
+            if (outcome === 'lost') throw lost;
+            const answer = await client.runByHash(...call);
+            if (outcome === 'answer lost') throw lost;
+            return answer;
+          },
+        };
+        const atOnce: Timer = (_, task) => {
+          setImmediate(task);
+          return () => undefined;
+        };
+        const now = await timeOf(redis.client);
+        // It stands still.
+        const clock = by.startsWith('of Redis') ? undefined : { read: () => now, maxSkew: 0 };
+        const open = (): RedisReservationLog =>
+          new RedisReservationLog({ client: lossy }, keyOf, clock, undefined, undefined, atOnce);
+        const owner = open();
+        const sweepers = [open(), open()] as const;
+        const given: string[] = [];
+        const ends = await Promise.all(
+          claimants.map(async (claimant) => {
+            const made = settlement(now);
+            const logged = owner.add([made], now + ms);
+            await logged.written.catch(() => undefined);
+            return async () => {
+              if (claimant > 0) await sweep(sweepers[claimant - 1]!);
+              else if ((await logged.claim()) === 'own') given.push(made.receipt.key);
+            };
+          }),
+        );
+        const sweep = async (log: RedisReservationLog): Promise<void> => {
+          given.push(...(await log.takeDue()).taken.flat().map(({ receipt }) => receipt.key));
+        };
+        await Promise.all(ends.map(async (end) => end()));
+        while ((await entries()).length > 0) await sweep(sweepers[0]);
+        expect(given.toSorted()).toEqual([...new Set(given)].toSorted());
+        expect(given).toHaveLength(claimants.length);
+      });
+      await fc.assert(property, histories());
+    },
+  );
+
+  it('has room for reservations, however many were claimed', async () => {
+    const log = openLog(undefined, { entries: 1, taken: 64 });
+    const now = await timeOf(redis.client);
+    for (let i = 0; i < 20; i++) {
+      const logged = log.add([settlement(now)], now + 1_000_000);
+      await logged.written;
+      expect(await logged.claim()).toBe('own');
+    }
   });
 
   it('a foreign type under a key fails that key alone, and the reservation belongs to its process', async () => {

@@ -13,7 +13,7 @@ const LIMIT_MS = 20_000;
 /** The rights of the ACL line in docs/redis.md: the program's commands, and the commands that run it. */
 const RIGHTS = 'evalsha eval time get mget exists set del llen lindex rpush ltrim expireat pexpire info'.split(' ');
 /** Those that reservations that expire need, too, and overrides. */
-const OF_RESERVATIONS = ['zcard', 'zadd', 'pttl', 'zrem', 'zrangebyscore'];
+const OF_RESERVATIONS = ['zcount', 'zadd', 'pttl', 'zrem', 'zrangebyscore'];
 const OF_OVERRIDES = 'hget hmget hset hdel hlen zadd zrem zrangebyscore xadd xrange xrevrange'.split(' ');
 const USER = 'floodgate';
 const PASSWORD = 'secret-of-the-test';
@@ -102,7 +102,7 @@ describe('a Redis user with the least rights', () => {
     expect(await on.admin.keys('*')).toEqual([]);
   });
 
-  it.each([undefined, 'zcard', 'zadd', 'pttl'])(
+  it.each([undefined, 'zcount', 'zadd', 'pttl'])(
     'keeps the log of reservations that expire with the rights of docs/redis.md, and warns without them (%p)',
     async (missing) => {
       const monthly: Policy = { name: 'monthly', algorithm: 'fixed-window', limit: 10, window: '300d' };

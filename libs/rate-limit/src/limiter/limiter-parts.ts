@@ -1,3 +1,4 @@
+import { withinLoopTime } from '../stores/loop-timer.js';
 import type { Front } from '../charges/decider.js';
 import { CallCharges } from '../engine/calls/call-charges.js';
 import { CallPolicies } from '../engine/calls/call-policies.js';
@@ -84,9 +85,12 @@ interface RunningPart {
   /** Rejects what waits, and all that comes later. */
   close?(): void;
   /** Ends what runs by itself. The last requests have ended. */
-  stop?(): void;
+  stop?(): Promise<void> | void;
   stats?(): Partial<RateLimitStats>;
 }
+
+/** Milliseconds that a shutdown waits for claims and renewals that are under way. */
+const CLOSE_PATIENCE_MS = 500;
 
 /** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */
 export class LimiterParts {
@@ -222,11 +226,11 @@ export class LimiterParts {
   /** Ends what runs by itself, and the store if the limiter has opened it. The last requests have ended. */
   async close(): Promise<void> {
     this.drain();
-    for (const part of this.running) part.stop?.();
+    const ended = this.running.map((part) => part.stop?.());
+    if (this.opened.owned) ended.push(this.leases.stop());
+    await withinLoopTime(CLOSE_PATIENCE_MS, Promise.all(ended)).catch(() => undefined);
     await this.engine.close();
-    if (!this.opened.owned) return;
-    this.leases.stop();
-    await this.opened.store.close?.();
+    if (this.opened.owned) await this.opened.store.close?.();
   }
 
   /** A feature that is not configured counts nothing. */

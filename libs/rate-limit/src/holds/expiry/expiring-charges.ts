@@ -25,6 +25,7 @@ export class ExpiringCharges implements Settler, Due {
    * @param finalCosts those of the receipts at the expiry, none larger than its charge
    * @param logged undefined: no other process can settle them
    * @param within keeps the deadline of settlements
+   * @param underWay where claims are until their charges are settled: the end of the process waits for them
    */
   constructor(
     receipts: readonly Receipt[],
@@ -33,6 +34,7 @@ export class ExpiringCharges implements Settler, Due {
     private readonly queue: DueQueue,
     private readonly logged: LoggedReservation | undefined,
     private readonly within: Within,
+    private readonly underWay: Set<unknown>,
   ) {
     this.reserved = new ReservedCharges(receipts);
     this.isTimed = queue.add(this);
@@ -94,7 +96,7 @@ export class ExpiringCharges implements Settler, Due {
   private settleClaimed(costs: readonly number[], taken: () => Answer<Settlement>): Answer<Settlement> {
     const { reserved, logged } = this;
     if (logged === undefined) return reserved.settleEach(costs);
-    return logged.claim().then(
+    const settled = logged.claim().then(
       (claim) => {
         if (claim === 'own') return reserved.settleEach(costs);
         reserved.close();
@@ -107,6 +109,8 @@ export class ExpiringCharges implements Settler, Due {
         return this.failed(reserved.unsettled(), error);
       },
     );
+    this.underWay.add(settled);
+    return settled.finally(() => this.underWay.delete(settled));
   }
 
   /** Charges what the final cost exceeds that of the expiry by. Nothing is refunded any more. */

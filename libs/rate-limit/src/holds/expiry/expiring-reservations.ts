@@ -45,6 +45,8 @@ export class ExpiringReservations {
   readonly queue: DueQueue;
   private readonly sweep: ReservationSweep | undefined;
   private readonly warning: RationedWarning;
+  /** Claims whose charges are not settled yet. */
+  private readonly underWay = new Set<unknown>();
   private saidLocal = false;
   private rejected = 0;
   private untimed = 0;
@@ -86,10 +88,10 @@ export class ExpiringReservations {
     return { reservations: { open: this.queue.size, rejected: this.rejected, untimed: this.untimed } };
   }
 
-  /** Stops the sweeps. What this process has reserved is left to the others. */
-  stop(): void {
-    this.sweep?.stop();
+  /** Stops the sweeps, and resolves when what this process has claimed is settled. All else is left to the others. */
+  async stop(): Promise<void> {
     this.queue.clear();
+    await Promise.allSettled([this.sweep?.stop(), ...this.underWay]);
   }
 
   private reserved({ decision, receipts }: Judgement, expiry: Expiry): Reservation {
@@ -107,7 +109,7 @@ export class ExpiringReservations {
     const finalCosts = reserved.map(({ proof }) => Math.min(finalCost ?? proof.cost, proof.cost));
     const logged = finalCost === undefined ? undefined : this.logged(reserved, finalCost, after);
     const dueAtMs = queue.nowMs() + after / MICROSECONDS;
-    return new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within);
+    return new ExpiringCharges(reserved, finalCosts, dueAtMs, queue, logged, this.settings.within, this.underWay);
   }
 
   /** Makes sure that something settles the next reservation at its expiry: the sweeps of a log, or a place for its timer. */

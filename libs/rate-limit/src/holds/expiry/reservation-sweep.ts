@@ -16,6 +16,7 @@ export class ReservationSweep {
   private timer: NodeJS.Timeout | undefined;
   private isStarted = false;
   private isStopped = false;
+  private underWay = Promise.resolve();
   /** The last problem that was logged. */
   private said = '';
   private readonly warning: RationedWarning;
@@ -36,12 +37,14 @@ export class ReservationSweep {
   start(): void {
     if (this.isStarted || this.isStopped) return;
     this.isStarted = true;
-    unawaited(this.run());
+    unawaited((this.underWay = this.run()));
   }
 
-  stop(): void {
+  /** Resolves when the sweep that is under way has ended. */
+  stop(): Promise<void> {
     this.isStopped = true;
     clearTimeout(this.timer);
+    return this.underWay;
   }
 
   private async run(): Promise<void> {
@@ -54,7 +57,7 @@ export class ReservationSweep {
     }
     if (this.isStopped) return;
     const wait = more ? 0 : this.intervalMs * (1 - JITTER * Math.random());
-    this.timer = setTimeout(() => unawaited(this.run()), wait).unref();
+    this.timer = setTimeout(() => unawaited((this.underWay = this.run())), wait).unref();
   }
 
   /** Settles what is due. Returns whether there may be more. */

@@ -10,7 +10,7 @@ const SECOND = 1_000_000;
 const places = algorithmOf({ algorithm: 'concurrency', limit: 5, lease: '60s' });
 
 /** A place that was taken, and time that passes. */
-function opened() {
+function opened(answering: <T>(answer: T) => T | Promise<T> = (answer) => answer) {
   const time = { now: 1_719_360_000 * SECOND };
   const store = new MemoryStore({ clock: () => time.now });
   const due: { readonly at: number; readonly task: () => void }[] = [];
@@ -23,7 +23,7 @@ function opened() {
     refund: (receipts) => store.refund(receipts),
     decidePatiently: (charges) => {
       renewals++;
-      return store.consume(charges);
+      return answering(store.consume(charges));
     },
   } as ChargeKeeper;
   const charge = { key: 'places', algorithm: places.lease!.grant, cost: 1 };
@@ -91,4 +91,19 @@ it('a lease that is confirmed and kept later loses no time', () => {
     test.pass(1);
     expect(test.left()).toBe(4);
   }
+});
+
+it('a lease that is released during its renewal is free once the leases have stopped', async () => {
+  const answers: (() => void)[] = [];
+  const test = opened((answer) => new Promise((resolve) => void answers.push(() => resolve(answer))));
+  test.lease.keep();
+  test.pass(4);
+  test.lease.release();
+  let isOver = false;
+  const stopped = test.leases.stop().then(() => void (isOver = true));
+  await new Promise((resolve) => void setImmediate(resolve));
+  expect([answers.length, isOver, test.left()]).toEqual([1, false, 4]);
+  answers[0]!();
+  await stopped;
+  expect(test.left()).toBe(5);
 });

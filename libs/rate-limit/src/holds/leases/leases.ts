@@ -3,6 +3,7 @@ import type { LeaseStats } from '../../watch/stats.js';
 import { processTimer, type Timer } from '../../stores/timer.js';
 import type { Verdict } from '../../stores/store.js';
 import { attempt } from '../../util/answer.js';
+import { isPromise } from '../../util/is-promise.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
@@ -102,6 +103,8 @@ export class Leases {
   private readonly seen = new Map<string, number>();
   private readonly ended: RationedWarning;
   private stopped = false;
+  /** Those that are under way. */
+  private readonly renewals = new Set<Promise<void>>();
 
   /** @param timer the store's own if the store has a clock of its own */
   constructor(
@@ -153,9 +156,13 @@ export class Leases {
     if (!group.isArmed) this.arm(group);
   }
 
-  /** Ends the renewals: the store is about to close. A lease that is still held ends by itself. */
-  stop(): void {
+  /**
+   * Ends the renewals: the store is about to close. A lease that is still held ends by itself. Resolves when those that were released
+   * during a renewal are free.
+   */
+  async stop(): Promise<void> {
     this.stopped = true;
+    await Promise.allSettled(this.renewals);
   }
 
   private groupOf(length: number): Group {
@@ -187,16 +194,17 @@ export class Leases {
     const { proof, keeper } = lease.receipt;
     // Made of the lease alone: a renewal is not the request that took it.
     const renewal = { key: proof.key, algorithm: proof.algorithm.lease!.renewal(proof.resetAt), cost: proof.cost };
-    unawaited(
-      attempt<Verdict, void>(
-        () => keeper.decidePatiently([renewal]),
-        (verdict) => this.renewed(lease, verdict, group.round),
-        (error) => {
-          if (!this.stopped) keeper.failure(error); // logs it, unless the store has said that it is unavailable
-          this.renewed(lease);
-        },
-      ),
+    const renewed = attempt<Verdict, void>(
+      () => keeper.decidePatiently([renewal]),
+      (verdict) => this.renewed(lease, verdict, group.round),
+      (error) => {
+        if (!this.stopped) keeper.failure(error); // logs it, unless the store has said that it is unavailable
+        this.renewed(lease);
+      },
     );
+    if (!isPromise(renewed)) return;
+    this.renewals.add(renewed);
+    unawaited(renewed.finally(() => this.renewals.delete(renewed)));
   }
 
   /** @param verdict undefined: the store has not answered */

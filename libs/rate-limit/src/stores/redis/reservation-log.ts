@@ -44,6 +44,8 @@ export class RedisReservationLog implements ReservationLog {
   private readonly calls: CallsBeside;
   /** What this process has claimed of what is due, and not given yet. */
   private readonly claimed: string[] = [];
+  /** The keys in which it claims what is due. */
+  private readonly asking = new Set<string>();
 
   /**
    * @param keyOf the key with this part; each has a slot of its own
@@ -69,7 +71,7 @@ export class RedisReservationLog implements ReservationLog {
     const lapses = Math.max(...settlements.map(({ receipt: { at, resetAt } }) => resetAt - at));
     const written = this.write(key, text, dueAt, Math.ceil(lapses / MICROSECONDS));
     written.catch(() => undefined); // the claim asks as well
-    return { written, claim: () => this.claim(key, text, written) };
+    return { written, claim: () => this.claim(key, text, dueAt, written) };
   }
 
   async takeDue(): Promise<DueReservations> {
@@ -79,13 +81,16 @@ export class RedisReservationLog implements ReservationLog {
     const taken: (readonly ChargeSettlement[])[] = [];
     let [more, malformed]: [boolean, number] = [false, 0];
     const takes = this.keys.map(async (key) => {
+      // What is due may be what an earlier sweep still asks for.
+      if (this.asking.has(key)) return;
       const due = await this.calls.run([key], ['due', now, String(bounds.taken)]);
       if (!Array.isArray(due) || due.length === 0) return;
       more ||= due.length >= bounds.taken;
       const texts = due.map(String);
-      const claimed = this.ask(key, texts).then((marks) => {
-        this.claimed.push(...texts.filter((_, i) => marks[i] === 1));
-      });
+      this.asking.add(key);
+      const claimed = this.ask(key, texts)
+        .then(({ claims }) => void this.claimed.push(...texts.filter((_, i) => claims[i] === 1)))
+        .finally(() => this.asking.delete(key));
       // The others are not to wait for a node that does not answer: what it answers later is given with the next ones.
       await withinLoopTime(SWEEP_PATIENCE_MS, claimed);
     });
@@ -106,7 +111,7 @@ export class RedisReservationLog implements ReservationLog {
     throw new NotWrittenError(problem);
   }
 
-  private async claim(key: string, text: string, written: Promise<void>): Promise<ReservationClaim> {
+  private async claim(key: string, text: string, dueAt: number, written: Promise<void>): Promise<ReservationClaim> {
     // The answer to the call before it says what "not there" means.
     const failure = await written.then(
       () => undefined,
@@ -114,20 +119,22 @@ export class RedisReservationLog implements ReservationLog {
     );
     if (failure !== undefined && wasNotWritten(failure)) return 'own';
     const since = performance.now();
-    const [claimed] = await this.ask(key, [text]);
-    if (claimed === 1) return 'own';
+    const { claims, isFirst } = await this.ask(key, [text], dueAt);
+    if (claims[0] === 1) return 'own';
+    // It was never there, or an earlier question has claimed it: no other process may before it is due.
+    if (claims[0] === 2 && (failure !== undefined || !isFirst)) return 'own';
     // Redis has forgotten by then what an earlier question may have claimed.
     return failure === undefined && performance.now() - since < CLAIM_MS ? 'taken' : 'unknown';
   }
 
   /** Claims reservations. Asks again while Redis does not answer: it says the same to the same claim. */
-  private async ask(key: string, texts: readonly string[]): Promise<readonly unknown[]> {
-    const now = this.clock === undefined ? 'redis' : String(this.clock.read());
-    const claim = ['claim', now, randomUUID(), String(CLAIM_MS), ...texts];
+  private async ask(key: string, texts: readonly string[], dueAt = 0): Promise<Claimed> {
+    const name = randomUUID();
     for (let wait = AGAIN_MS; ; wait = Math.min(MAX_AGAIN_MS, 2 * wait)) {
+      const now = this.clock === undefined ? 'redis' : String(this.clock.read());
       try {
-        const reply = await this.calls.run([key], claim);
-        return Array.isArray(reply) ? reply : [];
+        const reply = await this.calls.run([key], ['claim', now, name, String(CLAIM_MS), String(dueAt), ...texts]);
+        return { claims: Array.isArray(reply) ? reply : [], isFirst: wait === AGAIN_MS };
       } catch (error) {
         const isRefused = isErrorReply(error as Error) && !isNotRun(error as Error);
         if (isRefused || this.connection.isClosed === true) throw error;
@@ -135,6 +142,13 @@ export class RedisReservationLog implements ReservationLog {
       await new Promise<void>((resolve) => this.timer(wait, resolve, true));
     }
   }
+}
+
+/** The answer to a claim: 1 for what it has, 2 for what is not there before it is due, 0 for what another has. */
+interface Claimed {
+  readonly claims: readonly unknown[];
+  /** Whether no earlier question may have claimed anything. */
+  readonly isFirst: boolean;
 }
 
 /** The log has no room. */

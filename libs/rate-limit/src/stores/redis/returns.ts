@@ -72,7 +72,7 @@ export class Returns {
     return new Promise((resolve, reject) => this.send(settlements, resolve, reject));
   }
 
-  /** Sends what waits once more, and waits for all answers for a while. Nothing is sent again from now on. */
+  /** Sends what waits once more, and waits for all answers for a while. Whatever Redis has not run from now on is sent once more. */
   async close(): Promise<void> {
     this.isClosed = true;
     const waiting = this.waiting.splice(0);
@@ -99,7 +99,7 @@ export class Returns {
         this.answered();
         reject(error);
       },
-      () => this.keep(settlements),
+      () => this.keep(settlements, isSure),
     );
     this.settings.settle(settlement, isSure);
   }
@@ -114,8 +114,9 @@ export class Returns {
     return settled!.refunded! > 0;
   }
 
-  /** Keeps what Redis has not run. */
-  private keep(settlements: readonly ChargeSettlement[]): void {
+  /** Keeps what Redis has not run. @param isLast whether it is not tried again */
+  private keep(settlements: readonly ChargeSettlement[], isLast: boolean): void {
+    if (this.isClosed && !isLast) this.send(settlements, nothing, nothing, true);
     if (this.isClosed || this.waiting.length >= MOST) return;
     this.waiting.push(settlements);
     if (this.isArmed) return;
@@ -129,7 +130,7 @@ export class Returns {
     for (const settlements of this.waiting.splice(0)) {
       const { receipt } = settlements[0]!;
       if (settlements.every(({ receipt: { resetAt } }) => resetAt <= ended)) continue;
-      if (!this.settings.isAvailable(receipt.key)) this.keep(settlements);
+      if (!this.settings.isAvailable(receipt.key)) this.keep(settlements, false);
       // A slot may stand before others by now.
       else if (receipt.algorithm.delays) this.slots.add(receipt);
       else this.send(settlements, nothing, nothing);
