@@ -109,6 +109,7 @@ export class LimiterParts {
   readonly pending: PendingCharges;
   readonly checks: PolicyChecks;
   private readonly running: readonly RunningPart[];
+  private readonly named: CallPolicies;
   /** Whether it closes, or has closed. */
   isClosed = false;
 
@@ -154,7 +155,7 @@ export class LimiterParts {
     const holds = new Holds(this.leases, functions, expiring);
     this.pending = new PendingCharges(holds);
 
-    const named = new CallPolicies(policies, keyPrefix, routes, logger, layered.traits.prefetch);
+    const named = (this.named = new CallPolicies(policies, keyPrefix, routes, logger, layered.traits.prefetch));
     const known = new KnownPolicies(policies, named, routes);
     const counted = new CountedIdentities(routes, around.kinds, ipv6Prefix, settings, around.findsIdentities);
     const overrideWatch = new OverrideWatch(log, active, logger);
@@ -187,7 +188,7 @@ export class LimiterParts {
       around.headers,
       this,
     );
-    this.running = [this.waitingRoom, expiring, overrideWatch, this.queue, named];
+    this.running = [this.waitingRoom, expiring, overrideWatch, this.queue];
   }
 
   /** How keys begin. */
@@ -221,6 +222,12 @@ export class LimiterParts {
   drain(): void {
     this.isClosed = true;
     for (const part of this.running) part.close?.();
+  }
+
+  /** Closes, and decides no call of `RateLimiter` any more. The shutdown of an application ends with `close`: its last jobs still ask. */
+  end(): Promise<void> {
+    this.named.end();
+    return this.close();
   }
 
   /** Ends what runs by itself, and the store if the limiter has opened it. The last requests have ended. */

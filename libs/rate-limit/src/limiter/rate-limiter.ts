@@ -25,7 +25,7 @@ export interface HeaderSetter {
 export interface RunningLimiter {
   stats(): RateLimitStats;
   start(): Promise<void>;
-  close(): Promise<void>;
+  end(): Promise<void>;
 }
 
 /**
@@ -392,10 +392,10 @@ export class RateLimiter {
   }
 
   /**
-   * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` calls it at
-   * shutdown: call it for one of `createLimiter`. Whatever charges, looks or pauses after it gets a `LimiterClosedError`.
+   * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` does
+   * this at shutdown: call it for one of `createLimiter`. Whatever charges, looks or pauses after it gets a `LimiterClosedError`.
    */
   close(): Promise<void> {
-    return this.parts.close();
+    return this.parts.end();
   }
 }

@@ -106,7 +106,7 @@ export class CallPolicies {
    *
    * @param method what was called, for the errors
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
-   * @throws {LimiterClosedError} once `stop` was called
+   * @throws {LimiterClosedError} once `end` was called
    */
   bind(policies: LimiterPolicy | readonly LimiterPolicy[], method: LimiterMethod): readonly BoundPolicy[] {
     if (this.isOver) throw new LimiterClosedError();
@@ -130,7 +130,7 @@ export class CallPolicies {
   }
 
   /** Ends all calls: a limiter that has closed would decide by fresh limits of its own. */
-  stop(): void {
+  end(): void {
     this.isOver = true;
   }
 
