@@ -52,18 +52,20 @@ export class Returns {
    * Refunds charges, each by itself. Never throws.
    *
    * @param done called once, with or without success
+   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says, and a slot that is not the last one of
+   * its queue is tried again
    */
-  refund(taken: readonly ChargeReceipt[], done: () => void, isSure = false): void {
+  refund(taken: readonly ChargeReceipt[], done: () => void, isAbandoned = false): void {
     let left = taken.length;
     if (left === 0) done();
     // A queue can only take back its last slot, and then the one before it is the last.
     const ordered = taken.length > 1 ? taken.toSorted((one, other) => other.resetAt - one.resetAt) : taken;
     for (const receipt of ordered) {
       const answered = (settled?: readonly SettledCharge[]): void => {
-        if (receipt.algorithm.delays && settled?.[0]!.refunded === 0) this.slots.add(receipt);
+        if (isAbandoned && receipt.algorithm.delays && settled?.[0]!.refunded === 0) this.slots.add(receipt);
         if (--left === 0) done();
       };
-      this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, () => answered(), isSure);
+      this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, () => answered(), isAbandoned);
     }
   }
 
