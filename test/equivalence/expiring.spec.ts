@@ -221,7 +221,7 @@ async function play({ policy: given, overdraws, start, steps }: History, process
       await one.process.sweep();
     } else if (does.does === 'die') {
       if (log === undefined) continue; // the charges of a MemoryStore end with the process
-      one.process.expiring.stop();
+      void one.process.expiring.stop();
       for (const held of list) if (held.timedBy === one) held.timedBy = undefined;
       running[at] = begin();
     } else {
@@ -238,7 +238,7 @@ async function play({ policy: given, overdraws, start, steps }: History, process
       : remaining <= wanted.remaining && resetAfter >= wanted.resetAfter;
     expectHolds(holds, () => ({ now: clock.now, does, seen, wanted }));
   }
-  for (const { process: ended } of running) ended.expiring.stop();
+  for (const { process: ended } of running) await ended.expiring.stop();
 }
 
 // Each log behaves as the shared one, and Redis as memory: test/conformance/reservation-log.clients.spec.ts and

@@ -233,7 +233,7 @@ export class LimiterParts {
   /** Ends what runs by itself, and the store if the limiter has opened it. The last requests have ended. */
   async close(): Promise<void> {
     this.drain();
-    const ended = this.running.map((part) => part.stop?.());
+    const ended = this.running.map((part) => Promise.resolve(part.stop?.()));
     if (this.opened.owned) ended.push(this.leases.stop());
     await withinLoopTime(CLOSE_PATIENCE_MS, Promise.all(ended)).catch(() => undefined);
     await this.engine.close();

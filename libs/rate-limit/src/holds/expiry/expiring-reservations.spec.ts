@@ -24,8 +24,8 @@ function bound(policy: object): BoundPolicy {
 }
 
 const opened: ExpiringReservations[] = [];
-afterEach(() => {
-  for (const expiring of opened.splice(0)) expiring.stop();
+afterEach(async () => {
+  for (const expiring of opened.splice(0)) await expiring.stop();
 });
 
 interface Pod {
@@ -190,7 +190,7 @@ describe('in a fleet', () => {
           const used = usedOf(store);
           expect(used).toBeGreaterThanOrEqual(least);
           expect(used).toBe(hasFaults ? used : exact);
-          for (const { expiring } of pods) expiring.stop();
+          for (const { expiring } of pods) await expiring.stop();
         },
       ),
       { numRuns: 300 },
