@@ -159,3 +159,14 @@ it.each(['settled', 'expired'])(
     await expectLeft(next, { places: 5, budget: how === 'settled' ? 700 : 1_000 });
   },
 );
+
+it('what ends before the application closes is given back, also where Redis says too late that it has lost the script', async () => {
+  const pod = await start(50);
+  const { end } = await take(pod);
+  await on.admin.script('FLUSH');
+  on.proxy.delay(40); // in each direction
+  end();
+  await pod.app.close();
+  await on.proxy.pass();
+  await expectLeft(await start(), WHOLE);
+});

@@ -97,11 +97,9 @@ export class Returns {
         this.answered();
         resolve(settled);
       },
-      (error) => {
-        this.answered();
-        reject(error);
-      },
+      reject,
       () => this.keep(settlements, isSure),
+      () => this.answered(),
     );
     this.settings.settle(settlement, isSure);
   }

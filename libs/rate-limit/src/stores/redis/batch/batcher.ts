@@ -62,7 +62,9 @@ class InFlightBatch implements BatchCall {
   ) {}
 
   maySend(): boolean {
-    return this.deadline === undefined || this.deadlines!.sendAgain(this.deadline);
+    if (this.deadline === undefined || this.deadlines!.sendAgain(this.deadline)) return true;
+    // What is given back counts however late it is.
+    return this.wasSent && this.batch.requestCount === 0;
   }
 }
 
@@ -113,12 +115,14 @@ export class Batcher {
     const { routing, availability } = this.settings;
     const places = pending.charges.length > 1 ? placesOf(pending.charges) : 1;
     if (places > MAX_PLACES) {
-      pending.reject(
+      rejectAll(
+        pending,
         new RateLimitConfigError(
           'RedisStore',
           `takes at most ${MAX_PLACES} charges and blocks together, got ${places}`,
           'FG_POLICIES_TOGETHER',
         ),
+        false,
       );
       return;
     }
