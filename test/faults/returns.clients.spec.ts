@@ -28,7 +28,8 @@ async function start(deadline?: number): Promise<Pod> {
 }
 
 /** Takes all places, and half of the budget. */
-async function take({ limiter }: Pod): Promise<Held> {
+async function take(pod: Pod): Promise<Held> {
+  const { limiter } = pod;
   const leases = await Promise.all(Array.from({ length: 5 }, async () => limiter.acquire('places', ADA)));
   const reservations = await Promise.all(
     Array.from({ length: 5 }, async () => limiter.reserve('budget', ADA, { cost: 100 })),
@@ -38,6 +39,7 @@ async function take({ limiter }: Pod): Promise<Held> {
     const ttls = await Promise.all((await on.admin.keys('rl:{user:ada}*')).map((key) => on.admin.pttl(key)));
     return ttls.every((ms) => ms > 60_000);
   });
+  await left(pod); // answers come in order: the process knows by now that they are whole
   const end = (): void => {
     for (const lease of leases) lease.release();
     for (const reservation of reservations) void reservation.cancel();

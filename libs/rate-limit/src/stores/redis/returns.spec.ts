@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
 import type { ChargeReceipt } from '../receipt.js';
-import type { PendingSettlement } from './batch/pending-request.js';
+import { type PendingSettlement, rejectAll } from './batch/pending-request.js';
 import { Returns } from './returns.js';
 
 const MINUTE = 60_000_000;
@@ -22,8 +22,7 @@ function opened() {
       if (redis.answer === 'run') {
         settlement.resolve(settlement.settlements.map(() => ({ refunded: redis.refunded, charged: 0 })));
       } else {
-        settlement.reject(new Error(redis.answer));
-        if (redis.answer === 'not run') settlement.notRun();
+        rejectAll(settlement, new Error(redis.answer), redis.answer === 'not run');
       }
     },
     isAvailable: () => redis.isAvailable,
@@ -104,14 +103,19 @@ it('keeps 10,000', () => {
   expect(sent()).toHaveLength(10_000);
 });
 
-it('tries what is left once when it closes, whatever the breaker says, and nothing afterwards', async () => {
+it('sends what is left until it is run when it closes, whatever the breaker says, and nothing afterwards', async () => {
   const { returns, redis, receipt, sent, fire } = opened();
   redis.answer = 'not run';
   returns.refund([receipt('a')], nothing);
   redis.isAvailable = false;
-  await returns.close();
-  expect(sent()).toEqual(['a', 'a!']);
-  expect([fire(), sent(), fire()]).toEqual([1, [], 0]);
+  const closed = returns.close();
+  expect([sent(), fire(), sent()]).toEqual([['a', 'a!'], 1, ['a!']]);
+  redis.answer = 'run';
+  expect([fire(), sent()]).toEqual([1, ['a!']]);
+  await closed;
+  redis.answer = 'not run';
+  returns.refund([receipt('b')], nothing);
+  expect([sent(), fire()]).toEqual([['b'], 0]);
 });
 
 it('a slot that was not run waits for its turn to be the last one', async () => {

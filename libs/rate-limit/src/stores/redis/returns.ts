@@ -11,7 +11,7 @@ const MOST = 10_000;
 const AGAIN_MS = 100;
 /** Microseconds by which the clocks of Redis and of this process may be apart: a settlement after a charge's end does nothing. */
 const APART = 60_000_000;
-/** Milliseconds that a shutdown waits for settlements. */
+/** Milliseconds that a shutdown waits for what is on its way back. */
 const CLOSE_PATIENCE_MS = 500;
 
 export interface ReturnsSettings {
@@ -33,10 +33,11 @@ export interface ReturnsSettings {
 export class Returns {
   private waiting: (readonly ChargeSettlement[])[] = [];
   private isArmed = false;
+  private isClosing = false;
   private isClosed = false;
   /** Settlements that have no answer yet. */
   private unanswered = 0;
-  private allAnswered: (() => void) | undefined;
+  private ended: (() => void) | undefined;
   private readonly now: Clock;
   private readonly timer: Timer;
   /** The slots that are not the last ones of their queues. */
@@ -74,14 +75,13 @@ export class Returns {
     return new Promise((resolve, reject) => this.send(settlements, resolve, reject));
   }
 
-  /** Sends what waits once more, and waits for all answers for a while. Whatever Redis has not run from now on is sent once more. */
+  /** Sends what waits, whatever the breaker says, until all of it has an answer or a while has passed. Nothing is sent again afterwards. */
   async close(): Promise<void> {
+    this.isClosing = true;
+    const ended = new Promise<void>((resolve) => (this.ended = resolve));
+    this.again();
+    await withinLoopTime(CLOSE_PATIENCE_MS, ended).catch(nothing);
     this.isClosed = true;
-    const waiting = this.waiting.splice(0);
-    for (const settlements of waiting) this.send(settlements, nothing, nothing, true);
-    if (this.unanswered === 0) return;
-    const answered = new Promise<void>((resolve) => (this.allAnswered = resolve));
-    await withinLoopTime(CLOSE_PATIENCE_MS, answered).catch(nothing);
   }
 
   private send(
@@ -98,14 +98,19 @@ export class Returns {
         resolve(settled);
       },
       reject,
-      () => this.keep(settlements, isSure),
+      () => this.keep(settlements),
       () => this.answered(),
     );
     this.settings.settle(settlement, isSure);
   }
 
   private answered(): void {
-    if (--this.unanswered === 0) this.allAnswered?.();
+    this.unanswered--;
+    this.checkEnd();
+  }
+
+  private checkEnd(): void {
+    if (this.unanswered === 0 && this.waiting.length === 0) this.ended?.();
   }
 
   /** Takes back the slot of a queue, if it is the last one. */
@@ -114,27 +119,34 @@ export class Returns {
     return settled!.refunded! > 0;
   }
 
-  /** Keeps what Redis has not run. @param isLast whether it is not tried again */
-  private keep(settlements: readonly ChargeSettlement[], isLast: boolean): void {
-    if (this.isClosed && !isLast) this.send(settlements, nothing, nothing, true);
+  /** Keeps what Redis has not run. */
+  private keep(settlements: readonly ChargeSettlement[]): void {
     if (this.isClosed || this.waiting.length >= MOST) return;
     this.waiting.push(settlements);
     if (this.isArmed) return;
     this.isArmed = true;
-    this.timer(AGAIN_MS, () => this.again(), true);
+    this.timer(
+      AGAIN_MS,
+      () => {
+        this.isArmed = false;
+        if (!this.isClosed) this.again();
+      },
+      true,
+    );
   }
 
   private again(): void {
-    this.isArmed = false;
     const ended = this.now() - APART;
     for (const settlements of this.waiting.splice(0)) {
       const { receipt } = settlements[0]!;
       if (settlements.every(({ receipt: { resetAt } }) => resetAt <= ended)) continue;
-      if (!this.settings.isAvailable(receipt.key)) this.keep(settlements, false);
+      if (this.isClosing) this.send(settlements, nothing, nothing, true);
+      else if (!this.settings.isAvailable(receipt.key)) this.keep(settlements);
       // A slot may stand before others by now.
       else if (receipt.algorithm.delays) this.slots.add(receipt);
       else this.send(settlements, nothing, nothing);
     }
+    this.checkEnd();
   }
 }
 
