@@ -80,7 +80,9 @@ describe("the API's document", () => {
         .map(([name]) => name)
         .toSorted(),
     ).toEqual(api.map(nameOf).toSorted());
-    for (const [name, { tags, summary }] of operationsOf(document)) {
+    // The library's own endpoints have no decorators of @nestjs/swagger.
+    const own = operationsOf(document).filter(([name]) => !name.includes('/api/admin/limits/'));
+    for (const [name, { tags, summary }] of own) {
       expect([name, tags.length, summary]).toEqual([name, 1, expect.stringMatching(/./)]);
     }
   });

@@ -1,6 +1,4 @@
 import type { CanActivate } from '@nestjs/common';
-import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimitAdminModule, type RateLimitAdminOptions, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
 import { start } from '../../support/http-app.js';
@@ -52,41 +50,3 @@ describe('RateLimitAdminModule.register', () => {
     expect((await ask(http, 'GET', `${LIMITS}/table`)).status).toBe(200);
   });
 });
-
-describe('OpenAPI', () => {
-  it('describes the endpoints with bodies, queries and answers, also of an application that boots twice', async () => {
-    const documents: OpenAPIObject[] = [];
-    const admin = RateLimitAdminModule.register(GUARDED);
-    for (let i = 0; i < 2; i++) {
-      await using http = await start('Express', { imports: [RateLimitModule.forRoot(), admin] });
-      documents.push(SwaggerModule.createDocument(http.app, new DocumentBuilder().setTitle('x').build()));
-    }
-    const [document, again] = documents;
-    expect(again).toEqual(document);
-    expect(await new Validator().validate(structuredClone(document) as never)).toMatchObject({ valid: true });
-    const operations = Object.entries(document!.paths).flatMap(([path, item]) =>
-      Object.entries(item as Record<string, Operation>).map(([method, { summary, tags, responses }]) => {
-        expect([summary, tags]).toEqual([expect.stringMatching(/./), ['rate limits']]);
-        return `${method} ${path} ${Object.keys(responses).join()}`;
-      }),
-    );
-    expect(operations).toEqual([
-      'get /admin/limits/table 200,400,503',
-      'get /admin/limits/top-rejected 200,400,503',
-      'post /admin/limits/explain 200,400,404,503',
-      'post /admin/limits/reset 200,400,404,503',
-      'get /admin/limits/overrides 200,400,503',
-      'put /admin/limits/overrides 200,400,404,409,503',
-      'post /admin/limits/overrides/find 200,400,404,503',
-      'post /admin/limits/overrides/remove 200,400,404,409,503',
-      'get /admin/limits/overrides/history 200,400,503',
-      'post /admin/limits/overrides/history 200,400,503',
-    ]);
-  });
-});
-
-interface Operation {
-  readonly summary?: string;
-  readonly tags?: readonly string[];
-  readonly responses: object;
-}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { OPERATIONS } from '../../../libs/rate-limit/src/nest/admin/schemas.js';
+import { TEXT_BOUNDS } from '../../../libs/rate-limit/src/nest/admin/text-bounds.js';
 import { type HttpApp, PLATFORMS } from '../../support/http-app.js';
 import { stallOf } from '../../support/loop-stall.js';
 import { ADA, ask, LIMITS, serve } from '../support/admin-service.js';
@@ -23,22 +23,26 @@ const RIGHT: Readonly<Record<string, { readonly request: string; readonly body: 
     historyOf: { request: 'POST overrides/history', body: TARGET },
   };
 
-interface Schema {
-  readonly type?: string;
-  readonly maxLength?: number;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly oneOf?: readonly Schema[];
-}
+const { kind, identity, tag, ...bounds } = TEXT_BOUNDS;
 
-/** Every place for a text in a body: the way to it, and the most characters that the endpoint says it takes. */
-function* textsOf(
-  schema: Schema,
-  way: readonly string[] = [],
-): Generator<[way: readonly string[], most: number | undefined]> {
-  if (schema.type === 'string') yield [way, schema.maxLength];
-  for (const [name, one] of Object.entries(schema.properties ?? {})) yield* textsOf(one, [...way, name]);
-  for (const one of schema.oneOf ?? []) yield* textsOf(one, way);
-}
+/** Every place for a text in a body: the way to it, and the most characters that it takes there. */
+const WAYS: readonly (readonly [way: readonly string[], most: number])[] = [
+  [['identity', 'kind'], kind],
+  [['identity', 'value'], identity],
+  [['identity'], tag],
+  ...Object.entries(bounds).map(([name, most]) => [[name], most] as const),
+];
+
+const TARGETED = ['identity', 'policy', 'scope'];
+const CHANGED = [...TARGETED, 'reason', 'author'];
+const TAKEN: Readonly<Record<string, readonly string[]>> = {
+  explain: ['identity', 'route', 'plan', 'timeZone', 'priority'],
+  reset: ['identity', 'route', 'policy'],
+  setOverride: [...CHANGED, 'expiresIn'],
+  findOverride: TARGETED,
+  removeOverride: CHANGED,
+  historyOf: [...TARGETED, 'cursor'],
+};
 
 function withText(body: object, [name, ...rest]: readonly string[], text: string): object {
   const given = (body as Readonly<Record<string, unknown>>)[name!];
@@ -47,12 +51,12 @@ function withText(body: object, [name, ...rest]: readonly string[], text: string
 }
 
 const TEXTS = Object.entries(RIGHT).flatMap(([endpoint, { request, body }]) =>
-  [...textsOf(OPERATIONS[endpoint]!.body as Schema)].map(([way, most]) => ({
+  WAYS.filter(([[name]]) => TAKEN[endpoint]!.includes(name!)).map(([way, most]) => ({
     request,
     body: way[0] === 'route' && endpoint === 'reset' ? { identity: ADA } : body,
     way,
     name: way.join('.'),
-    most: most!,
+    most,
   })),
 );
 
@@ -62,11 +66,6 @@ describe.each(PLATFORMS)('the texts that operators send over %s', (platform) => 
     http = await serve(platform);
   });
   afterAll(() => http.close());
-
-  it('are all bounded, and there are many', () => {
-    expect(TEXTS.filter(({ most }) => !(most > 0))).toEqual([]);
-    expect(TEXTS.length).toBeGreaterThan(30);
-  });
 
   it.each(TEXTS)('$request takes $most characters of $name at most, and answers a longer text at once', async (one) => {
     const { request, body, way, most } = one;

@@ -28,8 +28,8 @@ import { BROWSER_GUARD } from './browser-requests.js';
 export const ADMIN_DESK = Symbol('RateLimitAdminModule');
 
 /**
- * Makes the controller of the endpoints: a class of its own for each registration, because path, guards and what OpenAPI knows are
- * metadata of the class and its methods. It is not limited, so that a limit never keeps the operators from changing it.
+ * Makes the controller of the endpoints: a class of its own for each registration, because path and guards are metadata of
+ * the class. It is not limited, so that a limit never keeps the operators from changing it.
  *
  * Identities are in bodies alone, because servers and proxies log URLs.
  */

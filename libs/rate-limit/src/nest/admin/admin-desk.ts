@@ -1,4 +1,4 @@
-import type { ExecutionContext, Type } from '@nestjs/common';
+import type { ExecutionContext, OnApplicationBootstrap, OnApplicationShutdown, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { ResetState } from '../../operate/reset-states.js';
 import type { LimitExplanation } from '../../operate/explain/explanation.js';
@@ -12,7 +12,6 @@ import { RateLimitLogger } from '../handlers/logger.js';
 import type { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 import type { Handler } from '../handlers/route.js';
 import { answered, noOverride, storeAnswered } from './answers.js';
-import { describeForOpenApi } from './openapi.js';
 import {
   readExplain,
   readHistory,
@@ -36,11 +35,12 @@ interface AdminCall {
 }
 
 /** Answers the requests to the endpoints. The module loads it when an application boots. */
-export class AdminDesk {
+export class AdminDesk implements OnApplicationBootstrap, OnApplicationShutdown {
   /** The identities that all processes reject. */
   readonly rejections: SharedRejections;
 
-  private constructor(
+  /** @param author names the author of a request */
+  constructor(
     private readonly runtime: RateLimitRuntime,
     private readonly author: AuthorFunction | undefined,
   ) {
@@ -48,17 +48,12 @@ export class AdminDesk {
     this.rejections = new SharedRejections(monitor.rejectedIdentities, reportBoard, new RateLimitLogger());
   }
 
-  /**
-   * @param author names the author of a request
-   * @param controller described for `@nestjs/swagger`
-   */
-  static async open(
-    runtime: RateLimitRuntime,
-    author: AuthorFunction | undefined,
-    controller: Type,
-  ): Promise<AdminDesk> {
-    await describeForOpenApi(controller);
-    return new AdminDesk(runtime, author);
+  onApplicationBootstrap(): void {
+    this.rejections.start();
+  }
+
+  onApplicationShutdown(): void {
+    this.rejections.stop();
   }
 
   table(query: unknown): Promise<LimitTable> {

@@ -2,12 +2,8 @@ import {
   type CanActivate,
   type DynamicModule,
   type ExecutionContext,
-  Inject,
-  Injectable,
   Module,
   type ModuleMetadata,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
   type Type,
 } from '@nestjs/common';
 import type { RequestFunction } from '../../identity/request-function.js';
@@ -44,23 +40,9 @@ const REGISTERED = Symbol('RateLimitAdminModule is registered');
 const IMPORTED = Symbol('RateLimitAdminModule is imported');
 const DEFAULT_PATH = 'admin/limits';
 
-/** Shares the rejected identities while the application runs. */
-@Injectable()
-class RejectionsLife implements OnApplicationBootstrap, OnApplicationShutdown {
-  constructor(@Inject(ADMIN_DESK) private readonly desk: AdminDesk) {}
-
-  onApplicationBootstrap(): void {
-    this.desk.rejections.start();
-  }
-
-  onApplicationShutdown(): void {
-    this.desk.rejections.stop();
-  }
-}
-
 /**
  * REST endpoints for operators and support: what limits what (`table`), who is rejected most (`top-rejected`), why a client is
- * rejected (`explain`), `reset`, and the overrides. docs/admin.md lists them. `@nestjs/swagger` documents them if it is installed.
+ * rejected (`explain`), `reset`, and the overrides. docs/admin.md lists them.
  *
  * They are not limited, apart from the module's `middleware`. Identities are in bodies, never in URLs.
  *
@@ -86,7 +68,6 @@ export class RateLimitAdminModule {
   /** @throws {RateLimitConfigError} without a guard, or for a wrong option; at boot, when `RateLimitModule` is not imported */
   static register(options: RateLimitAdminOptions): DynamicModule {
     const { path, guards, imports, author } = checked(options);
-    const controller = adminController(path, guards);
     const desk = {
       provide: ADMIN_DESK,
       inject: [{ token: RateLimitRuntime, optional: true }],
@@ -99,14 +80,14 @@ export class RateLimitAdminModule {
           );
         }
         const { AdminDesk } = await import('./admin-desk.js');
-        return AdminDesk.open(runtime, author, controller);
+        return new AdminDesk(runtime, author);
       },
     };
     return {
       module: RateLimitAdminModule,
       imports,
-      controllers: [controller],
-      providers: [desk, RejectionsLife, { provide: REGISTERED, useValue: true }],
+      controllers: [adminController(path, guards)],
+      providers: [desk, { provide: REGISTERED, useValue: true }],
     };
   }
 }
