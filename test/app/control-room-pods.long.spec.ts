@@ -24,12 +24,6 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-async function open(variables: Record<string, string> = {}): Promise<Service> {
-  const service = await start(variables);
-  closing.push(() => service.app.close());
-  return service;
-}
-
 /** Sends a request like the page. */
 function control(url: string, [method, path, body]: Control): request.Test {
   return request(url)[method](`/control-room/pods/${path}`).set('X-Control-Room', '1').send(body);
@@ -93,29 +87,6 @@ function exists(pid: number): boolean {
 function passedAtOnce({ passed, refilled }: PodsResult): number {
   return passed - refilled;
 }
-
-describe('the pods', () => {
-  it('admit three times the limit alone, and the limit on one Redis', async () => {
-    const { url } = await open();
-    await using page = await Page.open(url);
-    expect(page.room!.pods).toEqual({ pods: 3, each: 25, limit: 20, refillPerMinute: 20, share: 6 });
-    expect(page.pods).toMatchObject({ phase: 'asleep', together: false, store: { kind: null, isUp: true } });
-
-    const alone = await press(url);
-    expect(alone).toMatchObject({ id: 1, counting: 'alone', sent: 75, failed: 0, decidedByShare: 0 });
-    expect(passedAtOnce(alone)).toBe(60);
-    expect(alone.passed + alone.refused).toBe(75);
-    expect(alone.pods.map(({ passed, refused }) => passed + refused)).toEqual([25, 25, 25]);
-    await page.see('the result', ({ results }) => results.alone !== null); // the answer may come before the tick
-    expect(page.pods).toMatchObject({ phase: 'ready', store: { kind: 'redis', problem: null, isUp: true } });
-    expect(page.pods.results.alone).toEqual(alone);
-
-    await count(url, true);
-    const together = await press(url);
-    expect(together).toMatchObject({ counting: 'together', sent: 75, failed: 0, decidedByShare: 0 });
-    expect(passedAtOnce(together)).toBe(20);
-  });
-});
 
 describe('the pods of one process', () => {
   let service: Service;

@@ -62,15 +62,6 @@ describe('limits', () => {
       await history('ride').expect(200);
     });
 
-    it('keeps a half of its burst for rides: estimates give way first', async () => {
-      service = await start({ ...NEVER, MATCHING_BURST: '10' });
-      for (let i = 0; i < 5; i++) await estimate(`rider-${i}`).expect(200);
-      const refused = await estimate('rider-5').expect(429);
-      expect(refused.body.policy).toBe('matching');
-      for (let i = 0; i < 5; i++) await ride(`rider-${i}`).expect(200);
-      await ride('rider-5').expect(429);
-    });
-
     it('rejects nothing with RATE_LIMIT=riders', async () => {
       service = await start({ ...NEVER, RATE_LIMIT: 'riders', MATCHING_BURST: '1' });
       const responses = await Promise.all(Array.from({ length: 80 }, async (_, i) => ride(`rider-${i % 4}`)));
@@ -80,12 +71,5 @@ describe('limits', () => {
       )!;
       expect(body.policy).toBe('rider');
     });
-  });
-
-  it('divides the limits among the processes while Redis is unavailable', async () => {
-    service = await start({ RATE_LIMIT: 'on', REDIS_URL: 'redis://127.0.0.1:1', PODS: '4' });
-    const responses = await Promise.all(Array.from({ length: 20 }, async () => surge('alice')));
-    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(19);
   });
 });

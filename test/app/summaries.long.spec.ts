@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { DateTime } from 'luxon';
 import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
 import { DAILY_SUMMARIES, SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../src/limits/policies.js';
@@ -107,16 +106,5 @@ describe('summaries', () => {
     modelOf(100, 200, undefined);
     await several('rider-3', ids).expect(503);
     expect(await left('rider-3', BUDGET - used - 300)).toBe(BUDGET - used - 300);
-  });
-
-  it('are counted by the day of the rider', async () => {
-    service = await start({ RATE_LIMIT: 'on' });
-    const [trip] = await trips('rider-3', 1);
-    modelOf(...Array.from({ length: 20 }, () => 1));
-    for (let i = 0; i < 20; i++) await one('rider-3', trip!).expect(200);
-    expect((await one('rider-3', trip!).expect(429)).body.policy).toBe('summaries');
-    const midnight = DateTime.now().setZone('Asia/Tokyo').plus({ days: 1 }).startOf('day').toMillis();
-    const { resetAfterMs } = await daily('rider-3', 'Asia/Tokyo');
-    expect(Math.abs(Date.now() + resetAfterMs - midnight)).toBeLessThan(60_000);
   });
 });

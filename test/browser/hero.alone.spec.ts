@@ -7,11 +7,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { until } from '../support/faults/until.js';
-import { violations } from './support/axe.js';
 import { launch } from './support/viewer.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1440, height: 900 };
 /** The film takes 7.6 s, and a busy machine draws its last frame late. */
 const FILM_MS = 8_000;
@@ -198,33 +196,4 @@ describe('mountHero', () => {
     expect(await hero.page.locator('#here').innerHTML()).toBe('');
     expect(hero.troubles).toEqual([]);
   });
-});
-
-describe('the picture', () => {
-  it.each([390, 1440])('fits a width of %i px, twice as sharp', async (width) => {
-    await using hero = await HeroPage.open({ viewport: { width, height: 900 } });
-    await hero.scrubber.press('End');
-    const { page } = hero;
-    const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const);
-    expect(wide).toBeLessThanOrEqual(room);
-    const sharpness = await page
-      .locator('canvas')
-      .evaluateAll((all) => (all as HTMLCanvasElement[]).map((one) => one.width / one.clientWidth));
-    expect(sharpness).toEqual([expect.closeTo(2, 1), expect.closeTo(2, 1)]);
-    // Each part of the picture: crosses, discs, and squares.
-    expect(await hero.painted('without', 'failed')).toBeGreaterThan(500);
-    expect(await hero.painted('within', 'served')).toBeGreaterThan(300);
-    expect(hero.troubles).toEqual([]);
-  });
-
-  it('has nothing that axe finds', async () => {
-    await using hero = await HeroPage.open({ colorScheme: 'dark', viewport: PHONE });
-    await hero.scrubber.press('End');
-    await hero.page.locator('.fh-details').evaluate((details: HTMLDetailsElement) => (details.open = true));
-    expect(await violations(hero.page)).toEqual([]);
-  });
-});
-
-it('is small', async () => {
-  expect((await readFile(join(folder, 'hero.js'))).length).toBeLessThan(40_000);
 });

@@ -58,18 +58,6 @@ describe('the playground', () => {
     expect(playground.troubles).toEqual([]);
   });
 
-  it('shows twice the limit around the edge of a fixed window, and not in a log', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    await playground.clear();
-    await playground.button('Edge of a window').click();
-    expect(await playground.stats('passed')).toEqual(['11', '12', '20', '10', '10', '3']);
-    expect(await playground.stat('fixed-window', 'most')).toBe('20, over 10');
-    expect(await playground.stat('sliding-window-log', 'most')).toBe('10');
-    await playground.page.getByText('around the edge at 20 s').waitFor();
-    await playground.page.getByText('fixed window 20 (twice its limit)').waitFor();
-    expect(playground.troubles).toEqual([]);
-  });
-
   it('decides the same requests again with other numbers, and explains numbers that are wrong', async () => {
     await using playground = await PlaygroundPage.open(browser, url);
     const { page } = playground;
@@ -121,22 +109,6 @@ describe('the playground', () => {
     expect(playground.troubles).toEqual([]);
   });
 
-  it('says that a case is customised once its numbers are changed', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
-    const { page } = playground;
-    const pressed = (): Promise<string[]> => page.locator('#presets [aria-pressed=true]').allInnerTexts();
-    const story = page.locator('#story');
-    await playground.button('Login').click();
-    expect(await pressed()).toEqual(['Login']);
-    await page.locator('#setting-limit').fill('6');
-    expect(await pressed()).toEqual([]);
-    expect(await story.innerText()).toBe('Customised: these are your numbers, no longer those of “Login”.');
-    await page.locator('#setting-limit').fill('5');
-    expect(await pressed()).toEqual(['Login']);
-    expect(await story.innerText()).toMatch(/^A program guesses passwords/);
-    expect(playground.troubles).toEqual([]);
-  });
-
   it('shares a picture by its address, to the pixel', async () => {
     await using playground = await PlaygroundPage.open(browser, url, {
       permissions: ['clipboard-read', 'clipboard-write'],
@@ -157,39 +129,6 @@ describe('the playground', () => {
     expect(await shared.pictures()).toEqual(await playground.pictures());
     await shared.button('Play').waitFor();
     expect([...playground.troubles, ...shared.troubles]).toEqual([]);
-  });
-
-  it('says what is wrong with a damaged link, and shows the rest', async () => {
-    await using playground = await PlaygroundPage.open(browser, `${url}#v=1&c=5&w=never&x=0_8.%00`);
-    await playground.page
-      .getByText(
-        'This link is damaged: Window must be a number with at most one decimal from 0.1 s to 18,262 d, got never',
-      )
-      .waitFor();
-    expect(await playground.stat('token-bucket', 'passed')).toBe('5');
-    expect(playground.troubles).toEqual([]);
-  });
-
-  it('copies the decorator of a row, and shows it where the browser forbids copying', async () => {
-    await using playground = await PlaygroundPage.open(browser, url, {
-      permissions: ['clipboard-read', 'clipboard-write'],
-    });
-    const { page } = playground;
-    const button = playground.button('Copy @RateLimit of the fixed window');
-    await button.click();
-    await button.getByText('Copied ✓').waitFor();
-    const decorator = "@RateLimit({ algorithm: 'fixed-window', limit: 10, window: '10s' })";
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(decorator);
-    await button.getByText('Copy', { exact: true }).waitFor();
-    // Whoever grants some permissions to Chromium denies the others.
-    await using strict = await PlaygroundPage.open(browser, url, { permissions: ['clipboard-read'] });
-    await strict.button('Copy @RateLimit of the fixed window').click();
-    await strict.page.getByRole('dialog', { name: 'Copy it by hand' }).waitFor();
-    expect(await strict.page.getByLabel('The text to copy').inputValue()).toBe(decorator);
-    await strict.page.keyboard.press('Escape');
-    await strict.page.getByRole('dialog').waitFor({ state: 'hidden' });
-    expect(strict.troubles).toEqual([]);
-    expect(playground.troubles).toEqual([]);
   });
 });
 

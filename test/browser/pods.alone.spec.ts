@@ -6,7 +6,6 @@ import { launch, Viewer } from './support/viewer.js';
 
 jest.setTimeout(120_000); // the first press starts three processes, and the machine may be busy
 
-const NARROW = { width: 390, height: 844 };
 const PATIENT = { timeout: 60_000 };
 
 let browser: Browser;
@@ -120,34 +119,6 @@ describe('three pods and Redis', () => {
     await until('a result', PATIENT.timeout, async () => (await pods.spoken()) !== '');
     expect(await pods.spoken()).toMatch(/^One Redis: 2\d of 75 passed: the limit/);
     expect(await viewer.page.evaluate(() => document.activeElement?.textContent)).toBe('Send 25 to each');
-    expect(viewer.troubles).toEqual([]);
-  });
-
-  it('fits a phone, moves nothing, and is still with reduced motion', async () => {
-    await using viewer = await Viewer.open(browser, app.url, { viewport: NARROW, reducedMotion: 'reduce' });
-    await using pods = new Section(viewer.page);
-    const overflows = (): Promise<boolean> =>
-      pods.place.evaluate((place) =>
-        [place, ...place.querySelectorAll('*')].some((one) => one.getBoundingClientRect().right > innerWidth),
-      );
-    const height = async (): Promise<number> => (await pods.place.boundingBox())!.height;
-    const before = await height();
-    await pods.send('No shared store');
-    expect([await overflows(), await height()]).toEqual([false, before]);
-    await pods.radio('One Redis').check();
-    await pods.send('One Redis');
-    expect([await overflows(), await height()]).toEqual([false, before]);
-    expect(await viewer.page.evaluate(() => document.getAnimations().length)).toBe(0);
-  });
-
-  it('says so where the machine has no redis-server', async () => {
-    await using alone = await BuiltApp.start({ PATH: '/nowhere' });
-    await using viewer = await Viewer.open(browser, alone.url);
-    const pods = new Section(viewer.page);
-    expect(await pods.send('No shared store')).toMatch(SIXTY);
-    await pods.place.getByText('three applications in one process: no redis-server on this machine').waitFor();
-    await pods.radio('One store').check();
-    expect(await pods.send('One store')).toMatch(TWENTY);
     expect(viewer.troubles).toEqual([]);
   });
 });

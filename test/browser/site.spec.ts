@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser, Page, Route } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { brokenLinks } from '../../site/build/check-site.js';
-import { until } from '../support/faults/until.js';
 import { violations } from './support/axe.js';
 import { StaticSite } from './support/static-site.js';
 import { launch } from './support/viewer.js';
@@ -114,17 +113,6 @@ describe('the site', () => {
     expect(visited.troubles).toEqual([]);
   });
 
-  it('finds a page by its text, and opens it', async () => {
-    await using visited = await visit(site.url);
-    const { page } = visited;
-    await page.getByRole('button', { name: 'Search' }).first().click();
-    await page.locator('#localsearch-input').fill('trust proxy');
-    await page.locator('#localsearch-list a[href*="/identity"]').first().click();
-    await page.waitForURL((url) => url.href.startsWith(`${site.url}identity`));
-    await page.getByRole('heading', { level: 1, name: 'Identities' }).waitFor();
-    expect(visited.troubles).toEqual([]);
-  });
-
   it.each([
     ['token bucket', /policies#choose-an-algorithm$/],
     ['kubernetes', /production#run-on-kubernetes$/],
@@ -200,29 +188,6 @@ describe('the site', () => {
     const box = page.getByRole('tooltip');
     await box.getByText('capacity: number').waitFor();
     expect(await page.locator('main').innerText()).not.toMatch(/checked=|example=|ts module/);
-  });
-
-  it('keeps the place of a picture until it comes', async () => {
-    await using visited = await visit(`${site.url}404`, { width: 390 });
-    const { page } = visited;
-    const held: Route[] = [];
-    let isHeld = true;
-    await page.route('**/*.webp', (route) => (isHeld ? void held.push(route) : route.continue()));
-    await page.goto(`${site.url}demo`, { waitUntil: 'load' });
-    const pictures = page.locator('main img:not(.only-dark)');
-    const places = (): Promise<number[][]> =>
-      pictures.evaluateAll((all) => (all as HTMLImageElement[]).map((one) => [one.clientWidth, one.clientHeight]));
-    const before = await places();
-    expect(before).not.toEqual([]);
-    isHeld = false;
-    await Promise.all(held.map((route) => route.continue()));
-    for (const picture of await pictures.all()) {
-      await picture.scrollIntoViewIfNeeded();
-      const seen = (): Promise<boolean> =>
-        picture.evaluate((one: HTMLImageElement) => one.complete && one.naturalWidth > 0);
-      await until('the picture', 10_000, seen);
-    }
-    expect(await places()).toEqual(before);
   });
 
   it('is there as Markdown: each page, an index and the whole', async () => {

@@ -44,11 +44,7 @@ export class Viewer implements AsyncDisposable {
     return this.page.locator('#run');
   }
 
-  get state(): Locator {
-    return this.page.locator('#state');
-  }
-
-  world(id: WorldId): Locator {
+  private world(id: WorldId): Locator {
     return this.page.locator(`#world-${id}`);
   }
 
