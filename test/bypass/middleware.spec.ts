@@ -6,9 +6,10 @@ import {
   RateLimit,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
+  type RateLimitStore,
   SkipRateLimit,
 } from 'nestjs-floodgate';
-import { type HttpApp, isOldFastify, limited, PLATFORMS } from '../support/http-app.js';
+import { type HttpApp, isOldFastify, limited, limitHeaders, type Reply, PLATFORMS } from '../support/http-app.js';
 import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -85,6 +86,23 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     }
     expect(options.store.keys).toEqual([KEY]);
     expect(options.store.asked).toHaveLength(LIMIT + 2);
+  });
+
+  it.each([
+    ['closed', [503, 503, 503, 503]],
+    ['open', [404, 404, 404, 404]],
+    ['local', [404, 404, 404, 429]],
+  ] as const)("answers by onStoreFailure '%s' while the store fails: %p", async (onStoreFailure, expected) => {
+    const store: RateLimitStore = { consume: () => Promise.reject(new Error('disk is full')), reset: () => undefined };
+    await using app = await open({ policies: { address: ADDRESS }, middleware: ['address'], store, onStoreFailure });
+    const replies: Reply[] = [];
+    for (let i = 0; i <= LIMIT; i++) replies.push(await app.send('/nothing'));
+    expect(replies.map(({ status }) => status)).toEqual(expected);
+    const { headers, body } = replies[0]!;
+    expect(limitHeaders(replies[0]!)).toHaveLength(onStoreFailure === 'local' ? 3 : 0);
+    if (onStoreFailure !== 'closed') return;
+    expect(headers['retry-after']).toBe('1');
+    expect(body).toMatchObject({ statusCode: 503, error: 'rate_limit_unavailable', retry_after: 1 });
   });
 
   it('counts each pipelined request, with or without a route', async () => {

@@ -14,7 +14,6 @@ import {
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, limitHeaders, PLATFORMS, start } from '../support/http-app.js';
-import { unhandledRejections } from '../support/node-warnings.js';
 import { expectRationed } from '../support/rationed.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -187,42 +186,6 @@ describe('a request without the identity that a policy counts', () => {
     expect((await app.send('/')).status).toBe(401);
     expect(caught).toEqual([expect.any(RateLimitIdentityMissingException)]);
     expect(caught).toMatchObject([{ policy: 'rider' }]);
-  });
-
-  it.each<[string, unknown]>([
-    ['undefined', undefined],
-    ['text', 'oops'],
-    ['an object that is no text', Object.create(null)],
-    ['a symbol', Symbol('oops')],
-  ])('does not end the process when a function throws %s', async (_, thrown) => {
-    for (const by of [failing(thrown), rejecting(thrown)] as PolicyBy[]) {
-      const { status, asked, app } = await withoutIdentity(by, undefined, {});
-      expect([status, asked]).toEqual([200, ['ip:127.0.0.1']]);
-      expect(app.logs.of('warn')).toHaveLength(1);
-    }
-  });
-
-  it('leaves no unhandled rejection when one of several functions throws and another one rejects', async () => {
-    @Controller()
-    class Several {
-      @Get()
-      @RateLimit(rejecting(new Error('first')), failing(new Error('second')))
-      get(): void {}
-
-      @Get('by')
-      @RateLimit(
-        { ...BUCKET, name: 'a', by: rejecting(new Error('first')) },
-        { ...BUCKET, name: 'b', by: failing(new Error('second')) },
-        { ...BUCKET, name: 'c', cost: failing(new Error('third')) },
-      )
-      by(): void {}
-    }
-    const unhandled = unhandledRejections();
-    const store = new StillStore();
-    await using app = await limited('Express', Several, { store });
-    expect([(await app.send('/')).status, (await app.send('/by')).status]).toEqual([200, 200]);
-    const costs = store.asked.map((charges) => charges.map(({ cost }) => cost));
-    expect([await unhandled(), costs]).toEqual([[], [[1, 1, 1]]]);
   });
 
   it('shows no API key in errors, logs and headers', async () => {

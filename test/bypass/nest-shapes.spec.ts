@@ -1,11 +1,5 @@
 import { Controller, Get, Inject, Injectable, Module, Scope } from '@nestjs/common';
-import {
-  ContextIdFactory,
-  type ContextIdStrategy,
-  type HostComponentInfo,
-  LazyModuleLoader,
-  REQUEST,
-} from '@nestjs/core';
+import { LazyModuleLoader, REQUEST } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { limited, PLATFORMS, start } from '../support/http-app.js';
@@ -49,37 +43,6 @@ describe.each(PLATFORMS)('a controller over %s', (platform) => {
     const decision = await app.app.get(RateLimiter).peek([Routes, 'one'], { kind: 'ip', value: '127.0.0.1' });
     expect(decision).toMatchObject({ allowed: false, policies: [{ remaining: 0 }] });
     expect(app.logs.of('warn')).toEqual([]);
-  });
-
-  it('has the same limit when it is durable, with one instance for each tenant', async () => {
-    const tenants = new Map<string, ReturnType<typeof ContextIdFactory.create>>();
-    const strategy: ContextIdStrategy<{ headers?: Record<string, string>; raw?: { headers: Record<string, string> } }> =
-      {
-        attach(contextId, request) {
-          const tenant = request.headers?.['x-tenant'] ?? 'none';
-          const sub = tenants.get(tenant) ?? ContextIdFactory.create();
-          tenants.set(tenant, sub);
-          return { resolve: (info: HostComponentInfo) => (info.isTreeDurable ? sub : contextId), payload: { tenant } };
-        },
-      };
-    let made = 0;
-    @Controller({ scope: Scope.REQUEST, durable: true })
-    class Routes {
-      constructor(@Inject(REQUEST) readonly payload: object) {
-        made++;
-      }
-
-      @Get()
-      @RateLimit(ADDRESS)
-      get(): void {}
-    }
-    ContextIdFactory.apply(strategy);
-    await using app = await limited(platform, Routes, { store: new StillStore() });
-    const statuses = [];
-    for (const tenant of ['a', 'b', 'a', 'b', 'c']) {
-      statuses.push((await app.send('/', { headers: { 'X-Tenant': tenant } })).status);
-    }
-    expect([statuses, made]).toEqual([[200, 200, 200, 429, 429], 3]);
   });
 });
 

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -169,31 +167,6 @@ describe.each(PLATFORMS)('a client that resets its connections, over %s', (platf
       expect(statuses).toEqual([...Array<number>(CAPACITY).fill(200), 429, 429]);
       expect(store.keys).toEqual([expect.stringContaining('{unknown:}')]);
       expect(entered).toBe(CAPACITY);
-    } finally {
-      await app.close();
-    }
-  });
-});
-
-describe('a client that resets its connections, over HTTP/2', () => {
-  it('has one bucket, whether it resets streams or the connection', async () => {
-    const store = new StillStore();
-    const { app, port } = await listening('Fastify', { store }, { http2: true });
-    try {
-      for (let i = 0; i < CLIENTS; i++) {
-        const socket = await plain(port);
-        const session = connectHttp2(`http://127.0.0.1:${port}`, { createConnection: () => socket });
-        session.on('error', () => {});
-        await once(session, 'connect');
-        const streams = Array.from({ length: 1 + (i % 3) }, () => session.request().on('error', () => {}));
-        await turn();
-        if (i % 2 === 0) streams[0]!.close(8);
-        socket.resetAndDestroy();
-      }
-      const session = connectHttp2(`http://127.0.0.1:${port}`).on('error', () => {});
-      await once(session.request(), 'response');
-      session.destroy();
-      expectOneBucket(store);
     } finally {
       await app.close();
     }

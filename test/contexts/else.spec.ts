@@ -28,17 +28,3 @@ it.each(DRIVERS)('with %s, an operation runs over as a whole: its fields share t
   expect(new Set(await paid())).toEqual(new Set(['RATE_LIMITED']));
   expect(app.http.app.get(RateLimiter).stats().runOver).toEqual([{ policy: 'monthly', to: 'credits', requests: 2 }]);
 });
-
-it('a policy of one name has one else', async () => {
-  @Resolver()
-  class Free extends Searches {
-    @Query(() => Int, { nullable: true })
-    @RateLimit({ ...WINDOW, name: 'monthly', limit: 1 })
-    free(): number {
-      return 1;
-    }
-  }
-  await expect(begin('Mercurius', { policies }, {}, [Free])).rejects.toThrow(
-    "policy 'monthly' is a fixed-window (limit 1, window 3600000 ms, else 'credits'), but 'monthly' of Free.free, @RateLimit is a fixed-window",
-  );
-});

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { MemoryStore, type Policy, RateLimit, RateLimiter, RateLimitModule, RedisStore } from 'nestjs-floodgate';
+import { MemoryStore, type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { limited, type Reply, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 
@@ -14,17 +14,11 @@ const GUESSES = {
   blockAfter: 3,
 } as const;
 
-const STEPS = ['1m', '10m', '1h'] as const;
-
 @Controller()
 class Login {
   @Get('login')
   @RateLimit(GUESSES, { name: 'all', algorithm: 'fixed-window', limit: 1_000, window: '1m' })
   login(): void {}
-
-  @Get('again')
-  @RateLimit({ ...GUESSES, name: 'again', blockFor: STEPS })
-  again(): void {}
 }
 
 const ADA = { kind: 'user', value: 'ada' };
@@ -64,58 +58,6 @@ describe('a policy with blockFor', () => {
     expect((await asked(1))[0]!.status).toBe(429);
     now += 1;
     expect((await asked(1))[0]!.status).toBe(200);
-  });
-});
-
-describe('a policy whose blockFor is a list', () => {
-  it.each(['memory', 'Redis'])('climbs all steps, repeats the last one and forgets it, in %s', async (where) => {
-    let now = START;
-    const clock = () => now;
-    const store = where === 'Redis' ? new RedisStore(redis.client, { clock }) : new MemoryStore({ clock });
-    await using app = await limited('Express', Login, { store });
-    const limiter = app.app.get(RateLimiter);
-    const ask = async (): Promise<readonly [number, string | undefined]> => {
-      const { status, headers } = await app.send('/again');
-      return [status, headers['retry-after']];
-    };
-    /** Uses up the limit of a new window, and is rejected three times. The last rejection says how long the block lasts. */
-    const offend = async (): Promise<number> => {
-      const answers = [];
-      for (let i = 0; i < 5; i++) answers.push(await ask());
-      expect(answers.map(([status]) => status)).toEqual([200, 200, 429, 429, 429]);
-      expect(answers.slice(2, 4).map(([, retryAfter]) => retryAfter)).toEqual(['60', '60']);
-      return Number(answers[4]![1]);
-    };
-    const explained = async (): Promise<unknown> =>
-      (await limiter.explain('GET /again', { kind: 'ip', value: '127.0.0.1' })).policies[0]!.block;
-    for (const [seconds, step] of [
-      [60, 1],
-      [600, 2],
-      [3_600, 3],
-      [3_600, 3],
-    ] as const) {
-      expect(await offend()).toBe(seconds);
-      const began = now / 1000;
-      expect(await explained()).toEqual({
-        since: new Date(began).toISOString(),
-        until: new Date(began + seconds * 1000).toISOString(),
-        step,
-      });
-      now += seconds * 1_000_000 - 1;
-      expect(await ask()).toEqual([429, '1']);
-      now += 1;
-      expect(await explained()).toBeNull();
-    }
-    // The longest duration after the last block ended, the client begins anew.
-    now += 60 * MINUTE - 1;
-    now -= now % MINUTE; // the window of three rejections within the memory
-    expect(await offend()).toBe(3_600);
-    now += 120 * MINUTE;
-    expect(await offend()).toBe(60);
-    // A reset forgets the step as well.
-    now += MINUTE;
-    await limiter.reset('GET /again', { kind: 'ip', value: '127.0.0.1' });
-    expect(await offend()).toBe(60);
   });
 });
 

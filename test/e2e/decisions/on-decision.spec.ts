@@ -14,7 +14,6 @@ import {
 import { FROM_HEADERS, type HttpApp, limited, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { StillStore } from '../../support/still-store.js';
-import { ToldStore } from '../../support/told-store.js';
 
 const THREE = { algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const;
 
@@ -101,17 +100,6 @@ describe('onDecision', () => {
     await Promise.all(names.map(consume));
     expect(new Set(seen)).toEqual(new Set(names));
     expect(seen).toHaveLength(names.length);
-  });
-
-  it.each<[RateLimitModuleOptions['onStoreFailure'], number, string[]]>([
-    ['local', 200, ['default true']],
-    ['open', 200, []],
-    ['closed', 503, []],
-  ])('has the source %j while the store fails', async (onStoreFailure, status, policies) => {
-    const { app: http, events } = await app({ store: ToldStore.failing(), onStoreFailure });
-    await using _ = http;
-    expect((await http.as('ada', '/inherited')).status).toBe(status);
-    expect(events.map(summary)).toEqual([['Routes.inherited', onStoreFailure, status === 200, policies]]);
   });
 
   it('is called for each decision of the middleware before routing', async () => {

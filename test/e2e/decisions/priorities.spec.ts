@@ -7,7 +7,6 @@ import {
   type PolicySource,
   RateLimit,
   RateLimiter,
-  RateLimitOverrides,
   type RateLimitRequest,
   type RateLimitStore,
 } from 'nestjs-floodgate';
@@ -201,20 +200,6 @@ describe('priorities beside', () => {
     expect(await passing(app, '/either?class=estimates', 2)).toBe(0);
     expect(await passing(app, '/either?class=rides', 1)).toBe(1);
     expect(await passing(app, '/ride', 8)).toBe(4);
-  });
-
-  it('overrides: the part is one of the override, and no class is left without a unit', async () => {
-    const matching = { ...MATCHING, by: 'ip' } as const;
-    await using app = await limited('Express', Named, { policies: { matching }, store: new StillStore() });
-    const overrides = app.app.get(RateLimitOverrides);
-    const target = { policy: 'matching', identity: 'ip:127.0.0.1' };
-    await overrides.set(target, { limit: 4 });
-    expect(await passing(app, '/estimate', 3)).toBe(2);
-    expect(await passing(app, '/ride', 3)).toBe(2);
-    await app.app.get(RateLimiter).reset('matching', target.identity);
-    await overrides.set(target, { limit: 1 });
-    expect(await passing(app, '/estimate', 3)).toBe(1);
-    expect(await passing(app, '/ride', 3)).toBe(0);
   });
 });
 

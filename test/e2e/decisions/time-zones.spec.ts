@@ -1,7 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
-  MemoryStore,
   type Policy,
   RateLimit,
   RateLimiter,
@@ -14,7 +13,6 @@ import { DateTime } from 'luxon';
 import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { type Kind, KINDS, storeOf } from '../support/kinds.js';
-import { TestClock } from '../../support/test-clock.js';
 
 /** The zones of users, as an account would have them: what a test puts here is what the function returns. */
 const zones = new Map<string, unknown>();
@@ -167,26 +165,6 @@ describe.each(KINDS)('the time zone of a request, over $platform with $store', (
     expect((await limiter.consume(policy, who, { timeZone })).allowed).toBe(false);
     await limiter.reset(policy, who);
     expect((await limiter.consume(policy, who, { timeZone })).allowed).toBe(true);
-  });
-});
-
-describe('a day that is longer or shorter', () => {
-  it.each([
-    ['America/New_York', '2026-11-01T04:00:00.000Z', 25],
-    ['America/New_York', '2026-03-08T05:00:00.000Z', 23],
-    ['Australia/Lord_Howe', '2026-04-04T13:00:00.000Z', 24.5],
-    ['Africa/Cairo', '2026-04-23T22:00:00.000Z', 23], // it has no midnight
-  ])('in %s from %s is one window of %d hours', async (zone, midnight, hours) => {
-    const clock = new TestClock(Date.parse(midnight) * 1000);
-    await open({ platform: 'Express' }, { store: new MemoryStore({ clock: clock.read }) });
-    zones.set('ada', zone);
-    const status = async (): Promise<number> => (await app.as('ada', '/daily')).status;
-    expect([await status(), await status(), await status()]).toEqual([200, 200, 429]);
-    expect((await app.as('ada', '/daily')).headers['retry-after']).toBe(String(hours * 3600));
-    clock.now += hours * 3_600_000_000 - 1;
-    expect(await status()).toBe(429);
-    clock.now += 1;
-    expect(await status()).toBe(200);
   });
 });
 

@@ -56,24 +56,4 @@ describe.each(STORES)('policies by global, %s', (_, options) => {
     expect(await limiter.reset('all')).toMatchObject([{ policy: 'all', scope: 'app' }]);
     expect(await limiter.consume('all', null)).toMatchObject({ policies: [{ remaining: 2 }] });
   });
-
-  it('beside one that counts an identity need it, and the message says which', async () => {
-    await using app = await begin();
-    const limiter = app.app.get(RateLimiter);
-    const needs = (method: string): RegExp =>
-      new RegExp(
-        `^RateLimiter\\.${method}: policy 'users' counts an identity, got undefined: give \\{ kind: 'user', value`,
-      );
-    await expect(limiter.consume('users')).rejects.toThrow(needs('consume'));
-    await expect(limiter.consume(['all', 'users'])).rejects.toThrow(needs('consume'));
-    expect(() => limiter.consumeSync('users')).toThrow(needs('consumeSync'));
-    await expect(limiter.peek('users')).rejects.toThrow(needs('peek'));
-    await expect(limiter.reserve('users')).rejects.toThrow(needs('reserve'));
-    await expect(limiter.acquire(['slots', 'users'])).rejects.toThrow(needs('acquire'));
-    await expect(limiter.reset('users')).rejects.toThrow(needs('reset'));
-    await expect(limiter.peek([Routes, 'both'])).rejects.toThrow(needs('peek'));
-    await expect(limiter.reset([Routes, 'both'])).rejects.toThrow(needs('reset'));
-    await expect(limiter.consume('users', { value: 'ada' } as never)).rejects.toThrow(/its kind must be/);
-    expect(limiter.stats().requests).toBe(0);
-  });
 });

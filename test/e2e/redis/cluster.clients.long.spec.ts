@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import {
   type Decision,
@@ -54,20 +53,6 @@ const boot = (options: RateLimitModuleOptions = {}): Promise<HttpApp> =>
   start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster, deadline: '10s', ...options })] });
 
 const limiterOf = ({ app }: HttpApp): RateLimiter => app.get(RateLimiter);
-
-it.each<[string, [Policy, ...Policy[]]]>([
-  ['one policy', [ONE]],
-  ['two policies', [ONE, DAILY]],
-])('a Cluster decides concurrent requests of users in several slots: %s', async (_, policies) => {
-  await using app = await boot();
-  const ask = (i: number): Promise<Decision> =>
-    limiterOf(app).consume(policies, { kind: 'user', value: USERS[i % USERS.length]! });
-  const decisions = await Promise.all(Array.from({ length: 40 }, (__, i) => ask(i)));
-  expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'store'));
-  // The first request of each user is allowed.
-  expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((__, i) => i < USERS.length));
-  expect(app.logs.of('warn')).toEqual([]);
-});
 
 it.each([undefined, 2])('reservations that are open in several slots make estimates; shards: %s', async (shards) => {
   await using app = await boot();
@@ -191,37 +176,4 @@ it('the library needs no more rights on a Cluster than docs/redis.md grants', as
   // ioredis tries to name its connections, and goes on when the ACL forbids it.
   expect(denied.filter((entry) => !entry.includes('client|setname'))).toEqual([]);
   expect(app.logs.of('warn')).toEqual([]);
-});
-
-/** The last test of the file: it takes a slot from the node. */
-it('a node of one slot gets requests again only after a probe succeeded there', async () => {
-  const SLOT = 16_383;
-  await using other = await RedisServer.start({
-    args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--cluster-node-timeout', '60000'],
-  });
-  const there = new Redis(other.url);
-  await admin.call('CLUSTER', 'DELSLOTS', SLOT);
-  await there.call('CLUSTER', 'SET-CONFIG-EPOCH', 1);
-  await there.call('CLUSTER', 'ADDSLOTS', SLOT);
-  await admin.call('CLUSTER', 'MEET', other.host, other.port);
-  const isWhole = async (node: Redis): Promise<boolean> =>
-    /cluster_state:ok[^]*cluster_slots_assigned:16384/.test(await node.cluster('INFO'));
-  await until('the nodes know each other', STATE_LIMIT_MS, async () => (await isWhole(admin)) && isWhole(there));
-  there.disconnect();
-
-  const changes: StoreStateChange[] = [];
-  await using app = await boot({ deadline: 100, onStoreStateChange: (change) => changes.push(change) });
-  let i = 0;
-  while (calculateSlot(`{user:${i}}`) !== SLOT) i++;
-  const user = { kind: 'user', value: `${i}` };
-  const decides = async (): Promise<boolean> => (await limiterOf(app).peek(ONE, user)).decidedBy === 'store';
-  await until('the node decides', STATE_LIMIT_MS, decides);
-  changes.length = 0;
-  other.pause();
-  for (let n = 0; n < 5; n++) expect(await decides()).toBe(false);
-  await delay(3 * PROBE_MS);
-  expect(changes).toMatchObject([{ available: false, node: `${other.host}:${other.port}` }]);
-  other.resume();
-  await until('the node decides again', STATE_LIMIT_MS, decides);
-  expect(changes.map(({ available }) => available)).toEqual([false, true]);
 });

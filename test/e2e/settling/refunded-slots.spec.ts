@@ -69,16 +69,4 @@ describe.each(KINDS)('over $platform with $store, the departure slots of clients
     const daily = await app.app.get(RateLimiter).peek(DAILY, ADA);
     expect(daily.policies[0]!.remaining).toBe(96);
   });
-
-  it('are all refunded when a connection with many waiting requests closes', async () => {
-    await using app = await open();
-    const { waitingRoom } = app.app.get(RateLimitRuntime).parts;
-    expect((await app.as('ada', '/')).status).toBe(200);
-    const socket = await dial(app.app);
-    socket.write(requestFor('/', 'ada').repeat(6));
-    await until('all requests wait', LIMIT_MS, () => waitingRoom.size === 6);
-    expect(await nextSlot(app)).toBe(7);
-    socket.destroy();
-    await until('all slots are free', LIMIT_MS, async () => (await nextSlot(app)) === 1);
-  });
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, createConnection, type Socket } from 'node:net';
-import { Controller, Get, type INestApplication, Param, Req } from '@nestjs/common';
+import { Controller, Get, type INestApplication, Param } from '@nestjs/common';
 import { afterEach, beforeEach } from '@jest/globals';
 import {
   type Charge,
@@ -19,19 +19,11 @@ import { RateLimitRuntime } from '../../support/runtime.js';
 export const CLIENT: LeakyBucketPolicy = { name: 'client', algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h' };
 const TIGHT: LeakyBucketPolicy = { ...CLIENT, name: 'tight', capacity: 2 };
 export const ALL: LeakyBucketPolicy = { ...CLIENT, name: 'all', by: 'global' };
-const QUICK: LeakyBucketPolicy = { ...CLIENT, name: 'quick', drain: '1/5ms' };
 
 const LIMIT_MS = 10_000;
 
 /** The handlers that have run in the current test. */
 export const entered: string[] = [];
-/** The close listeners of its connection, for each request to `quick` and `beside`. */
-export const listeners: number[] = [];
-
-interface Connected {
-  readonly raw?: Connected;
-  readonly socket: Socket;
-}
 
 @Controller()
 export class WaitingRoutes {
@@ -53,16 +45,8 @@ export class WaitingRoutes {
     entered.push('all');
   }
 
-  @Get('quick')
-  @RateLimit(QUICK)
-  quick(@Req() request: Connected): void {
-    listeners.push((request.raw ?? request).socket.listenerCount('close'));
-  }
-
   @Get('beside')
-  beside(@Req() request: Connected): void {
-    listeners.push((request.raw ?? request).socket.listenerCount('close'));
-  }
+  beside(): void {}
 }
 
 /** Waits until a sent request has had this effect. */
@@ -119,7 +103,6 @@ export function useWaitingRoutes(): void {
 
   beforeEach(() => {
     entered.length = 0;
-    listeners.length = 0;
     warned = nodeWarnings();
   });
 

@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net';
 import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 import {
   ALL,
@@ -11,6 +12,7 @@ import {
   requestFor,
   type Room,
   roomOf,
+  serverOf,
   SlowStore,
   untilHolds,
   useWaitingRoutes,
@@ -85,6 +87,30 @@ describe('the places of the waiting room', () => {
     socket.destroy();
     await untilHolds(() => room.places === 0);
   });
+
+  it.each(PLATFORMS)(
+    'are all free when a client of a thousand pipelined requests leaves, with few listeners: %s',
+    async (platform) => {
+      await using app = await limited(platform, WaitingRoutes, {
+        identity: FROM_HEADERS,
+        store: new StillStore(),
+        maxWaitingPerClient: 500,
+      });
+      const [room, server] = [roomOf(app.app), serverOf(app.app)];
+      const sockets: Socket[] = [];
+      server.on('connection', (socket: Socket) => sockets.push(socket));
+      expect((await app.as('ada', '/client/first')).status).toBe(200);
+      const client = await dial(app.app);
+      const idle = sockets.at(-1)!.listenerCount('close');
+      client.write(requestFor('/client/waits', 'ada').repeat(1_000));
+      await untilHolds(() => room.size === 500);
+      expect(sockets.at(-1)!.listenerCount('close')).toBeLessThan(idle + 10);
+      client.destroy();
+      await untilHolds(() => room.size === 0 && room.places === 0);
+      expect(entered).toEqual(['first']);
+      expect(app.logs.of('error')).toEqual([]);
+    },
+  );
 });
 
 describe('boot', () => {
