@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
@@ -11,6 +13,7 @@ import {
 } from 'nestjs-floodgate';
 import { type HttpApp, isOldFastify, limited, limitHeaders, type Reply, PLATFORMS } from '../support/http-app.js';
 import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
+import { RateLimitRuntime } from '../support/runtime.js';
 import { StillStore } from '../support/still-store.js';
 
 const LIMIT = 3;
@@ -103,6 +106,19 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     if (onStoreFailure !== 'closed') return;
     expect(headers['retry-after']).toBe('1');
     expect(body).toMatchObject({ statusCode: 503, error: 'rate_limit_unavailable', retry_after: 1 });
+  });
+
+  it('lets requests wait for the slots of a leaky bucket, and answers 503 beyond maxWaiting', async () => {
+    const queue: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h', by: 'global' };
+    await using app = await open({ store: new StillStore(), middleware: [queue], maxWaiting: 1 });
+    const { waitingRoom } = app.app.get(RateLimitRuntime).parts;
+    expect((await app.send('/nothing')).status).toBe(404);
+    const client = connect(app.port, '127.0.0.1').on('error', () => undefined);
+    client.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
+    while (waitingRoom.size < 1) await turn();
+    expect((await app.send('/nothing')).status).toBe(503);
+    client.destroy();
+    while (waitingRoom.places > 0) await turn();
   });
 
   it('counts each pipelined request, with or without a route', async () => {

@@ -1,6 +1,7 @@
 import { Args, Int, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { expect, it, jest } from '@jest/globals';
 import { graphqlContext, type PolicySource, RateLimit } from 'nestjs-floodgate';
+import { StillStore } from '../support/still-store.js';
 import { ToldStore } from '../support/told-store.js';
 import { codes, type Driver } from './support/graphql-app.js';
 import { aliases, begin } from './support/riders.js';
@@ -12,6 +13,13 @@ jest.setTimeout((MANY * DEADLINE_MS) / 2);
 
 const WINDOW = { algorithm: 'fixed-window', window: '1h' } as const;
 const SHARED = { ...WINDOW, limit: MANY, name: 'shared', scope: 'app' } as const;
+const CLASSED = {
+  ...WINDOW,
+  limit: 4,
+  name: 'classed',
+  scope: 'app',
+  priorities: { rides: 1, estimates: 0.5 },
+} as const;
 const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
 @Resolver()
@@ -38,6 +46,21 @@ class Rides {
   @RateLimit(SHARED)
   perform(): number {
     return 3;
+  }
+}
+
+@Resolver()
+class Classed {
+  @Query(() => Int, { nullable: true })
+  @RateLimit(CLASSED)
+  ride(): number {
+    return 4;
+  }
+
+  @Query(() => Int, { nullable: true })
+  @RateLimit({ ...CLASSED, priority: 'estimates' })
+  estimate(): number {
+    return 5;
   }
 }
 
@@ -95,6 +118,15 @@ it('fields that cost the same are charged once, and each other cost is charged b
   expect(data).toEqual({ a: null, b: 3, c: null, d: 3, e: 2 });
   // 5 are left.
   expect((await app.ask('{ a: page(n: 6) b: page(n: 5) }')).data).toEqual({ a: null, b: 5 });
+});
+
+it('fields of one class are charged once, and each other class by itself, whose part it fills', async () => {
+  await using app = await begin('Mercurius', { store: new StillStore() }, {}, [Classed]);
+  expect((await app.ask('{ a: ride b: ride c: estimate }')).data).toEqual({ a: 4, b: 4, c: 5 });
+  // 2 are left, for rides.
+  expect((await app.ask('{ a: ride c: estimate }')).data).toEqual({ a: 4, c: null });
+  expect((await app.ask('{ a: ride }')).data).toEqual({ a: 4 });
+  expect((await app.ask('{ a: ride }')).data).toEqual({ a: null });
 });
 
 it("count: 'field' still decides each, and waits once for a store that hangs", async () => {
