@@ -301,8 +301,7 @@ export const ROWS: readonly Row[] = [
   {
     ...NEST_11,
     name: 'nest11-neighbours',
-    proves:
-      "nestjs-cls, Passport's AuthGuard('jwt') in both orders, and a GraphQL formatter that masks what is no HttpException",
+    proves: 'nestjs-cls, and a GraphQL formatter that masks what is no HttpException',
     folder: 'test/consumers/templates/neighbours',
   },
   {

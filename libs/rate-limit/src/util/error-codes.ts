@@ -26,7 +26,6 @@ export const ERROR_CODES = [
   // Warnings at boot.
   'FG_NOT_LIMITED',
   'FG_NO_RESOLVER',
-  'FG_IDENTITY_LATE',
   'FG_TRUST_PROXY',
   'FG_REDIS_OPTION_IGNORED',
   'FG_QUEUE_TOO_LONG',
@@ -34,6 +33,7 @@ export const ERROR_CODES = [
   'FG_POLICY_NUMBERS',
   'FG_NO_METER_PROVIDER',
   // Warnings at run time.
+  'FG_IDENTITY_LATE',
   'FG_FORWARDED_HEADER',
   'FG_STORE_UNAVAILABLE',
   'FG_FUNCTION_FAILED',

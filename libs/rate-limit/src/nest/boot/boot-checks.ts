@@ -1,5 +1,9 @@
 import type { Type } from '@nestjs/common';
-import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { ApplicationConfig, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { classOf } from '../../util/foreign.js';
+import { boundGuards, globalGuards } from '../guard/application-guard.js';
+import { isGuardClass, RateLimitGuard } from '../guard/rate-limit.guard.js';
+import { firstNames } from '../handlers/first-names.js';
 import { classDecoration, decorationOf } from '../handlers/metadata.js';
 import { classesOf, type LimitableHandler } from '../contexts/limitable-handlers.js';
 import { isField } from '../contexts/graphql.js';
@@ -105,4 +109,28 @@ function unguardedFields(handlers: readonly LimitableHandler[], discovery: Disco
 /** Whether `@RateLimit` limits a method. `@SkipRateLimit` alone is allowed where nothing is limited. */
 function isLimited(type: Type, method: Handler): boolean {
   return decorationOf(type, method)?.policies !== undefined;
+}
+
+/**
+ * A warning of the rate limit's guards on classes and methods where the module's own guard comes first: a request is charged once.
+ * A subclass that is bound for all routes may leave requests to them.
+ */
+export function guardsInVain(application: ApplicationConfig, all: readonly LimitableHandler[]): string | undefined {
+  if (!globalGuards(application).some((guard) => classOf(guard) === RateLimitGuard)) return undefined;
+  const bound = all.flatMap(({ type, handler, name }) => {
+    const guards = boundGuards(type, handler).filter(isGuardClass);
+    return guards.length === 0 ? [] : [{ name, guards: guards.map(nameOf) }];
+  });
+  if (bound.length === 0) return undefined;
+  const guards = [...new Set(bound.flatMap((one) => one.guards))];
+  const isOne = guards.length === 1;
+  return (
+    `${firstNames(bound.map(({ name }) => name))}: ${guards.join(' and ')} ${isOne ? 'has' : 'have'} no effect there, because a ` +
+    `RateLimitGuard is bound for all routes and decides before. Leave ${isOne ? 'it' : 'them'} out; or bind none for all routes ` +
+    `(guard: false in RateLimitModule), and one wherever a policy stands`
+  );
+}
+
+function nameOf(guard: unknown): string {
+  return typeof guard === 'function' ? guard.name : (guard as object).constructor.name;
 }

@@ -45,9 +45,13 @@ export function findsIdentities(application: ApplicationConfig, type: object, ha
   });
 }
 
+/** The guards of `@UseGuards` on a class and its method, as instances or classes. */
+export function boundGuards(type: object, handler: object): unknown[] {
+  return [type, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
+}
+
 /** The guards before a handler, as instances or classes. */
 function guardsOf(application: ApplicationConfig, type: object, handler: object): unknown[] {
-  const bound = [type, handler].flatMap((one) => (Reflect.getMetadata(GUARDS_METADATA, one) as unknown[]) ?? []);
   const global = application.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown);
-  return [...application.getGlobalGuards(), ...global, ...bound];
+  return [...application.getGlobalGuards(), ...global, ...boundGuards(type, handler)];
 }

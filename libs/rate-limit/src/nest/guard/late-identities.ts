@@ -24,7 +24,7 @@ const INTERVAL_MS = 1000;
 const MAX_WARNED = 1000;
 
 /** How authentication gets in front of the rate limit. */
-export const WAYS_OUT =
+const WAYS_OUT =
   `Let authentication run first: an APP_GUARD of the root module, or of a module that is imported before RateLimitModule; or ` +
   `guard: false in RateLimitModule and @UseGuards(AuthGuard, RateLimitGuard); or a middleware that authenticates`;
 

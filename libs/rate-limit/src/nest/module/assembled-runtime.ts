@@ -26,7 +26,7 @@ import { GuardWork } from '../guard/guard-work.js';
 import type { RateLimitGuard } from '../guard/rate-limit.guard.js';
 import { findsIdentities, isGuarded } from '../guard/application-guard.js';
 import { type LimitableHandler, limitableHandlers } from '../contexts/limitable-handlers.js';
-import { warningsOfHandlers } from '../boot/boot-checks.js';
+import { guardsInVain, warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
 import { untoldDecisions } from '../binding/untold-decisions.js';
 import { linkReplies } from '../contexts/fastify-replies.js';
@@ -198,7 +198,9 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const unguarded = unguardedHandlers(handlers, this.options.defaults, this.guards);
     if (unguarded !== undefined) this.logger.warn(withHelp(unguarded, 'FG_NOT_LIMITED'));
     const counted = skippedButCounted(handlers, this.middleware, this.options.middleware.except);
-    if (counted !== undefined) this.logger.warn(withHelp(counted, 'FG_OPTION_WITHOUT_EFFECT'));
+    for (const warning of [counted, guardsInVain(this.application, handlers)]) {
+      if (warning !== undefined) this.logger.warn(withHelp(warning, 'FG_OPTION_WITHOUT_EFFECT'));
+    }
     this.tellReplaced(handlers);
     this.connections.watch(serverOf(this.adapterHost));
     if (handlers.some(({ adapter }) => adapter.type === 'graphql')) linkReplies(this.adapterHost);

@@ -1,6 +1,5 @@
 // What `RateLimitModule` loads when an application boots. Loading the package loads none of it.
 export { GlobalGuards } from '../boot/global-guards.js';
-export { GuardOrder } from '../boot/guard-order.js';
 export { LocalFilter } from '../boot/local-filters.js';
 export { HandlerBinder } from '../binding/handler-binder.js';
 export { RateLimitExceptionFilter } from '../guard/rate-limit-exception.filter.js';

@@ -105,7 +105,6 @@ function provided<Name extends Exclude<keyof AtBoot, 'AssembledRuntime'>>(
       PLAIN_GUARD,
     ]),
     provided('GlobalGuards', [ApplicationConfig], GLOBAL_GUARDS),
-    provided('GuardOrder', [RateLimitRuntime, DiscoveryService, MetadataScanner, ApplicationConfig]),
     provided('LocalFilter', [RateLimitRuntime], LOCAL_FILTER),
     provided('HandlerBinder', [RateLimitRuntime, DiscoveryService, MetadataScanner, GLOBAL_GUARDS, LOCAL_FILTER]),
     provided('RateLimitGateways', [RateLimitRuntime, DiscoveryService, ApplicationConfig, HttpAdapterHost]),

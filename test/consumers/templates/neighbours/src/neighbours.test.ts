@@ -2,24 +2,11 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { unwrapResolverError } from '@apollo/server/errors';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
-import {
-  type CanActivate,
-  Controller,
-  Get,
-  HttpException,
-  type INestApplication,
-  Injectable,
-  Module,
-  type ModuleMetadata,
-  type Type,
-  UseGuards,
-} from '@nestjs/common';
+import { Controller, Get, HttpException, type INestApplication, Module, type ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
-import { AuthGuard, PassportStrategy } from '@nestjs/passport';
 import { ClsModule } from 'nestjs-cls';
-import { ipIdentity, RateLimit, RateLimitGuard, RateLimitModule, type RateLimitRequest } from 'nestjs-floodgate';
-import { ExtractJwt, Strategy } from 'passport-jwt';
+import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 
 const ONE = { algorithm: 'fixed-window', limit: 1, window: '1h' } as const;
 
@@ -30,30 +17,6 @@ class Cats {
   list(): string[] {
     return [];
   }
-}
-
-@Injectable()
-class JwtStrategy extends PassportStrategy(Strategy) {
-  constructor() {
-    super({ jwtFromRequest: ExtractJwt.fromAuthHeaderAsBearerToken(), secretOrKey: 'secret' });
-  }
-
-  validate({ sub }: { sub: string }): { id: string } {
-    return { id: sub };
-  }
-}
-
-function ridesBehind(...guards: Type<CanActivate>[]): Type {
-  @Controller()
-  @UseGuards(...guards)
-  class Rides {
-    @Get('rides')
-    @RateLimit({ name: 'rides', ...ONE, by: 'user' })
-    list(): string[] {
-      return [];
-    }
-  }
-  return Rides;
 }
 
 @Resolver()
@@ -105,23 +68,6 @@ test('nestjs-cls: the application boots, and a limit holds', async (t) => {
   const statuses: number[] = [];
   for (let i = 0; i < 2; i++) statuses.push((await fetch(`${url}/cats`)).status);
   assert.deepEqual(statuses, [200, 429]);
-});
-
-test("Passport: boot warns of AuthGuard('jwt') behind the module's guard, and not before RateLimitGuard", async (t) => {
-  const identity = [
-    { kind: 'user', resolve: ({ user }: RateLimitRequest<{ user?: { id: string } }>) => user?.id },
-    ipIdentity(),
-  ];
-  const providers = [JwtStrategy];
-  const wrong = await boot(t, { identity }, { controllers: [ridesBehind(AuthGuard('jwt'))], providers });
-  const right = await boot(
-    t,
-    { identity, guard: false },
-    { controllers: [ridesBehind(AuthGuard('jwt'), RateLimitGuard)], providers },
-  );
-  const late = /^Rides\.list: policy 'rides' .* the rate limit's guard runs before Passport's AuthGuard/;
-  const isLate = (text: string): boolean => late.test(text);
-  assert.deepEqual([wrong.warnings.filter(isLate).length, right.warnings.filter(isLate).length], [1, 0]);
 });
 
 test('GraphQL: a formatter that masks what is no HttpException shows a rejection', async (t) => {
