@@ -93,7 +93,7 @@ export const FLOORS = {
   ...feature('plans', 'clients of a plan from the cache / a policy without plans', { http: PRICE, httpRedis: PRICE }),
   ...feature('overrideOfOwn', 'clients with an override / no overrides', { node: 1.3, redis: 1.05, memory: 1.6 }),
   ...feature('overridesOfOthers', '10,000 overrides of others / no overrides', { node: 1.05, redis: 1, memory: 1.15 }),
-  ...feature('shadow', 'a policy and its candidate / the policy', { node: 1.6, redis: 1.8, memory: 2.5 }),
+  ...feature('shadow', 'a policy and a shadow / the policy', { node: 1.6, redis: 1.8, memory: 2.5 }),
   ...feature('priorities', 'a class that leaves half of the limit free / a policy without priorities', {
     node: 1.02,
     redis: 1.02,

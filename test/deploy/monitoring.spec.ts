@@ -93,7 +93,8 @@ describe('the recording rules for OpenTelemetry', () => {
         imports: [
           RateLimitModule.forRoot({
             policies: {
-              three: { algorithm: 'token-bucket', capacity: 3, refill: '1/h', candidate: { capacity: 1 } },
+              three: { algorithm: 'token-bucket', capacity: 3, refill: '1/h' },
+              'three.tried': { algorithm: 'token-bucket', capacity: 1, refill: '1/h', mode: 'shadow' },
               spare: { algorithm: 'token-bucket', capacity: 1, refill: '1/h', else: 'rest' },
               rest: { algorithm: 'token-bucket', capacity: 9, refill: '1/h' },
               busy: { algorithm: 'token-bucket', capacity: 2, refill: '1/h', priorities: { high: 1, low: 0.5 } },

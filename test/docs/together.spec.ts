@@ -43,7 +43,6 @@ const OPTIONS: Readonly<Record<Feature, Options>> = {
   'behind an else': {},
   blockFor: { blockFor: '10m' },
   "mode: 'shadow'": { mode: 'shadow' },
-  candidate: { candidate: {} },
   countIf: { countIf: () => true },
   settle: { settle: () => 1 },
   thresholds: { thresholds: [1] },
@@ -54,7 +53,7 @@ const NAMES = Object.keys(FEATURES) as Feature[];
 const PLACES: readonly Feature[] = ['behind an else', 'schedule'];
 const ALGORITHMS = NAMES.filter((name) => 'algorithm' in OPTIONS[name]);
 
-/** A policy with features. A number that plans and candidates change is the algorithm's first one. */
+/** A policy with features. A number that plans change is the algorithm's first one. */
 function policyWith(...features: readonly Feature[]): Policy {
   const all = features.map((one) => OPTIONS[one]);
   const needsGlobal = features.includes('shards') && !features.includes('by a client');
@@ -65,7 +64,6 @@ function policyWith(...features: readonly Feature[]): Policy {
   );
   const numbers = 'capacity' in made ? { capacity: 128 } : { limit: 128 };
   if ('plans' in made) made.plans = { pro: numbers };
-  if ('candidate' in made) made.candidate = numbers;
   return made as unknown as Policy;
 }
 

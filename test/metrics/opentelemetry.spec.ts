@@ -107,7 +107,7 @@ it.each([
   const policies: Record<string, Policy> = {
     three: THREE,
     busy: BUSY,
-    tried: { ...THREE, name: 'tried', candidate: { capacity: 1 } },
+    tried: { ...THREE, name: 'tried', capacity: 1, mode: 'shadow' },
     monthly: { ...THREE, name: 'monthly', else: 'credits' },
     credits: { ...THREE, name: 'credits' },
   };

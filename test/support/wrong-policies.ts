@@ -205,10 +205,6 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ['prefetch does not go with blockFor', [bucket({ prefetch: { for: '100ms', max: 200 }, blockFor: '1m' })]],
   ['prefetch does not go with shards', [bucket({ prefetch: { for: '100ms', max: 200 }, by: 'global', shards: 2 })]],
   ["prefetch does not go with mode: 'shadow'", [bucket({ prefetch: { for: '100ms', max: 200 }, mode: 'shadow' })]],
-  [
-    'prefetch does not go with candidate',
-    [bucket({ prefetch: { for: '100ms', max: 200 }, candidate: { capacity: 9 } })],
-  ],
   ['prefetch does not go with settle', [bucket({ prefetch: { for: '100ms', max: 200 }, settle: () => 1 })]],
   ['shards must be a whole number from 1 to 64, got 65', [bucket({ by: 'global', shards: 65 })]],
   ["shards must be a whole number from 1 to 64, got '4'", [bucket({ by: 'global', shards: '4' })]],

@@ -18,7 +18,7 @@ class Door {
   open(): void {}
 
   @Get('tried')
-  @RateLimit({ ...WINDOW, name: 'tried', candidate: { limit: 1 } })
+  @RateLimit({ ...WINDOW, name: 'kept' }, { ...WINDOW, name: 'tried', limit: 1, mode: 'shadow' })
   tried(): void {}
 
   @Get('shadow')
@@ -79,9 +79,9 @@ describe('a policy in shadow or with blockFor', () => {
     const tried = await limiter.explain('GET /door/tried', ADA);
     expect(tried).toMatchObject({ isRejected: false, passesAt: new Date(START).toISOString() });
     expect(tried.policies).toMatchObject([
-      { policy: 'tried', mode: 'enforce', outcome: 'passes', level: { used: 2, limit: 3 } },
+      { policy: 'kept', mode: 'enforce', outcome: 'passes', level: { used: 2, limit: 3 } },
       {
-        policy: 'tried.candidate',
+        policy: 'tried',
         mode: 'shadow',
         outcome: 'would-reject',
         isRejected: false,

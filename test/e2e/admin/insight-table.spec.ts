@@ -38,7 +38,6 @@ describe('RateLimiter.table', () => {
       else: null,
       prefetch: null,
       mode: 'enforce',
-      candidateOf: null,
       blockForMs: null,
       blockAfter: null,
       thresholds: null,

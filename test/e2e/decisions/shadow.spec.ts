@@ -42,9 +42,9 @@ function routes(...shadows: Policy[]) {
 }
 
 @Controller()
-class WithCandidate {
+class Tried {
   @Get('tried')
-  @RateLimit({ ...HALF, candidate: { limit: 1 } })
+  @RateLimit(HALF, { ...HALF, name: 'half.tried', limit: 1, mode: 'shadow' })
   tried(): string {
     return 'passed';
   }
@@ -111,7 +111,7 @@ describe.each(KINDS)('over $platform with $store, a policy in shadow', ({ platfo
       identity: FROM_HEADERS,
       onDecision: (event) => events.push(event),
     };
-    await using app = await limited(platform, [routes(TIGHT, QUEUE), WithCandidate], options);
+    await using app = await limited(platform, [routes(TIGHT, QUEUE), Tried], options);
     for (let i = 0; i < 6; i++) await app.as('ada', '/limited');
     await app.crowd(6, '/tried', { headers: { 'X-User-Id': 'ada' } });
     const limiter = app.app.get(RateLimiter);
@@ -122,7 +122,7 @@ describe.each(KINDS)('over $platform with $store, a policy in shadow', ({ platfo
     expect(shadows).toEqual([
       { ...numbers, policy: 'tight', allowed: 2, rejected: 4 },
       { policy: 'queue', algorithm: 'leaky-bucket', requests: 6, allowed: 4, rejected: 0 },
-      { ...numbers, policy: 'half.candidate', allowed: 1, rejected: 5 },
+      { ...numbers, policy: 'half.tried', allowed: 1, rejected: 5 },
     ]);
     const said = events.slice(0, 6).map(({ decision }) => decision);
     expect(said.map(({ shadow }) => shadow!.map((one) => one.allowed).join())).toEqual([
@@ -135,7 +135,7 @@ describe.each(KINDS)('over $platform with $store, a policy in shadow', ({ platfo
 
 describe('a policy in shadow', () => {
   const policies: Record<string, Policy> = {
-    burst: { algorithm: 'token-bucket', capacity: 3, refill: '1/h', candidate: { capacity: 1 } },
+    burst: { algorithm: 'token-bucket', capacity: 3, refill: '1/h' },
     tight: { algorithm: 'token-bucket', capacity: 1, refill: '1/h', mode: 'shadow' },
   };
   const ADA = { kind: 'user', value: 'ada' };
@@ -154,19 +154,13 @@ describe('a policy in shadow', () => {
     const { decidedBy, shadow } = await local.app.get(RateLimiter).consume(['burst', 'tight'], ADA);
     expect([decidedBy, shadow!.map(({ policy, allowed }) => `${policy} ${allowed}`)]).toEqual([
       'local',
-      ['burst.candidate true', 'tight true'],
+      ['tight true'],
     ]);
   });
 
-  it.each([
-    [{ mode: 'dry' }, `mode must be one of 'enforce', 'shadow', got 'dry'`],
-    [{ candidate: 10 }, `candidate must be an object with another capacity or refill, got 10`],
-    [{ candidate: {} }, `candidate must change capacity, refill or plans, got none of them`],
-    [{ candidate: { capacity: 0 } }, `capacity must be a whole number from 1 to 1000000000000, got 0`],
-    [{ candidate: { limit: 5 } }, `'limit' is not an option of a candidate (got 5).`],
-    [{ cost: 2, candidate: { capacity: 1 } }, 'cost must be a whole number from 0 to 1'],
-  ])('stops the boot for %j', async (wrong, message) => {
-    const burst = { ...policies.burst, ...wrong } as unknown as Policy;
+  it('stops the boot for another mode', async () => {
+    const burst = { ...policies.burst, mode: 'dry' } as unknown as Policy;
+    const message = `mode must be one of 'enforce', 'shadow', got 'dry'`;
     await expect(limiter({ policies: { burst } })).rejects.toThrow(message);
   });
 

@@ -27,7 +27,8 @@ const HASHED_KEY = identityTag({ kind: 'api-key', value: KEY });
 class Routes {
   @Get()
   @RateLimit(
-    { ...window('user', 'user'), candidate: { limit: 1 } },
+    window('user', 'user'),
+    { ...window('tried', 'user', 1), mode: 'shadow' },
     window('key', 'api-key'),
     window('address', 'ip'),
     window('all', 'global'),
@@ -59,7 +60,7 @@ describe.each(STORES)('%s, an event of onDecision', (_, store) => {
     for (let i = 0; i < 2; i++) await http.send('/', { headers: HEADERS });
     const tags = {
       user: 'user:ada',
-      'user.candidate': 'user:ada',
+      tried: 'user:ada',
       key: HASHED_KEY,
       address: 'ip:127.0.0.1',
       all: 'global:all',
@@ -80,7 +81,7 @@ describe.each(STORES)('%s, an event of onDecision', (_, store) => {
     expect(second).toEqual(first);
     expect(first).toEqual({
       user: expect.stringMatching(/^user:#[\w-]{22}$/),
-      'user.candidate': first!['user'],
+      tried: first!['user'],
       key: HASHED_KEY,
       address: expect.stringMatching(/^ip:#[\w-]{22}$/),
       all: expect.stringMatching(/^global:#[\w-]{22}$/),

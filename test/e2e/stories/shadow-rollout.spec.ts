@@ -10,7 +10,7 @@ jest.setTimeout(30_000);
 
 const PAGE = 'docs/recipes.md';
 const USERS = { ada: 25, bob: 7, cleo: 11 } as const;
-/** What the candidate of 10 rejects. */
+/** What a limit of 10 rejects. */
 const WOULD_BE = { ada: 15, bob: 0, cleo: 1 } as const;
 const ALGORITHM = 'sliding-window-counter';
 
@@ -41,10 +41,10 @@ describe.each(KINDS)('a roll-out in the shadow, over $platform with $store', ({ 
       expect(await rejections(app)).toEqual({ ada: 0, bob: 0, cleo: 0 });
       const metric = await metricsOf(app);
       expect([metric('requests', 'fares'), metric('rejected', 'fares')]).toEqual([43, 0]);
-      expect(metric('shadow_requests', 'fares.candidate')).toBe(43);
-      expect(metric('shadow_allowed', 'fares.candidate')).toBe(27);
-      expect(metric('shadow_rejected', 'fares.candidate')).toBe(16);
-      expect(metric('rejected', 'fares.candidate')).toBeUndefined();
+      expect(metric('shadow_requests', 'fares-10')).toBe(43);
+      expect(metric('shadow_allowed', 'fares-10')).toBe(27);
+      expect(metric('shadow_rejected', 'fares-10')).toBe(16);
+      expect(metric('rejected', 'fares-10')).toBeUndefined();
     }
     if (store === 'Redis') await redis.client.flushdb();
     using recipe = enforce();
@@ -52,7 +52,7 @@ describe.each(KINDS)('a roll-out in the shadow, over $platform with $store', ({ 
     expect(await rejections(app)).toEqual(WOULD_BE);
     const metric = await metricsOf(app);
     expect([metric('requests', 'fares'), metric('rejected', 'fares')]).toEqual([43, 16]);
-    expect(metric('shadow_requests', 'fares.candidate')).toBeUndefined();
+    expect(metric('shadow_requests', 'fares-10')).toBeUndefined();
   });
 });
 
@@ -66,10 +66,10 @@ it('a roll-out that is enforced without a pause goes on counting in Redis', asyn
   expect(await next.crowd(5, '/fares', { headers: { 'X-User-Id': 'bob' } })).toEqual({ 200: 3, 429: 2 }); // 7 of 10
 });
 
-/** The page's second step: the candidate's number is the limit. */
+/** The page's second step: the number that was tried is the limit. */
 function enforce(): Recipe {
   return Recipe.of(PAGE, 'fares.module.ts', [
     ['limit: 100,', 'limit: 10,'],
-    ['    candidate: { limit: 10 },\n', ''],
+    [", { ...FARES, name: 'fares-10', limit: 10, mode: 'shadow' }", ''],
   ]);
 }

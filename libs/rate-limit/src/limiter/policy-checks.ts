@@ -45,14 +45,10 @@ export class PolicyChecks {
    * @throws {RateLimitConfigError} for an option that the store would ignore
    */
   check(policy: ParsedPolicy, where: string): void {
-    const { name, candidate, prefetch } = policy;
+    const { name, prefetch } = policy;
     this.monitor.policies.expect(policy);
-    if (candidate !== undefined) this.monitor.policies.expect(candidate);
     const { whyNoPrefetch, ...traits } = this.traits;
-    const lack =
-      lackOf(traits, policy) ??
-      (candidate && lackOf(traits, candidate)) ??
-      (prefetch && !traits.prefetch ? whyNoPrefetch : undefined);
+    const lack = lackOf(traits, policy) ?? (prefetch && !traits.prefetch ? whyNoPrefetch : undefined);
     if (lack !== undefined) throw new RateLimitConfigError(`${where}, policy '${name}'`, lack, 'FG_INVALID_POLICY');
     if (prefetch === undefined || traits.prefetch) return;
     this.logger.warn(

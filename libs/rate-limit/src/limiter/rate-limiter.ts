@@ -300,8 +300,8 @@ export class RateLimiter {
   reset(target: LimitTarget): Promise<readonly ResetState[]>;
   /**
    * Clears the states of an identity under the named policies, wherever they stand, or under the policies that a request to a
-   * route meets, those of the module's `middleware` included. It clears them for every plan and time zone, with their blocks
-   * and candidates. A state that other routes share is cleared for them, too. Overrides stay.
+   * route meets, those of the module's `middleware` included. It clears them for every plan and time zone, with their
+   * blocks. A state that other routes share is cleared for them, too. Overrides stay.
    *
    * A route's policies that count all clients together (`by: 'global'`) are left as they are, unless no identity is given; name
    * such a policy to clear it.

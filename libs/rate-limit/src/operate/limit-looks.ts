@@ -1,6 +1,5 @@
 import type { Identity } from '../identity/identity.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { candidateName } from '../policy/candidate.js';
 import type { Decision } from '../policy/decision.js';
 import { withElse } from '../policy/else-policies.js';
 import type { Engine } from '../engine/engine.js';
@@ -117,8 +116,7 @@ export class LimitLooks {
     return [target].flat().flatMap((one: LimiterPolicy): readonly BoundPolicy[] => {
       if (typeof one === 'string') return this.explainer.resettable({ policy: one }, isOneClient, where);
       const named = this.policies.bindAll(one, where);
-      const names = named.flatMap(({ name }) => [name, candidateName(name)]);
-      return [...named, ...names.flatMap((name) => [...this.routes.boundTo(name)])];
+      return [...named, ...named.flatMap(({ name }) => [...this.routes.boundTo(name)])];
     });
   }
 }

@@ -9,7 +9,7 @@ import { didYouMean } from '../util/nearest-name.js';
 import { checkNames, optionElsewhere, readOption } from '../util/option-rules.js';
 import { blockOf } from './block-for.js';
 import { type Expiry, expiryOf } from './expiry.js';
-import { optionsOfCandidate, withoutEffectInShadow } from './candidate.js';
+import { withoutEffectInShadow } from './shadow.js';
 import type {
   CommonPolicyOptions,
   OnStoreFailure,
@@ -65,10 +65,6 @@ export interface ParsedPolicy<Context = never> extends PolicyPriority<Context> {
   readonly block: AnyBlockAlgorithm | undefined;
   /** The parts of the limit that are told, in ascending order; undefined without them. */
   readonly thresholds: readonly number[] | undefined;
-  /** The policy's candidate: a shadow with other numbers. */
-  readonly candidate: ParsedPolicy<Context> | undefined;
-  /** The name of the policy that it is the candidate of: overrides of that policy hold for it, too. */
-  readonly candidateOf: string | undefined;
   /** What an operator should know, such as a rate that was rounded. */
   readonly warnings: readonly string[];
   /** The variant with the numbers of each plan; undefined where all clients get the same. */
@@ -93,15 +89,9 @@ const MOST_WORDS = 3;
  *
  * @param where how error messages begin: `RidesController.request, @RateLimit`
  * @param fallbackName the name of a policy that gives none itself
- * @param isCandidateOf the name of the policy that it is the candidate of
  * @throws {RateLimitConfigError} naming the place, the option, what was given and what would be right
  */
-export function parsePolicy<Context>(
-  policy: unknown,
-  where: string,
-  fallbackName?: string,
-  isCandidateOf?: string,
-): ParsedPolicy<Context> {
+export function parsePolicy<Context>(policy: unknown, where: string, fallbackName?: string): ParsedPolicy<Context> {
   const fail = (problem: string): never => {
     throw new RateLimitConfigError(where, problem, CODE);
   };
@@ -121,7 +111,7 @@ export function parsePolicy<Context>(
     );
   }
   const prefetch = readPrefetch(given, fail);
-  const common = [...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft', 'candidate'];
+  const common = [...Object.keys(POLICY_OPTIONS), 'cost', 'overdraft'];
   if ((entry.withPrefetch ?? prefetch) !== undefined) common.push('prefetch');
   checkNames(given, ['algorithm', ...common, ...entry.options], where, entry.name);
 
@@ -159,8 +149,6 @@ export function parsePolicy<Context>(
     shadow,
     block: blockOf(given, read('blockFor') as readonly number[] | undefined, read('blockAfter') as number, fail),
     thresholds: read('thresholds') as readonly number[] | undefined,
-    candidate: undefined as ParsedPolicy<Context> | undefined,
-    candidateOf: isCandidateOf,
     warnings: shadow ? [...warnings, ...withoutEffectInShadow(given)] : warnings,
     plan: undefined,
   };
@@ -171,14 +159,8 @@ export function parsePolicy<Context>(
       'FG_POLICY_NAME',
     );
   }
-  const apart = whyNotTogether({
-    ...parsed,
-    candidate: given.candidate,
-    priorities: given.priorities,
-    plans: given.plans,
-  });
+  const apart = whyNotTogether({ ...parsed, priorities: given.priorities, plans: given.plans });
   if (apart !== undefined) fail(apart);
-  parsed.candidate = candidateOf<Context>(given, name ?? DEFAULT_NAME, entry.options, where);
   if (parsed.elseName === (name ?? DEFAULT_NAME)) fail(`else: ${shown(name)} is the policy itself: name another one`);
   if (prefetch !== undefined && typeof parsed.cost === 'number' && parsed.cost > prefetch.max) {
     fail(`prefetch.max must be the cost of a request at least, which is ${parsed.cost}, got ${prefetch.max}`);
@@ -272,18 +254,6 @@ function parsePlans<Context>(
 /** The quota unit of a policy. Leases count requests that run at once. */
 function quotaUnitOf(given: Readonly<Record<string, unknown>>, { lease }: Algorithm, read: QuotaUnit): QuotaUnit {
   return lease !== undefined && given.quotaUnit === undefined ? 'concurrent-requests' : read;
-}
-
-/** The policy that `candidate` stands for. */
-function candidateOf<Context>(
-  given: Readonly<Record<string, unknown>>,
-  name: string,
-  options: readonly string[],
-  where: string,
-): ParsedPolicy<Context> | undefined {
-  const place = `${where}, candidate`;
-  const tried = optionsOfCandidate(given, name, options, place);
-  return tried && parsePolicy<Context>(tried, place, undefined, name);
 }
 
 function readerOf(

@@ -60,11 +60,10 @@ function used<Context>(
   fail: (problem: string) => never,
 ): ParsedPolicy<Context> {
   const read = readPriority<Context>({ priorities: Object.fromEntries(policy.priorities!), priority }, policy, fail);
-  const { plans, candidate } = policy;
+  const { plans } = policy;
   return {
     ...inClass(policy, read),
     plans: plans && new Map(Array.from(plans, ([plan, one]) => [plan, inClass(one, read)])),
-    candidate: candidate && used(candidate, priority, fail),
   };
 }
 

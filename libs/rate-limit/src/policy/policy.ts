@@ -219,12 +219,6 @@ export interface CommonPolicyOptions<Context = never> {
   thresholds?: readonly number[] | undefined;
 }
 
-/** What a candidate may try for the clients of a plan. */
-export interface CandidatePlans {
-  /** Other numbers of some plans; the others keep theirs. Default none. */
-  readonly plans?: Readonly<Record<string, PolicyNumbers>> | undefined;
-}
-
 /**
  * A burst of up to `capacity`, then a constant rate.
  * @example { algorithm: 'token-bucket', capacity: 20, refill: 10 }
@@ -243,8 +237,6 @@ export interface TokenBucketPolicy<Context = never> extends CommonPolicyOptions<
    * @example prefetch: { for: '100ms', max: 200 }
    */
   prefetch?: PrefetchOptions | undefined;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: (Pick<PolicyNumbers, 'capacity' | 'refill'> & CandidatePlans) | undefined;
 }
 
 /**
@@ -258,14 +250,6 @@ export interface LeakyBucketPolicy<Context = never> extends CommonPolicyOptions<
   capacity: number;
   /** Departures per second, or text such as `'600/m'`: above 0, to 1e9 a second. A full queue empties within 100 years. */
   drain: Rate;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: (Pick<PolicyNumbers, 'capacity' | 'drain'> & CandidatePlans) | undefined;
-}
-
-/** What a candidate of a sliding window may try beside its limit. */
-interface CandidateWindow {
-  /** Another length: milliseconds, or text, from 1 ms to 100 years (sliding window counter: to 50). Default: the policy's own. */
-  readonly window?: Duration | undefined;
 }
 
 /** The options of the sliding windows. */
@@ -277,8 +261,6 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
    * divided by `limit`).
    */
   window: Duration;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: (Pick<PolicyNumbers, 'limit'> & CandidateWindow & CandidatePlans) | undefined;
 }
 
 /**
@@ -304,8 +286,6 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    * @example prefetch: { for: '100ms', max: 200 }
    */
   prefetch?: PrefetchOptions | undefined;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: (Pick<PlanNumbers<Context>, 'limit' | 'window'> & CandidatePlans) | undefined;
 }
 
 /**
@@ -346,8 +326,6 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
   limit: number;
   /** How long a lease lasts unless it is renewed: milliseconds, or text such as `'30s'`, from 1 s to 24 h. */
   lease: Duration;
-  /** Other numbers to try: shorthand for a second policy `<name>.candidate` with them and `mode: 'shadow'`. Default none. */
-  candidate?: (Pick<PolicyNumbers, 'limit' | 'lease'> & CandidatePlans) | undefined;
 }
 
 /**

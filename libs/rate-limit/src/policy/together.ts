@@ -18,7 +18,7 @@ export type Combined = Pick<
   | 'skipIf'
   | 'thresholds'
   | 'timeZone'
-> & { readonly candidate: unknown; readonly plans: unknown; readonly priorities: unknown };
+> & { readonly plans: unknown; readonly priorities: unknown };
 
 type Has = (policy: Combined) => boolean;
 
@@ -42,7 +42,6 @@ const OPTIONS = {
   'behind an else': NOT_ITS_OWN,
   blockFor: ({ block }) => block !== undefined,
   "mode: 'shadow'": ({ shadow }) => shadow,
-  candidate: ({ candidate }) => candidate !== undefined,
   countIf: ({ countIf }) => countIf !== undefined,
   settle: ({ settle }) => settle !== undefined,
   thresholds: ({ thresholds }) => thresholds !== undefined,
@@ -70,11 +69,6 @@ const OF_ALGORITHMS: readonly Refusal[] = ALGORITHM_NAMES.flatMap((name): readon
 /** The pairs that boot refuses on one policy. */
 export const ON_A_POLICY: readonly Refusal[] = [
   ...OF_ALGORITHMS,
-  [
-    'prefetch',
-    'candidate',
-    'prefetch does not go with candidate, which asks the store about each request: leave one of them out',
-  ],
   ['prefetch', 'shards', 'prefetch does not go with shards: choose prefetch for a busy state, it spares Redis more'],
   ['prefetch', 'blockFor', 'prefetch does not go with blockFor: a block has to hold in all processes at once'],
   ['prefetch', "mode: 'shadow'", "prefetch does not go with mode: 'shadow': add it when the policy is enforced"],
@@ -110,7 +104,6 @@ export const ON_A_POLICY: readonly Refusal[] = [
     'else does not go with blockFor: a client whose requests another policy takes would be blocked all the same',
   ],
   ['else', "mode: 'shadow'", "else has no effect with mode: 'shadow', which rejects nobody: leave it out"],
-  ['else', 'candidate', 'else does not go with candidate, which is tried alone: try the numbers in a policy in shadow'],
   ['countIf', 'settle', 'countIf and settle exclude each other: let settle return 0 for a request that does not count'],
   ['countIf', 'concurrency', 'countIf is not for a concurrency: its leases are released when the request ends'],
   ['settle', 'concurrency', 'settle is not for a concurrency: its leases are released when the request ends'],
@@ -178,7 +171,6 @@ export const BEHIND_AN_ELSE: readonly Refusal[] = [
   ],
   ['behind an else', 'countIf', 'a policy behind an else has no countIf: give it to the first policy'],
   ['behind an else', 'settle', 'a policy behind an else has no settle: give it to the first policy'],
-  ['behind an else', 'candidate', 'a policy behind an else has no candidate: try its numbers in a policy in shadow'],
   ['behind an else', 'priorities', 'a policy behind an else has no priorities: give the classes policies of their own'],
   [
     'behind an else',

@@ -94,7 +94,7 @@ export interface RateLimitStore {
   close?(): Promise<void>;
   /**
    * What the store does beside plain charges; default nothing. Without `'shadow'`, `'block'` and `'headroom'`, policies with
-   * `mode: 'shadow'`, `candidate`, `blockFor` or `priorities` stop the boot: the store would enforce a shadow, not block, or give
+   * `mode: 'shadow'`, `blockFor` or `priorities` stop the boot: the store would enforce a shadow, not block, or give
    * the reserve away. Without `'prefetch'`, a policy's `prefetch` has no effect: processes then ask the store about each request.
    * A store with it has one clock for all processes. Without `'alternatives'`, a policy's `else` asks the store about one policy
    * after the other.

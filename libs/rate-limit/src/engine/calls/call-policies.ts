@@ -144,7 +144,7 @@ export class CallPolicies {
     for (const one of list) if (isIdentity(one)) checkOrder(where.slice(WHERE.length + 1), one, undefined);
     if (list.length === 0)
       throw new RateLimitConfigError(where, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
-    const bound = list.flatMap((policy, i) =>
+    const bound = list.map((policy, i) =>
       this.bindOne(policy, list.length === 1 ? where : `${where}, policy ${i + 1} of ${list.length}`, looks),
     );
     checkTogether(bound, where);
@@ -179,25 +179,21 @@ export class CallPolicies {
     return policies;
   }
 
-  /** The policy, and its candidate if it has one. */
-  private bindOne(policy: LimiterPolicy, where: string, looks: boolean): readonly BoundPolicy[] {
+  private bindOne(policy: LimiterPolicy, where: string, looks: boolean): BoundPolicy {
     if (typeof policy === 'string' && !this.named.has(policy)) return this.standing(policy, where, looks);
-    const parsed = this.named.parse(policy, where);
-    return parsed.candidate === undefined
-      ? [this.bindParsed(parsed, where)]
-      : [this.bindParsed(parsed, where), this.bindParsed(parsed.candidate, where)];
+    return this.bindParsed(this.named.parse(policy, where), where);
   }
 
   /** The policy that a route, or code before, has under a name that none of the module's policies has. */
-  private standing(name: string, where: string, looks: boolean): readonly BoundPolicy[] {
+  private standing(name: string, where: string, looks: boolean): BoundPolicy {
     const places = [...this.routes.boundTo(name), ...this.boundTo(name)];
     if (places.length === 0) {
       const names = [...Array.from(this.named, (one) => one.name), ...this.routes.policyNames(), ...this.names()];
       throw unknownName('policy', name, [...new Set(names)], where);
     }
     const shared = places.find(({ boundTo }) => boundTo === SCOPE);
-    if (shared !== undefined) return [shared];
-    if (looks && places.length === 1) return places;
+    if (shared !== undefined) return shared;
+    if (looks && places.length === 1) return places[0]!;
     const at = places.map(({ boundTo }) => shown(boundTo)).join(', ');
     throw new RateLimitConfigError(
       where,

@@ -33,16 +33,12 @@ export class OverrideTable {
     return this.count;
   }
 
-  /**
-   * The override of a policy for an identity; one for the policy's scope goes first. A candidate has the overrides of its
-   * policy.
-   */
+  /** The override of a policy for an identity; one for the policy's scope goes first. */
   find(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
     const all = this.byTag.get(policy.globalKey === undefined ? identity : EVERYBODY);
     if (all === undefined) return undefined;
-    const name = policy.candidateOf ?? policy.name;
     for (const one of all) {
-      if (one.policy === name && (one.scope === undefined || one.scope === policy.boundTo)) return one;
+      if (one.policy === policy.name && (one.scope === undefined || one.scope === policy.boundTo)) return one;
     }
     return undefined;
   }

@@ -55,7 +55,6 @@ describe('the options of docs/policies.md', () => {
     onStoreFailure: "the module's",
     cost: text(costRule(1).default),
     overdraft: 'one capacity or limit',
-    candidate: '',
     prefetch: 'each request asks Redis',
   };
 

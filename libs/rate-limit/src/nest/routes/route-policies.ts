@@ -58,8 +58,8 @@ interface SitedSource extends Pick<PlacedSource, 'source' | 'without'> {
   readonly where: string;
 }
 
-/** Binds a policy, and its candidate if it has one. */
-type Bind = (source: PolicySource, chosen?: boolean, where?: string) => readonly BoundPolicy[];
+/** Binds a policy. */
+type Bind = (source: PolicySource, chosen?: boolean, where?: string) => BoundPolicy;
 
 /** Warnings that are logged. */
 const MAX_WARNINGS = 1000;
@@ -213,7 +213,7 @@ export class RoutePolicies implements RoutePolicySource {
       const bind = bindAt(site);
       return isChooser(source)
         ? this.choice(source, site, bind, given, [...skipped, ...without], without)
-        : (): Choice => ({ policies: bind(source), isFallback: false });
+        : (): Choice => ({ policies: [bind(source)], isFallback: false });
     });
     return {
       ...CHOSEN_TRAITS,
@@ -233,19 +233,12 @@ export class RoutePolicies implements RoutePolicySource {
   /** Binds policies to a site, each once. */
   private binder(site: Site): Bind {
     const bound = new WeakMap<ParsedPolicy<ExecutionContext>, BoundPolicy>();
-    const bindParsed = (parsed: ParsedPolicy<ExecutionContext>, chosen: boolean): BoundPolicy => {
-      let policy = bound.get(parsed);
-      if (policy === undefined) {
-        policy = this.bind(parsed, site, chosen);
-        bound.set(parsed, policy);
-      }
-      return policy;
-    };
     return (source, chosen = false, where = site.text) => {
       // What a function returns is a policy or a name: its class can be a function of the request.
       const parsed = chosen ? this.named.parse(source, where) : this.uses.parse(source, where);
-      const policy = bindParsed(parsed, chosen);
-      return parsed.candidate === undefined ? [policy] : [policy, bindParsed(parsed.candidate, chosen)];
+      let policy = bound.get(parsed);
+      if (policy === undefined) bound.set(parsed, (policy = this.bind(parsed, site, chosen)));
+      return policy;
     };
   }
 
@@ -268,7 +261,7 @@ export class RoutePolicies implements RoutePolicySource {
     const fallbacks =
       fallback === undefined
         ? this.defaultsBeside(given, site, bind, withoutDefaults)
-        : bind(fallback).filter((policy) => !isNamedIn(policy, without));
+        : [bind(fallback)].filter(({ name }) => !without.includes(name));
     checkTogether([...given, ...fallbacks], site.text);
     const names = fallbacks.map(({ name }) => `'${name}'`).join(', ');
     const instead = fallbacks.length === 0 ? 'the request passes without it' : `${names} takes its place`;
@@ -291,7 +284,7 @@ export class RoutePolicies implements RoutePolicySource {
       );
       if (chosen === failed) return fallbackChoice;
       try {
-        const policies = bind(chosen as PolicySource, true).filter((policy) => !isNamedIn(policy, without));
+        const policies = [bind(chosen as PolicySource, true)].filter(({ name }) => !without.includes(name));
         return { policies, isFallback: false, instead: otherwise };
       } catch (error) {
         if (otherwise === undefined || !(error instanceof RateLimitConfigError)) throw error;
@@ -313,8 +306,8 @@ export class RoutePolicies implements RoutePolicySource {
     };
     return this.defaults
       .filter((source) => !isChooser(source) && hasScope(source))
-      .flatMap((source) => bind(source))
-      .filter((policy) => !isNamedIn(policy, without) && given.every((other) => canStandTogether(policy, other)));
+      .map((source) => bind(source))
+      .filter((policy) => !without.includes(policy.name) && given.every((other) => canStandTogether(policy, other)));
   }
 
   /** @param chosen whether a function has chosen it for a request */
@@ -389,11 +382,6 @@ export class RoutePolicies implements RoutePolicySource {
     if (name === undefined) this.controllers.set(controller, (name = this.names.name(controllerOf(controller))));
     return name;
   }
-}
-
-/** Whether a policy, or the one that it is the candidate of, has one of the names. */
-function isNamedIn({ name, candidateOf }: BoundPolicy, names: readonly string[]): boolean {
-  return names.includes(name) || (candidateOf !== undefined && names.includes(candidateOf));
 }
 
 function isFixed(policy: BoundPolicy): boolean {

@@ -45,7 +45,7 @@ export interface ExplainerSources {
   readonly policies: OverridablePolicies;
   readonly identities: CountedIdentities;
   /** The names of the module's `policies`. */
-  readonly named: Iterable<{ readonly name: string; readonly candidate?: { readonly name: string } | undefined }>;
+  readonly named: Iterable<{ readonly name: string }>;
   readonly plans: Pick<Plans<never>, 'look'> | undefined;
   readonly timeZones: Pick<TimeZones<never>, 'look'>;
   readonly overrides: Pick<OverrideLog, 'get'>;
@@ -85,11 +85,7 @@ export class LimitExplainer {
   table(): LimitTable {
     const { places, defaults, named, policies } = this.sources;
     const { chosen, policies: all, except } = places.middleware;
-    const names = Array.from(named, ({ name, candidate }) => [
-      name,
-      ...(candidate === undefined ? [] : [candidate.name]),
-    ]);
-    const app = names.flat().map((name) => policies.places(name).find(({ boundTo }) => boundTo === 'app'));
+    const app = Array.from(named, ({ name }) => policies.places(name).find(({ boundTo }) => boundTo === 'app'));
     return {
       middleware: { chosen, policies: all.map((policy) => tablePolicy(policy, defaults)), except },
       routes: places.handlers().map((handler) => tableRoute(handler, defaults)),

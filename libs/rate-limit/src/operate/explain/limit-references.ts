@@ -1,5 +1,4 @@
 import type { BoundPolicy } from '../../policy/bound-policy.js';
-import { candidateName } from '../../policy/candidate.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import type { OverridablePolicies } from '../overrides/override-calls.js';
 import { unknownName } from '../../engine/calls/call-arguments.js';
@@ -72,8 +71,7 @@ export class LimitReferences {
     }
     const name = policy ?? what;
     const named = typeof name === 'string' ? policies.places(name) : [];
-    if (named.length > 0)
-      return { handler: undefined, policies: [...named, ...candidatesOf(name as string, policies)] };
+    if (named.length > 0) return { handler: undefined, policies: named };
     if (typeof name === 'string' && (policy !== undefined || !this.isRoute(name))) {
       throw unknownName('policy', name, policies.names(), where);
     }
@@ -144,11 +142,6 @@ export function isReference(given: unknown): given is LimitReference {
 
 function isNamed(given: unknown): given is { readonly policy: string } | { readonly route: RouteReference } {
   return typeof given === 'object' && given !== null && ('policy' in given || 'route' in given);
-}
-
-/** The candidates of the policies of a name. `reset` clears their states, too. */
-function candidatesOf(name: string, policies: OverridablePolicies): readonly BoundPolicy[] {
-  return policies.places(candidateName(name)).filter((one) => one.candidateOf === name);
 }
 
 /** Removes policies that share the state of an earlier one, which has the same key tail. */

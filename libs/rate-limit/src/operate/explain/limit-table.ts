@@ -51,8 +51,6 @@ export interface TablePolicy {
   readonly prefetch: PrefetchOptions | null;
   /** `'shadow'`: it rejects no request. */
   readonly mode: PolicyMode;
-  /** The policy that it is the candidate of; null for any other one. */
-  readonly candidateOf: string | null;
   /** `blockFor` in milliseconds: a list where blocks escalate. Null without it. */
   readonly blockForMs: number | readonly number[] | null;
   /** Rejections that begin a block; null without `blockFor`. */
@@ -153,7 +151,6 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     else: policy.elseName ?? null,
     prefetch: givenTerms(policy.prefetch) ?? null,
     mode: modeOf(policy),
-    candidateOf: policy.candidateOf ?? null,
     blockForMs: block === undefined ? null : blockForMs(block.durations),
     blockAfter: block?.after ?? null,
     thresholds: policy.thresholds ?? null,

@@ -7,12 +7,6 @@ interface PoliciesByName {
   boundTo(name: string): Iterable<BoundPolicy>;
 }
 
-/** One of the module's policies. */
-interface NamedPolicy {
-  readonly name: string;
-  readonly candidate?: { readonly name: string } | undefined;
-}
-
 /** The policies that routes, the module and code have. Functions can name others at run time: those are not known here. */
 export class KnownPolicies implements OverridablePolicies {
   /**
@@ -21,25 +15,21 @@ export class KnownPolicies implements OverridablePolicies {
    * @param routes those of the application's routes
    */
   constructor(
-    private readonly named: Iterable<NamedPolicy>,
+    private readonly named: Iterable<{ readonly name: string }>,
     private readonly coded: PoliciesByName & { bindAll(name: string): unknown },
     private readonly routes: Pick<PoliciesByName, 'boundTo'> & { policyNames(): Iterable<string> },
   ) {}
 
   names(): readonly string[] {
-    const named = Array.from(this.named, namesOf).flat();
+    const named = Array.from(this.named, ({ name }) => name);
     return [...new Set([...named, ...this.routes.policyNames(), ...this.coded.names()])];
   }
 
   places(name: string): readonly BoundPolicy[] {
     // RateLimiter counts the module's policies across the application, whether code has asked it or not.
-    for (const policy of this.named) if (namesOf(policy).includes(name)) this.coded.bindAll(policy.name);
+    for (const policy of this.named) if (policy.name === name) this.coded.bindAll(name);
     const places = new Map<string, BoundPolicy>();
     for (const place of [...this.coded.boundTo(name), ...this.routes.boundTo(name)]) places.set(place.keyTail, place);
     return [...places.values()];
   }
-}
-
-function namesOf({ name, candidate }: NamedPolicy): string[] {
-  return candidate === undefined ? [name] : [name, candidate.name];
 }

@@ -139,10 +139,6 @@ export function placesOf(
   where: string,
 ): readonly BoundPolicy[] {
   if (places.length === 0) throw unknownName('policy', policy, names, where);
-  const base = places[0]!.candidateOf;
-  if (base !== undefined) {
-    throw wrong(where, `policy ${shown(policy)} is a candidate, and has the overrides of ${shown(base)}: name that`);
-  }
   const scoped = scope === undefined ? places : places.filter(({ boundTo }) => boundTo === scope);
   if (scoped.length === 0) {
     const scopes = places.map(({ boundTo }) => shown(boundTo)).join(', ');
