@@ -1,6 +1,6 @@
 import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import { LimiterUnavailableError } from '../../libs/rate-limit/src/charges/errors.js';
-import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
+import type { LimiterParts } from '../../libs/rate-limit/src/limiter/limiter-parts.js';
 import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
 import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
 import { type OpenedStore, storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
@@ -66,7 +66,7 @@ export type EngineSettings = Pick<Settings, 'pods' | 'deadlineMs' | 'onStoreFail
 
 /** The engine of one pod. */
 export class PodEngine implements Decider {
-  private readonly engine: Engine;
+  private readonly parts: LimiterParts;
 
   private constructor(
     private readonly policies: readonly BoundPolicy[],
@@ -78,7 +78,7 @@ export class PodEngine implements Decider {
   ) {
     const options = { onStoreFailure, localShare: pods, fallbackMaxBytes: FALLBACK_BYTES };
     const settings = readLimiterOptions(options, 'simulate');
-    this.engine = partsAlone(settings, { ...opened, fallbackClock: clock }, SILENT, monitor).engine;
+    this.parts = partsAlone(settings, { ...opened, fallbackClock: clock }, SILENT, monitor);
   }
 
   /** Decides in Redis. Several policies decide together, as those of a route do. */
@@ -105,12 +105,12 @@ export class PodEngine implements Decider {
   }
 
   get prefetch(): PrefetchCounts {
-    return this.engine.prefetch;
+    return this.parts.stats().prefetch;
   }
 
   decide(identity: string, cost = 1): Outcome | Promise<Outcome> {
     try {
-      const decision = this.engine.decision(this.charges(identity, cost));
+      const decision = this.parts.engine.decision(this.charges(identity, cost));
       if (!(decision instanceof Promise)) return outcomeOf(decision);
       return decision.then(outcomeOf, (error: unknown) => this.unavailable(error));
     } catch (error) {
@@ -120,7 +120,7 @@ export class PodEngine implements Decider {
 
   /** Forgets the states of a client. */
   reset(identity: string): Promise<unknown> {
-    return this.engine.reset(this.charges(identity, 0).map(({ key }) => key));
+    return this.parts.engine.reset(this.charges(identity, 0).map(({ key }) => key));
   }
 
   /** What a request of a client charges. */

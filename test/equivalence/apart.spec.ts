@@ -245,7 +245,7 @@ function compareWithCached(given: ApartHistory): void {
     clock.move(turn.move, first, verdicts);
     verdicts = requestsOf(turn, pool).map((charges) => {
       const verdict = asked.consume(charges);
-      const known = denials.find(charges);
+      const known = denials.findSent(charges)?.verdict;
       if (known === undefined) {
         const same = behind.consume(charges);
         denials.note(charges, same, clock.now / 1000);

@@ -28,7 +28,7 @@ class CachedStore {
   }
 
   consume(charges: readonly Charge[]): Verdict {
-    const denied = this.denials.find(charges);
+    const denied = this.denials.findSent(charges)?.verdict;
     if (denied !== undefined) return denied;
     this.questions++;
     const sentAt = this.clock.now / 1000;
@@ -157,8 +157,8 @@ describe('a cached denial', () => {
         if (now === notedAt) note();
         if (now === resetAt) denials.forget([reset]);
       }
-      expect(denials.find(charges)).toBeUndefined();
-      expect(denials.find(charges.slice(1))).toBeUndefined();
+      expect(denials.findSent(charges)).toBeUndefined();
+      expect(denials.findSent(charges.slice(1))).toBeUndefined();
     });
 
     it('is not certain, however many other keys were reset later, and the cache does not keep all of these', () => {
@@ -167,10 +167,10 @@ describe('a cached denial', () => {
       denials.note(charges, rejection, 0, 'client');
       denials.forget(['global']);
       for (now = 2; now < 500; now += 0.01) denials.forget([`other-${now}`]);
-      expect(denials.find(charges)).toBeUndefined();
+      expect(denials.findSent(charges)).toBeUndefined();
       denials.note(charges, rejection, now, 'client');
       now++;
-      expect(denials.find(charges)).toBeDefined();
+      expect(denials.findSent(charges)).toBeDefined();
       expect((denials as unknown as { resets: Map<string, number> }).resets.size).toBeLessThanOrEqual(10_000);
     });
   });

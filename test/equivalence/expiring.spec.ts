@@ -194,7 +194,7 @@ async function play({ policy: given, overdraws, start, steps }: History, process
       const openFor = Math.min(LONGEST_MS, Math.max(1, ms)) * 1_000;
       const { expiring } = one.process;
       const charges = [chargeOf(policy, IDENTITY, cost, 'reserve')];
-      const reservation = await expiring.reserve(charges, { after: openFor, finalCost });
+      const reservation = await expiring.reserveUntil({ after: openFor, finalCost }, charges);
       expectFits(reservation.allowed, cost);
       if (finalCost !== undefined && log !== undefined && !one.sweeps) {
         one.sweeps = true;

@@ -38,7 +38,7 @@ export class ToldThresholds {
 
   /** Waits until all levels that were reached are told, and returns their events. */
   async told(): Promise<ThresholdEvent[]> {
-    await this.layered.watch?.close();
+    await this.layered.watches[0]?.close();
     return this.events.splice(0);
   }
 }

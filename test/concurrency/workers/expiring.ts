@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RateLimiter } from 'nestjs-floodgate';
+import type { ExpiringReservations } from '../../../libs/rate-limit/src/holds/expiry/expiring-reservations.js';
 import { ADA, BUDGET } from '../support/expiring-budget.js';
 import { openLimiter } from '../support/open-limiter.js';
 import { serve } from '../../support/processes/serve.js';
@@ -39,7 +40,7 @@ export const procedures = {
   /** Sweeps again and again. */
   async sweepFor(ms: number): Promise<void> {
     const ends = performance.now() + ms;
-    while (performance.now() < ends) await limiter['calls']['expiring']['sweep']!.sweep();
+    while (performance.now() < ends) await (limiter['calls']['settling'] as ExpiringReservations)['sweep']!.sweep();
   },
 
   /** Settles reservations around their expiry. Returns what stays charged, by the answers. */

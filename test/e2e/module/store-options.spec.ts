@@ -114,7 +114,7 @@ describe('without redis and store', () => {
       headers: false,
     });
     expect(line).toContain(
-      'without effect until then: clock, maxSkew, denialCache, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange RateLimit',
+      'without effect until then: clock, maxSkew, onStoreFailure, localShare, fallbackMaxBytes, onStoreStateChange, denialCache RateLimit',
     );
   });
 });

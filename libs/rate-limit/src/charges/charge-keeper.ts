@@ -29,8 +29,7 @@ export interface ChargeKeeper {
   readonly by: 'store' | 'local';
   /** The charges that this process has made there and has not settled. */
   readonly open: { close(charge: Charge, receipt: ChargeReceipt): void };
-  /** Undefined: nothing looks. */
-  readonly watch?: ChargeWatch | undefined;
+  readonly watches: readonly ChargeWatch[];
   /** Refunds without waiting. A refund that is lost stays charged. */
   refund(receipts: readonly ChargeReceipt[]): void;
   /** @throws {RateLimitConfigError} when it cannot settle charges at these costs */

@@ -1,6 +1,6 @@
 import type { HandlerContext } from '../watch/decision-event.js';
 import type { DecisionMonitor } from '../watch/monitor.js';
-import type { OverrideStats, PrefetchCounts } from '../watch/stats.js';
+import type { OverrideStats } from '../watch/stats.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { ChargeReceipt } from '../stores/receipt.js';
@@ -104,11 +104,6 @@ export class Engine {
   /** Decisions that full in-process stores made on a shared overflow state. */
   get memoryOverflows(): number {
     return this.store.memoryOverflows + this.fallback.memoryOverflows;
-  }
-
-  /** The tokens that this process has charged ahead of demand. */
-  get prefetch(): PrefetchCounts {
-    return this.store.prefetch?.counts ?? { prefetched: 0, returned: 0, expired: 0 };
   }
 
   /** Counts of the overrides in force. */
@@ -228,7 +223,9 @@ export class Engine {
     }
     const keeper = source === 'store' ? this.store : source === 'local' ? this.fallback : undefined;
     const judgement = Judgement.of(charges, verdict, keeper);
-    if (verdict.allowed) keeper?.watch?.decided(asked, verdict, keeper);
+    if (verdict.allowed && keeper !== undefined) {
+      for (const watch of keeper.watches) watch.decided(asked, verdict, keeper);
+    }
     if (source === 'override') monitor.decidedByOverrides(asked, counted, judgement.decision, handler, since);
     else monitor.decided(counted, judgement.decision, source, handler, since);
     return judgement;
@@ -289,17 +286,14 @@ export class Engine {
     return this.store.reset(keys);
   }
 
-  /**
-   * Returns the tokens of this process that nothing has used, and tells of the thresholds that were reached. Requests that come after
-   * are still decided.
-   */
+  /** Ends the work of the layers and of what watches. Requests that come after are still decided. */
   async close(): Promise<void> {
-    const { prefetch, watch, deadlines } = this.store;
-    // Their calls wait for late answers. The end of the process does not.
-    const inTime = async (work: Promise<void> | undefined): Promise<void> =>
-      work && deadlines.within(work).catch(() => undefined);
-    await inTime(prefetch?.close());
-    await inTime(watch?.close());
+    const { layers, watches, deadlines } = this.store;
+    for (const part of [...layers, ...watches]) {
+      const work = part.close?.();
+      // Its calls wait for late answers. The end of the process does not.
+      if (work !== undefined) await deadlines.within(work).catch(() => undefined);
+    }
   }
 }
 

@@ -26,7 +26,7 @@ export interface FallbackSettings {
   readonly localShare: number;
   readonly fallbackMaxBytes: number;
   /** Those of the store. */
-  readonly watch?: ChargeWatch | undefined;
+  readonly watches?: readonly ChargeWatch[];
 }
 
 interface Share {
@@ -51,7 +51,7 @@ export class Fallback implements ChargeKeeper {
   readonly by = 'local';
   /** The charges that this process has made without the store and has not settled. */
   readonly open = new OpenCharges();
-  readonly watch: ChargeWatch | undefined;
+  readonly watches: readonly ChargeWatch[];
   private readonly local: MemoryStore;
   private readonly shares = new WeakMap<BoundPolicy, Share>();
 
@@ -59,8 +59,8 @@ export class Fallback implements ChargeKeeper {
     private readonly settings: FallbackSettings,
     clock: Clock = monotonicClock,
   ) {
-    const { fallbackMaxBytes, watch } = settings;
-    this.watch = watch;
+    const { fallbackMaxBytes, watches = [] } = settings;
+    this.watches = watches;
     this.local = new MemoryStore({ clock, maxBytes: fallbackMaxBytes });
   }
 

@@ -1,6 +1,7 @@
 import { RateLimitConfigError } from '../util/config-error.js';
 import { peekOf } from '../stores/charge.js';
 import type { Deadlines } from '../stores/deadlines.js';
+import type { Denials } from '../stores/denials.js';
 import {
   type Charge,
   type ChargeReceipt,
@@ -21,25 +22,38 @@ import type { Logger } from '../util/logger.js';
 import { RationedWarning } from '../util/rationed-warning.js';
 import { readable, reasonOf } from '../util/thrown.js';
 import { unawaited } from '../util/unawaited.js';
+import type { RateLimitStats } from '../watch/stats.js';
 import type { ChargeKeeper, ChargeWatch } from '../charges/charge-keeper.js';
-import type { DenialCache } from '../layers/denials/denial-cache.js';
 import type { Decider, StoreDecider } from '../charges/decider.js';
 import { withinDeadline } from '../layers/deadline/deadline.js';
-import { DenialsLayer } from '../layers/denials/denials.js';
 import { EstimatesLayer } from '../layers/estimates/estimates.js';
 import { OpenCharges } from '../layers/estimates/open-charges.js';
-import { PrefetchLayer } from '../layers/prefetch/prefetch.js';
+
+/** What stands in front of the store, and what it does beside decisions. */
+export interface StoreLayer extends Decider {
+  /** Forgets what it has taken ahead of requests, before the states of these keys are reset. */
+  reset?(keys: readonly string[]): void;
+  /** Forgets what was certain of these keys: a part of what they were charged has come back. */
+  uncertain?(keys: readonly string[]): void;
+  /** Gives back what no request has used. */
+  close?(): Promise<void>;
+  stats?(): Partial<RateLimitStats>;
+}
+
+/** Makes a layer in front of `inner`; undefined where it has nothing to do over this store. */
+export type MakeLayer = (inner: Decider, store: LayeredStore, settings: LayeredStoreSettings) => StoreLayer | undefined;
 
 /** The settings of a `LayeredStore`. */
 export interface LayeredStoreSettings {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
-  /** The denial cache. */
-  readonly denials?: DenialCache | undefined;
+  /** Keeps the store's rejections. */
+  readonly denials?: Denials | undefined;
   /** Milliseconds of a clock that never steps, for prefetched tokens; default the process's. */
   readonly monotonicMs?: (() => number) | undefined;
-  /** Default: no charge is looked at. */
-  readonly watch?: ChargeWatch | undefined;
+  /** Those that may be needed, the innermost first. */
+  readonly layers: readonly MakeLayer[];
+  readonly watches: readonly ChargeWatch[];
 }
 
 /** The store with the layers that the configuration needs, and its calls other than decisions. */
@@ -48,30 +62,28 @@ export class LayeredStore implements ChargeKeeper {
   readonly traits: StoreTraits;
   /** The store's own timer, or that of the process. */
   readonly timer: Timer;
-  /** Decides: prefetched tokens first, then denials, then the store. It contains only layers that the configuration needs. */
+  /** Decides: the layers, then the store. It contains only layers that the configuration needs. */
   readonly chain: Decider;
-  /** The prefetched tokens of this process; undefined if the store does not support prefetching. */
-  readonly prefetch: PrefetchLayer | undefined;
-  readonly watch: ChargeWatch | undefined;
+  readonly layers: readonly StoreLayer[];
+  readonly watches: readonly ChargeWatch[];
   /** How long the store may take to decide. */
   readonly deadlines: Deadlines;
   /** The charges that this process has made in the store and has not settled. */
-  readonly open = new OpenCharges((keys) => this.denials?.forget(keys));
+  readonly open = new OpenCharges((keys) => this.uncertain(keys));
   private readonly store: RateLimitStore;
-  private readonly denials: DenialCache | undefined;
   private readonly innermost: StoreDecider;
   private readonly slots: ReturnedSlots;
   private readonly failures: RationedWarning;
   /** Whether the store answers without a promise. Undefined until the store was asked. */
   private atOnce: boolean | undefined;
 
-  constructor({ store, deadlines, denials, monotonicMs, watch }: LayeredStoreSettings, logger: Pick<Logger, 'warn'>) {
-    this.watch = watch;
+  constructor(settings: LayeredStoreSettings, logger: Pick<Logger, 'warn'>) {
+    const { store, deadlines, watches } = settings;
+    this.watches = watches;
     const traits = (this.traits = traitsOf(store));
     this.store = store;
     this.timer = store.timer ?? processTimer;
     this.deadlines = deadlines;
-    this.denials = denials;
     this.atOnce = traits.answersAtOnce;
     this.failures = new RationedWarning(logger);
     this.slots = new ReturnedSlots((receipt) => this.refundSlot(receipt), this.timer);
@@ -79,18 +91,13 @@ export class LayeredStore implements ChargeKeeper {
       const others = receipts.filter((receipt) => !this.returnSlot(receipt));
       if (others.length > 0) this.refund(others);
     });
-    let chain: Decider = new EstimatesLayer(this.open, this.innermost);
-    if (denials !== undefined) chain = new DenialsLayer(denials, !traits.notesDenials, chain);
-    if (traits.prefetch) {
-      chain = this.prefetch = new PrefetchLayer({
-        inner: chain,
-        ask: (charges) => this.decidePatiently(charges),
-        refund: (receipts) => this.refund(receipts),
-        monotonicMs,
-        timer: store.timer,
-      });
-    }
-    this.chain = chain;
+    let inner: Decider = new EstimatesLayer(this.open, this.innermost);
+    this.layers = settings.layers.flatMap((make) => {
+      const layer = make(inner, this, settings);
+      inner = layer ?? inner;
+      return layer ?? [];
+    });
+    this.chain = inner;
   }
 
   /** Decisions that a full `MemoryStore` made on a shared overflow state. */
@@ -135,12 +142,12 @@ export class LayeredStore implements ChargeKeeper {
 
   /** Forgets the states within the deadline, as `RateLimitStore.reset` does. Rejects if the store fails. */
   async reset(keys: readonly string[]): Promise<number | void> {
-    this.prefetch?.reset(keys);
+    for (const layer of this.layers) layer.reset?.(keys);
     this.open.forget(keys);
     try {
       return await this.deadlines.within(Promise.resolve(this.store.reset(keys)));
     } finally {
-      this.denials?.forget(keys); // a reset that failed may have been carried out
+      this.uncertain(keys); // a reset that failed may have been carried out
     }
   }
 
@@ -184,12 +191,12 @@ export class LayeredStore implements ChargeKeeper {
     return attempt(
       () => (this.traits.settles ? this.settleInStore(settlements) : this.refundParts(settlements)),
       (settled) => {
-        this.forgetDenials(settlements);
+        this.uncertain(settlements.map(({ receipt }) => receipt.key));
         if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
         return settled;
       },
       (error) => {
-        this.forgetDenials(settlements);
+        this.uncertain(settlements.map(({ receipt }) => receipt.key));
         throw error;
       },
     );
@@ -200,9 +207,9 @@ export class LayeredStore implements ChargeKeeper {
     return this.traits.keepsDeadline || !(answer instanceof Promise) ? answer : this.deadlines.within(answer);
   }
 
-  /** Forgets denials: a refund may let the same requests pass. */
-  private forgetDenials(settlements: readonly ChargeSettlement[]): void {
-    this.denials?.forget(settlements.map(({ receipt }) => receipt.key));
+  /** A part of what the keys were charged may have come back. */
+  private uncertain(keys: readonly string[]): void {
+    for (const layer of this.layers) layer.uncertain?.(keys);
   }
 
   /** Refunds what was reserved beyond the final costs. A store that cannot refund settles nothing. */

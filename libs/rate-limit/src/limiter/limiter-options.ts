@@ -1,4 +1,4 @@
-import type { ThresholdEvent } from '../watch/thresholds/threshold-event.js';
+import type { RoomOptions } from './rooms.js';
 import type { DecisionEvent } from '../watch/decision-event.js';
 import type { IdentityNaming } from '../identity/identity-tag.js';
 import type { OnStoreFailure, Policy } from '../policy/policy.js';
@@ -10,7 +10,7 @@ import type { Logger } from '../util/logger.js';
 import type { Duration } from '../util/duration.js';
 
 /** The options of `createLimiter`. All of them are optional. */
-export interface LimiterOptions {
+export interface LimiterOptions extends RoomOptions {
   /**
    * The Redis that keeps the limits for all processes: a `redis://` or `rediss://` URL or ioredis options, which the limiter
    * opens and closes, or a `Redis` or `Cluster` client, which the limiter duplicates and leaves open. Without it, and without
@@ -36,11 +36,6 @@ export interface LimiterOptions {
    * @example { redis, clock: 'app', maxSkew: '200ms' }
    */
   maxSkew?: Duration | undefined;
-  /**
-   * The longest time that a certain rejection stays in the denial cache: 0 (no cache) to `'10s'` in whole milliseconds, default
-   * `'1s'`. Until a policy's `retryAfter` the answer to the same request is certain, and Redis is not asked again.
-   */
-  denialCache?: Duration | undefined;
   /**
    * The time that a decision may take before `onStoreFailure` applies, and that each function of a policy may take: `'1ms'` to
    * `'10s'` in whole milliseconds, default `'50ms'`. A stall of this process's event loop does not count.
@@ -89,19 +84,11 @@ export interface LimiterOptions {
    * `'user:rider-1'` or `'ip:203.0.113.7'`, or by a `'hash'` of its value. Default: not at all. An API key is a hash in both. A
    * hash is a pseudonym: whoever can list your users or addresses can find them again.
    *
-   * With `'hash'`, `onThreshold` and `stats().topRejected` name identities by a hash as well; otherwise by the tag.
+   * With `'hash'`, other events and `stats().topRejected` name identities by a hash as well; otherwise by the tag.
    *
    * @example decisionIdentity: 'hash'
    */
   decisionIdentity?: IdentityNaming | undefined;
-  /**
-   * Called when an identity has used up a part of a policy's limit that the policy's `thresholds` name: once for each window,
-   * identity and level, over all processes. Default none. It is called after the decision, and no request waits for it. An error
-   * of the function is logged, at most once a second. See docs/metrics.md.
-   *
-   * @example onThreshold: ({ identity, policy, level }) => mails.send(identity, `${level * 100} % of ${policy} are used`)
-   */
-  onThreshold?: ((event: ThresholdEvent) => void) | undefined;
   /**
    * The most calls of `RateLimiter.schedule` that wait for one policy in this process: a whole number from 1, default 10,000. A
    * class of `priorities` fills its part of them. A further call rejects with a `CallQueueFullError`, and is not charged.

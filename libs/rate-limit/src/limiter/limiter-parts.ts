@@ -28,11 +28,9 @@ import { Pauses } from '../scheduling/pauses.js';
 import { StoredPauses } from '../layers/pauses/stored-pauses.js';
 import { ScheduledCalls } from '../scheduling/scheduled-calls.js';
 import { Scheduler } from '../scheduling/scheduler.js';
-import { ExpiringReservations } from '../holds/expiry/expiring-reservations.js';
 import { Leases } from '../holds/leases/leases.js';
 import { Holds } from '../holds/pending/holds.js';
 import { PendingCharges } from '../holds/pending/pending-charges.js';
-import { Thresholds, type ThresholdSettings } from '../watch/thresholds/thresholds.js';
 import { Monitor } from '../watch/monitor.js';
 import type { RateLimitStats } from '../watch/stats.js';
 import { TurnMonitor } from '../watch/turn-monitor.js';
@@ -41,11 +39,11 @@ import type { ReportBoard } from '../stores/report-board.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { timingOf } from '../stores/timer.js';
 import type { Logger } from '../util/logger.js';
-import { type OpenedStore, reportBoardOf, reservationLogOf } from './opened-store.js';
+import { type OpenedStore, reportBoardOf } from './opened-store.js';
+import { ROOMS } from './rooms.js';
 
 /** The options of the limiter's parts, checked. Durations are milliseconds. */
-export interface LimiterSettings
-  extends FallbackSettings, PolicyDefaults, WaitingRoomLimits, Partial<ThresholdSettings> {
+export interface LimiterSettings extends FallbackSettings, PolicyDefaults, WaitingRoomLimits {
   /** The options as they were given, and what they were given to. */
   readonly given: Readonly<LimiterOptions>;
   readonly where: string;
@@ -57,8 +55,6 @@ export interface LimiterSettings
 /** The policies of an application's routes, as the framework knows them. */
 export interface LimitedRoutes extends RoutePolicySource {
   policyNames(): Iterable<string>;
-  /** Whether the reservations of one of them expire. */
-  readonly expire: boolean;
 }
 
 /** What the limiter is made for: the routes of an application and its requests, or neither. */
@@ -79,7 +75,7 @@ export interface Surroundings {
 }
 
 /** What runs by itself beside decisions. A part has those of these methods that it needs. */
-interface RunningPart {
+export interface RunningPart {
   /** Begins the work, once the store is connected. */
   start?(routes: LimitedRoutes): Promise<void> | void;
   /** Rejects what waits, and all that comes later. */
@@ -88,6 +84,15 @@ interface RunningPart {
   stop?(): Promise<void> | void;
   stats?(): Partial<RateLimitStats>;
 }
+
+/** The counters of what is not configured. */
+const NO_STATS = {
+  waiting: 0,
+  scheduled: [],
+  reservations: { open: 0, rejected: 0, untimed: 0 },
+  prefetch: { prefetched: 0, returned: 0, expired: 0 },
+  shedding: undefined,
+};
 
 /** Milliseconds that a shutdown waits for claims and renewals that are under way. */
 const CLOSE_PATIENCE_MS = 500;
@@ -122,15 +127,16 @@ export class LimiterParts {
     private readonly around: Surroundings,
     private readonly logger: Logger,
   ) {
-    const { keyPrefix, deadlineMs, onThreshold, decisionIdentity } = settings;
+    const { keyPrefix, deadlineMs } = settings;
     const { store, overrides: log } = opened;
     const { policies, routes, plans, ipv6Prefix } = around;
     const timing = timingOf(store);
-    const watch = onThreshold && new Thresholds({ onThreshold, decisionIdentity }, logger);
-    const layered = (this.layered = new LayeredStore({ ...opened, watch }, logger));
+    const layers = ROOMS.flatMap(({ layer }) => layer ?? []);
+    const watches = ROOMS.flatMap(({ watch }) => watch?.(settings.given, logger) ?? []);
+    const layered = (this.layered = new LayeredStore({ ...opened, layers, watches }, logger));
     this.checks = new PolicyChecks(layered.traits, monitor, logger);
     this.checks.checkOptions(settings.given, policies, settings.where);
-    const fallback = new Fallback({ ...settings, watch }, opened.fallbackClock);
+    const fallback = new Fallback({ ...settings, watches }, opened.fallbackClock);
     const active = new ActiveOverrides(logger, log.processMs);
     const stored = layered.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);
     const engineFor = (observer: Monitor | TurnMonitor, front?: Front): Engine =>
@@ -141,18 +147,8 @@ export class LimiterParts {
 
     this.waitingRoom = new WaitingRoom(settings, store.timer);
     this.leases = new Leases(logger, store.timer);
-    const expiring = new ExpiringReservations(
-      {
-        decide: (charges) => this.engine.decide(charges),
-        settle: (settlements) => layered.settle(settlements),
-        within: (answer) => opened.deadlines.within(answer),
-        traits: layered.traits,
-        log: reservationLogOf(store, settings),
-        ...timing,
-      },
-      logger,
-    );
-    const holds = new Holds(this.leases, functions, expiring);
+    const settling = ROOMS.flatMap((room) => room.settling?.(this.engine, layered, settings, timing, logger) ?? []);
+    const holds = new Holds(this.leases, functions, settling[0]);
     this.pending = new PendingCharges(holds);
 
     const named = (this.named = new CallPolicies(policies, keyPrefix, routes, logger, layered.traits.prefetch));
@@ -182,13 +178,13 @@ export class LimiterParts {
     const charges = chargesOf(this.engine);
     const scheduler = new Scheduler(turns, chargesOf(turns), this.queue, holds);
     this.limiter = new RateLimiter(
-      new LimiterCalls(this.engine, named, charges, this.leases, expiring),
+      new LimiterCalls(this.engine, named, charges, this.leases, settling[0]),
       new LimitLooks(this.engine, named, charges, routes, explainer, around.timeZones, gates, pauses, counted),
       new ScheduledCalls(named, scheduler, pauses),
       around.headers,
       this,
     );
-    this.running = [this.waitingRoom, expiring, overrideWatch, this.queue];
+    this.running = [this.waitingRoom, ...settling, overrideWatch, this.queue];
   }
 
   /** How keys begin. */
@@ -242,11 +238,10 @@ export class LimiterParts {
 
   /** A feature that is not configured counts nothing. */
   stats(): RateLimitStats {
-    const { memoryOverflows, prefetch, overrideStats: overrides } = this.engine;
-    const reservations = { open: 0, rejected: 0, untimed: 0 };
-    const engine = { memoryOverflows, prefetch, overrides, leases: this.leases.held() };
-    const own = { ...this.monitor.stats(), ...engine, waiting: 0, scheduled: [], reservations, shedding: undefined };
-    const parts = [...this.running, this.around];
+    const { memoryOverflows, overrideStats: overrides } = this.engine;
+    const engine = { memoryOverflows, overrides, leases: this.leases.held() };
+    const own = { ...NO_STATS, ...this.monitor.stats(), ...engine };
+    const parts = [...this.layered.layers, ...this.running, this.around];
     return parts.reduce<RateLimitStats>((all, part) => ({ ...all, ...part.stats?.() }), own);
   }
 }

@@ -1,4 +1,3 @@
-import { DenialCache } from '../layers/denials/denial-cache.js';
 import type { Monitor } from '../watch/monitor.js';
 import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
@@ -10,6 +9,7 @@ import type { StoreStateChange } from '../stores/store-state.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import type { CheckedLimiterOptions } from './options-table.js';
+import { denialsOf } from './rooms.js';
 import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
 
 /** The store on the Redis of the options, not connected yet. */
@@ -19,15 +19,15 @@ export async function openRedisStore(
   monitor: Monitor,
   logger: Logger,
 ): Promise<OpenedStore> {
-  const { clock, maxSkewMs, denialCacheMs, onStoreStateChange, keyPrefix } = options;
+  const { clock, maxSkewMs, onStoreStateChange, keyPrefix } = options;
   const deadlines = new Deadlines(options.deadlineMs);
-  const denials = denialCacheMs === 0 ? undefined : new DenialCache(denialCacheMs);
+  const denials = denialsOf(options);
   const probeKey = (number: number): string => keyOf(keyPrefix, `probe${number || ''}`, '');
   const settings = readStoreOptions({ clock, maxSkew: maxSkewMs });
   const parts = {
     deadlines,
     observer: monitor,
-    ...(denials && { denials }),
+    denials,
     ...(options.connect === 'required' && { required: probeKey }),
   };
   const opened = { deadlines, denials };

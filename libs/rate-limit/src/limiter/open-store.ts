@@ -1,29 +1,17 @@
-import { DenialCache } from '../layers/denials/denial-cache.js';
 import type { Monitor } from '../watch/monitor.js';
 import { Deadlines } from '../stores/deadlines.js';
 import { MemoryOverrideLog } from '../stores/memory/override-log.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { LOAD, type RateLimitStore } from '../stores/store.js';
-import { traitsOf } from '../stores/traits.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import type { Logger } from '../util/logger.js';
 import type { LimiterOptions } from './limiter-options.js';
-import type { CheckedLimiterOptions } from './options-table.js';
+import { type CheckedLimiterOptions, LIMITER_OPTIONS } from './options-table.js';
+import { denialsOf } from './rooms.js';
+import type { OptionRule } from '../util/option-rules.js';
 import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
 
 type Option = keyof LimiterOptions;
-
-/** Options that need a store outside of this process. */
-const NEED_REDIS: readonly Option[] = [
-  'clock',
-  'maxSkew',
-  'denialCache',
-  'onStoreFailure',
-  'localShare',
-  'fallbackMaxBytes',
-  'onStoreStateChange',
-  'connect',
-];
 
 /** Options that only the store itself can apply, each with the place to set them. */
 const BELONG_TO_STORE: Readonly<Partial<Record<Option, string>>> = {
@@ -51,28 +39,19 @@ export async function openStore(
 }
 
 async function givenStore(store: RateLimitStore, options: CheckedLimiterOptions): Promise<OpenedStore> {
-  const { given, denialCacheMs, deadlineMs } = options;
+  const { given, deadlineMs } = options;
   for (const [option, advice] of Object.entries(BELONG_TO_STORE)) {
     if (given[option as Option] !== undefined) throw noEffect(options.where, option, 'with store', advice);
   }
   await store[LOAD]?.();
-  const opened = {
+  return {
+    store,
+    denials: denialsOf(options),
     deadlines: new Deadlines(deadlineMs),
     owned: false,
     overrides: overrideLogOf(store, options),
     description: `Limits are kept in ${nameOf(store)}`,
   };
-  // A virtual clock may drive the store, so denials are kept only on request.
-  if (given.denialCache === undefined || denialCacheMs === 0) return { ...opened, store };
-  if (traitsOf(store).isLocal) {
-    throw noEffect(
-      options.where,
-      'denialCache',
-      'with a MemoryStore',
-      'leave it out, a MemoryStore answers as fast as the cache',
-    );
-  }
-  return { ...opened, store, denials: new DenialCache(denialCacheMs) };
 }
 
 /** A store that a test has put in place of the application's. The options of the application's own store have no effect. */
@@ -92,7 +71,8 @@ function memoryStore({ given, deadlineMs, connect, where }: CheckedLimiterOption
       'FG_REDIS_REQUIRED',
     );
   }
-  const idle = NEED_REDIS.filter((option) => given[option] !== undefined);
+  const rules = Object.entries<OptionRule>(LIMITER_OPTIONS).filter(([option]) => given[option as Option] !== undefined);
+  const idle = rules.flatMap(([option, { needsRedis }]) => (needsRedis === true ? option : []));
   const without = idle.length === 0 ? '' : `; without effect until then: ${idle.join(', ')}`;
   return {
     store: new MemoryStore(),

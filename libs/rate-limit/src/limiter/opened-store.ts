@@ -1,10 +1,9 @@
-import type { DenialCache } from '../layers/denials/denial-cache.js';
 import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
+import type { Denials } from '../stores/denials.js';
 import { MemoryOverrideLog } from '../stores/memory/override-log.js';
 import type { OverrideLog } from '../stores/override-log.js';
 import type { ReportBoard } from '../stores/report-board.js';
-import type { ReservationLog } from '../stores/reservation-log.js';
 import type { Clock, RateLimitStore } from '../stores/store.js';
 import { traitsOf } from '../stores/traits.js';
 import { RateLimitConfigError } from '../util/config-error.js';
@@ -13,7 +12,7 @@ import { RateLimitConfigError } from '../util/config-error.js';
 export interface OpenedStore {
   readonly store: RateLimitStore;
   readonly deadlines: Deadlines;
-  readonly denials?: DenialCache | undefined;
+  readonly denials?: Denials | undefined;
   /** The log of overrides: in the store's Redis, or in this process. */
   readonly overrides: OverrideLog;
   /** Whether the limiter opened the store, and closes it. */
@@ -40,14 +39,6 @@ export function overrideLogOf(store: RateLimitStore, { keyPrefix }: { readonly k
 /** The reports of all processes beside the limits; undefined if the store has no place for them. */
 export function reportBoardOf(store: RateLimitStore, keyPrefix: string): ReportBoard | undefined {
   return traitsOf(store).reportBoard?.((part) => keyOf(keyPrefix, 'rejected', `:${part}`));
-}
-
-/** The log of reservations that expire; undefined if the store has no place for it. */
-export function reservationLogOf(
-  store: RateLimitStore,
-  { keyPrefix }: { readonly keyPrefix: string },
-): ReservationLog | undefined {
-  return traitsOf(store).reservationLog?.((part) => keyOf(keyPrefix, `reservations-${part}`, ''));
 }
 
 export function noEffect(where: string, option: string, when: string, advice: string): RateLimitConfigError {

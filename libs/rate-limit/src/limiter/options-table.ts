@@ -16,6 +16,7 @@ import {
   whole,
 } from '../util/option-rules.js';
 import type { LimiterOptions } from './limiter-options.js';
+import { ROOM_OPTIONS } from './rooms.js';
 
 const MAX_MS = 10_000;
 
@@ -40,28 +41,27 @@ export const LIMITER_OPTIONS = {
     valid: isKeyPrefix,
     wanted: '1 to 32 printable characters without blanks and braces',
   },
-  clock: oneOf(['redis', 'app'], 'redis'),
-  maxSkew: duration('1s', 0, MAX_MS),
-  denialCache: duration('1s', 0, MAX_MS),
-  deadline: duration('50ms', 1, MAX_MS),
-  connect: oneOf(['retry', 'required'], 'retry'),
-  onStoreFailure: oneOf(STORE_FAILURES, 'local'),
-  localShare: whole(1, 1, MAX_PROCESSES),
-  fallbackMaxBytes: whole(64_000_000, 1),
-  onStoreStateChange: callback,
+  clock: { ...oneOf(['redis', 'app'], 'redis'), needsRedis: true },
+  maxSkew: { ...duration('1s', 0, MAX_MS), needsRedis: true, shortMs: 10 },
+  deadline: { ...duration('50ms', 1, MAX_MS), shortMs: 10 },
+  connect: { ...oneOf(['retry', 'required'], 'retry'), needsRedis: true },
+  onStoreFailure: { ...oneOf(STORE_FAILURES, 'local'), needsRedis: true },
+  localShare: { ...whole(1, 1, MAX_PROCESSES), needsRedis: true },
+  fallbackMaxBytes: { ...whole(64_000_000, 1), needsRedis: true },
+  onStoreStateChange: { ...callback, needsRedis: true },
   onDecision: callback,
   decisionIdentity: {
     default: undefined,
     valid: (value) => value === 'tag' || value === 'hash',
     wanted: "'tag' or 'hash'",
   },
-  onThreshold: callback,
   maxQueuedCalls: whole(10_000, 1),
   logger: {
     default: undefined,
     valid: (value) => hasMethods(value, ['log', 'warn', 'error']),
     wanted: 'a logger (an object with log, warn and error), such as console',
   },
+  ...ROOM_OPTIONS,
 } as const satisfies Record<keyof LimiterOptions, OptionRule>;
 
 type Rules = Readonly<Record<string, OptionRule>>;

@@ -61,7 +61,7 @@ const PROBLEMS_ONLY: Logger = {
   error: (message) => console.error(message),
 };
 
-const NO_ROUTES: LimitedRoutes = { boundTo: () => [], policyNames: () => [], expire: false };
+const NO_ROUTES: LimitedRoutes = { boundTo: () => [], policyNames: () => [] };
 
 const NO_HANDLERS: HandlerDirectory = {
   middleware: { chosen: false, policies: [], except: [] },

@@ -6,10 +6,9 @@ import { meantInSeconds } from '../util/duration.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import type { Monitor } from '../watch/monitor.js';
+import type { OptionRule } from '../util/option-rules.js';
 import type { LimiterOptions } from './limiter-options.js';
-
-/** Plain numbers of durations below these milliseconds are probably meant in seconds. */
-const SHORT_MS = { deadline: 10, denialCache: 10, maxSkew: 10 } as const;
+import { LIMITER_OPTIONS } from './options-table.js';
 
 /** What limiters with routes and without routes check and warn of, before anything is decided. */
 export class PolicyChecks {
@@ -32,8 +31,8 @@ export class PolicyChecks {
         this.logger.warn(withHelp(`'${policy.name}': ${warning}`, 'FG_POLICY_NUMBERS'));
       }
     }
-    for (const [option, least] of Object.entries(SHORT_MS)) {
-      const short = meantInSeconds(option, given[option as keyof typeof SHORT_MS], least);
+    for (const [option, { shortMs = 0 }] of Object.entries<OptionRule>(LIMITER_OPTIONS)) {
+      const short = meantInSeconds(option, given[option as keyof LimiterOptions], shortMs);
       if (short !== undefined) this.logger.warn(withHelp(`${where}: ${short}`, 'FG_POLICY_NUMBERS'));
     }
   }

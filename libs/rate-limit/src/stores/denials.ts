@@ -26,4 +26,6 @@ export interface Denials {
    * @param under the key of the charge under which the rejection is kept; default the first one that rejected
    */
   note(charges: readonly Charge[], verdict: Verdict, sentAt: number, under?: string): void;
+  /** Forgets the rejections that depend on these keys, also those whose answer is still under way. */
+  forget(keys: readonly string[]): void;
 }

@@ -15,6 +15,10 @@ export interface OptionRule {
   readonly got?: (value: unknown) => string | undefined;
   /** The values that are right, where they are few: a message suggests the nearest one. */
   readonly values?: readonly unknown[];
+  /** Whether the option has no effect for a limiter without Redis. Default false. */
+  readonly needsRedis?: boolean;
+  /** Plain numbers of a duration below these milliseconds are probably meant in seconds. Default 0. */
+  readonly shortMs?: number;
   /** Converts a valid value, or the default, for example a duration to milliseconds. Default: no conversion. */
   readonly read?: (value: unknown) => unknown;
 }

@@ -3,15 +3,14 @@ import type { Identity } from '../../identity/identity.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Decision } from '../../policy/decision.js';
 import { withElse } from '../../policy/else-policies.js';
-import { type ExpiryOptions, readExpiry } from '../../policy/expiry.js';
+import type { ExpiryOptions } from '../../policy/expiry.js';
 import { type Answer, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import type { Engine } from '../engine.js';
-import { checkExpiryCost } from '../../holds/expiry/expiry.js';
-import type { ExpiringReservations } from '../../holds/expiry/expiring-reservations.js';
 import { Lease } from '../../holds/leases/lease.js';
 import type { Leases } from '../../holds/leases/leases.js';
 import type { Reservation } from '../../holds/settlements/reservation.js';
+import type { Settling } from '../../holds/settlements/settling.js';
 import { checkConsumable, isConcurrency, names } from './call-arguments.js';
 import type { CallCharges } from './call-charges.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
@@ -22,7 +21,6 @@ const CONSUME = 'RateLimiter.consume';
 const CONSUME_SYNC = 'RateLimiter.consumeSync';
 const RESERVE = 'RateLimiter.reserve';
 const ACQUIRE = 'RateLimiter.acquire';
-const RESERVE_OPTIONS = [...CHARGE_OPTIONS, 'expires', 'atExpiry'];
 
 /** The methods of `RateLimiter` that charge at once. */
 export class LimiterCalls {
@@ -31,7 +29,7 @@ export class LimiterCalls {
     private readonly policies: CallPolicies,
     private readonly callCharges: CallCharges,
     private readonly leases: Leases,
-    private readonly expiring: ExpiringReservations,
+    private readonly settling?: Settling,
   ) {}
 
   consume(
@@ -78,15 +76,13 @@ export class LimiterCalls {
       priority?: string | undefined;
     } & ExpiryOptions,
   ): Promise<Reservation> {
-    if (options !== undefined) checkOptions(options, 'reserve', RESERVE_OPTIONS);
-    const expiry = options && readExpiry(options, RESERVE);
+    const { engine, settling } = this;
+    if (options !== undefined) checkOptions(options, 'reserve', [...CHARGE_OPTIONS, ...(settling?.options ?? [])]);
     const bound = this.policies.bind(policies, 'reserve');
     const kept = this.callCharges.keptOf('reserve', bound, identity, options);
     if (kept === undefined) checkConsumable(withElse(bound), RESERVE);
     const charges = kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE);
-    if (expiry === undefined) return this.engine.reserve(charges);
-    checkExpiryCost(expiry, charges, RESERVE);
-    return this.expiring.reserve(charges, expiry);
+    return (options && settling?.reserve(charges, options, RESERVE)) ?? engine.reserve(charges);
   }
 
   async acquire(

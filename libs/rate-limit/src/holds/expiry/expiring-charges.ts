@@ -5,6 +5,7 @@ import { isPromise } from '../../util/is-promise.js';
 import type { Receipt } from '../../charges/judgement.js';
 import { ReservedCharges } from '../settlements/reserved-charges.js';
 import type { Settlement, Settler } from '../settlements/reservation.js';
+import type { ChargeSettler } from '../settlements/settling.js';
 import type { Due, DueQueue } from './due-queue.js';
 
 /** Rejects where an answer is late. */
@@ -13,7 +14,7 @@ export type Within = <T>(answer: Promise<T>) => Promise<T>;
 /**
  * The charges of one reservation that expires. Its caller, its expiry or another process settles them, and only one of these does.
  */
-export class ExpiringCharges implements Settler, Due {
+export class ExpiringCharges implements Settler, ChargeSettler, Due {
   private readonly reserved: ReservedCharges;
   /** Whether this process settles them at their expiry: there was room for them. */
   readonly isTimed: boolean;
@@ -54,11 +55,7 @@ export class ExpiringCharges implements Settler, Due {
     this.reserved.check(finalCost);
   }
 
-  /**
-   * Settles a single charge, and leaves it as it is where the store cannot settle at this cost.
-   *
-   * @param failed is told why
-   */
+  /** Settles a single charge. */
   settleOrKeep(finalCost: number, failed: (error: unknown) => void): Answer<Settlement> {
     try {
       this.check(finalCost);

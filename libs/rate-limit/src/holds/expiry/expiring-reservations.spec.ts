@@ -77,9 +77,9 @@ function podOn(
     expiring,
     warnings,
     reserve: async ({ cost = 10, ...options }, policies = [DAY]) =>
-      expiring.reserve(
-        policies.map((policy) => chargeOf(policy, 'user:ada', cost, 'reserve')),
+      expiring.reserveUntil(
         readExpiry({ expires: '60s', ...options }, 'test')!,
+        policies.map((policy) => chargeOf(policy, 'user:ada', cost, 'reserve')),
       ),
   };
 }

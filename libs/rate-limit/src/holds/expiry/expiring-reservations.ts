@@ -1,4 +1,5 @@
-import type { Expiry } from '../../policy/expiry.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
+import { type Expiry, type ExpiryOptions, readExpiry } from '../../policy/expiry.js';
 import { reserves } from '../../stores/charge.js';
 import { isLoggable, type LoggedReservation, type ReservationLog } from '../../stores/reservation-log.js';
 import type { ChargeSettlement, SettledCharge } from '../../stores/receipt.js';
@@ -15,11 +16,19 @@ import type { Judgement, Receipt } from '../../charges/judgement.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import { Reservation } from '../settlements/reservation.js';
 import { ReservedCharges } from '../settlements/reserved-charges.js';
+import type { Settling } from '../settlements/settling.js';
 import { DueQueue } from './due-queue.js';
 import { ExpiringCharges, type Within } from './expiring-charges.js';
+import { checkExpiryCost } from './expiry.js';
 import { ReservationSweep } from './reservation-sweep.js';
 
 const MICROSECONDS = 1000;
+
+/** The policies of an application's routes. */
+interface LimitedRoutes {
+  policyNames(): Iterable<string>;
+  boundTo(name: string): Iterable<BoundPolicy>;
+}
 
 /** What reservations that expire need. */
 export interface ExpirySettings {
@@ -41,7 +50,8 @@ export interface ExpirySettings {
 }
 
 /** Makes reservations that expire, and settles those that have expired: this process's own, and those of processes that died. */
-export class ExpiringReservations {
+export class ExpiringReservations implements Settling {
+  readonly options = ['expires', 'atExpiry'];
   readonly queue: DueQueue;
   private readonly sweep: ReservationSweep | undefined;
   private readonly warning: RationedWarning;
@@ -61,24 +71,33 @@ export class ExpiringReservations {
     this.warning = new RationedWarning(logger);
   }
 
+  reserve(charges: readonly PolicyCharge[], options: ExpiryOptions, where: string): Answer<Reservation> | undefined {
+    const expiry = readExpiry(options, where);
+    if (expiry === undefined) return undefined;
+    checkExpiryCost(expiry, charges, where);
+    return this.reserveUntil(expiry, charges);
+  }
+
   /**
    * Decides charges of mode `'reserve'`. Throws as `Engine.decide` does.
    *
    * @throws {ReservationsFullError} when too many are open, and nothing but this process would settle it
    */
-  reserve(charges: readonly PolicyCharge[], expiry: Expiry): Answer<Reservation> {
+  reserveUntil(expiry: Expiry, charges: readonly PolicyCharge[]): Answer<Reservation> {
     // Before the answer: what a dead process has reserved may be why this reservation is rejected.
     if (expiry.finalCost !== undefined) this.expectRoom();
     return andThen(this.settings.decide(charges), (judgement) => this.reserved(judgement, expiry));
   }
 
   /** Begins to settle what processes that died have reserved, if the charges of requests expire. */
-  start(routes: { readonly expire: boolean }): void {
-    if (routes.expire) this.sweep?.start();
+  start(routes: LimitedRoutes): void {
+    const expires = (name: string): boolean => Array.from(routes.boundTo(name)).some((policy) => policy.expiry);
+    if (Array.from(routes.policyNames()).some(expires)) this.sweep?.start();
   }
 
   /** Lets the reserved charge of a request expire. It is settled at the request's end, or at its expiry, and not by both. */
-  expiring(receipt: Receipt, expiry: Expiry): ExpiringCharges {
+  settlerOf(receipt: Receipt, { expiry }: BoundPolicy): ExpiringCharges | undefined {
+    if (expiry === undefined) return undefined;
     this.sweep?.start();
     return this.chargesOf([receipt], expiry);
   }

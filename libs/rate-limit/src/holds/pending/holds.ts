@@ -5,11 +5,10 @@ import { allOf, type Answer } from '../../util/answer.js';
 import type { Receipt } from '../../charges/judgement.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { UserFunctions } from '../../functions/user-functions.js';
-import type { ExpiringCharges } from '../expiry/expiring-charges.js';
-import type { ExpiringReservations } from '../expiry/expiring-reservations.js';
 import type { HeldLease, Leases } from '../leases/leases.js';
 import { finalCostByPolicy } from '../settlements/final-cost.js';
 import { ReservedCharges } from '../settlements/reserved-charges.js';
+import type { ChargeSettler, Settling } from '../settlements/settling.js';
 
 /** A charge that is settled once its request or its call has ended. */
 export interface ReservedCharge {
@@ -18,8 +17,8 @@ export interface ReservedCharge {
   readonly receipts: readonly Receipt[];
   /** Says the final cost: the policy that the request met, also where another one took it. */
   readonly policy: BoundPolicy;
-  /** Undefined where it does not expire. */
-  readonly expiring: ExpiringCharges | undefined;
+  /** Settles it; undefined where its request alone does. */
+  readonly settler: ChargeSettler | undefined;
 }
 
 /** What lasts beyond a decision, of requests and of scheduled calls: leases, which are released, and charges, which are settled. */
@@ -27,7 +26,7 @@ export class Holds {
   constructor(
     private readonly leases: Pick<Leases, 'of'>,
     readonly functions: Pick<UserFunctions, 'call' | 'failed'>,
-    private readonly expiring: Pick<ExpiringReservations, 'expiring'>,
+    private readonly settling?: Pick<Settling, 'settlerOf'>,
   ) {}
 
   /** The leases of an allowed judgement. */
@@ -44,8 +43,7 @@ export class Holds {
     return receipts.flatMap((receipt) => {
       if (!reserves(receipt.charge)) return [];
       const { policy } = charges[receipt.index]!;
-      const { expiry } = policy;
-      return { receipt, receipts, policy, expiring: expiry && this.expiring.expiring(receipt, expiry) };
+      return { receipt, receipts, policy, settler: this.settling?.settlerOf(receipt, policy) };
     });
   }
 
@@ -54,13 +52,13 @@ export class Holds {
     return finalCostByPolicy(this.functions, policy, outcome);
   }
 
-  /** Settles charges at their final costs: those of one judgement in one call, and each that expires by itself. Never rejects. */
+  /** Settles charges at their final costs: those of one judgement in one call, and each that has a settler by itself. Never rejects. */
   settle(all: readonly (readonly [ReservedCharge, finalCost: number])[]): Answer<readonly unknown[]> {
     const together = new Map<readonly Receipt[], [Receipt, number][]>();
     const settled: Answer<unknown>[] = [];
-    for (const [{ receipt, receipts, expiring }, cost] of all) {
+    for (const [{ receipt, receipts, settler }, cost] of all) {
       const others = together.get(receipts);
-      if (expiring !== undefined) settled.push(expiring.settleOrKeep(cost, (error) => this.kept([receipt], error)));
+      if (settler !== undefined) settled.push(settler.settleOrKeep(cost, (error) => this.kept([receipt], error)));
       else if (others === undefined) together.set(receipts, [[receipt, cost]]);
       else others.push([receipt, cost]);
     }

@@ -44,7 +44,7 @@ export class ReservedCharges implements Settler {
       () => keeper.settle(this.settlements(finalCosts)),
       (settled) => {
         this.close();
-        keeper.watch?.settled(this.receipts, settled);
+        for (const watch of keeper.watches) watch.settled(this.receipts, settled);
         return this.settlement(finalCosts, keeper.by, settled);
       },
       (error) => {

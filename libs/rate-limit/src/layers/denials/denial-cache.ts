@@ -58,12 +58,10 @@ export class DenialCache implements Denials {
     this.denials = new LruMap(maxDenials, { max: MAX_CHARGES, of: ({ charges }) => charges.length });
   }
 
-  /** The certain rejection of a request; undefined when the store has to be asked. */
-  find(charges: readonly Charge[]): Verdict | undefined {
-    return this.findSent(charges)?.verdict;
-  }
-
-  /** The certain rejection, with the time at which the store was asked: a denial derived from this one must not last longer. */
+  /**
+   * The certain rejection of a request, with the time at which the store was asked: a denial derived from this one must not last longer.
+   * Undefined when the store has to be asked.
+   */
   findSent(charges: readonly Charge[]): KnownDenial | undefined {
     for (let i = 0; i < charges.length; i++) {
       const denial = this.denials.get(charges[i]!.key);

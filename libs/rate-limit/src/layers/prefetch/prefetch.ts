@@ -2,7 +2,7 @@ import type { Algorithm } from '../../algorithms/core/algorithm.js';
 import type { GrantedPrefetch } from '../../algorithms/core/prefetch.js';
 import type { PrefetchCounts } from '../../watch/stats.js';
 import type { Charge, ChargeReceipt, ChargeVerdict, Verdict } from '../../stores/store.js';
-import { processTimer, type Timer } from '../../stores/timer.js';
+import type { Timer } from '../../stores/timer.js';
 import { type Answer, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { flatten } from '../../util/flat-text.js';
@@ -32,8 +32,7 @@ export interface PrefetchSettings {
   readonly refund: (receipts: readonly ChargeReceipt[]) => void;
   /** Milliseconds of a clock that never steps; default the process's. */
   readonly monotonicMs?: (() => number) | undefined;
-  /** Default the process's. */
-  readonly timer?: Timer | undefined;
+  readonly timer: Timer;
 }
 
 /** A prefetch that has paid a charge of a request, until the request is decided. */
@@ -68,11 +67,11 @@ export class PrefetchLayer implements Decider {
     this.askStore = ask;
     this.refund = refund;
     this.monotonicMs = monotonicMs ?? (() => performance.now());
-    this.timer = timer ?? processTimer;
+    this.timer = timer;
   }
 
-  get counts(): PrefetchCounts {
-    return { ...this.tokens };
+  stats(): { readonly prefetch: PrefetchCounts } {
+    return { prefetch: { ...this.tokens } };
   }
 
   /** Asks about the charges that no prefetch pays. If these are rejected, the tokens go back to their prefetches. */

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { saysUnits } from '../../http/headers.js';
 import type { PolicyChecks } from '../../limiter/policy-checks.js';
+import { ROOMS } from '../../limiter/rooms.js';
 import type { Monitor } from '../../watch/monitor.js';
 import type { NamedPolicies } from '../../policy/named-policies.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
@@ -15,7 +16,6 @@ import type { LimitableHandler } from '../contexts/limitable-handlers.js';
 import { checkOnePlace } from '../routes/middleware-and-routes.js';
 import { checkPlans } from '../routes/plan-checks.js';
 import { PriorityLines } from './priority-lines.js';
-import { idleThresholds } from './threshold-checks.js';
 
 /** The least milliseconds of `plan.cacheFor` as a plain number that was hardly meant in seconds. */
 const SHORT_CACHE_MS = 1_000;
@@ -66,8 +66,10 @@ export function checkRoutes(
   if (options.plan !== undefined) checkPlans(options.plan, policies, routes);
   const short = meantInSeconds('plan.cacheFor', options.plan?.cacheFor, SHORT_CACHE_MS);
   if (short !== undefined) logger.warn(withHelp(`RateLimitModule: ${short}`, 'FG_POLICY_NUMBERS'));
-  const idle = idleThresholds(known, options.onThreshold !== undefined, routes.hasChoosers);
-  if (idle !== undefined) logger.warn(withHelp(idle, 'FG_OPTION_WITHOUT_EFFECT'));
+  for (const { idle } of ROOMS) {
+    const problem = idle?.(known, options.given, routes.hasChoosers);
+    if (problem !== undefined) logger.warn(withHelp(problem, 'FG_OPTION_WITHOUT_EFFECT'));
+  }
 }
 
 type Warning = readonly [text: string, code: 'FG_OPTION_WITHOUT_EFFECT' | 'FG_QUEUE_TOO_LONG'];

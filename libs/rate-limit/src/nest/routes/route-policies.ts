@@ -82,8 +82,6 @@ export class RoutePolicies implements RoutePolicySource {
   hasChoosers = false;
   /** The policies of the module's `middleware`, once they are bound. */
   private before: readonly BoundPolicy[] = [];
-  /** Whether the charges of some route's requests expire. */
-  expire = false;
 
   /** @param hasPlan whether the module's `plan` says which plan a client has */
   constructor(
@@ -339,7 +337,6 @@ export class RoutePolicies implements RoutePolicySource {
       if (conflict !== undefined) this.warnOnce(conflict);
     } else claims.claim(scope, parsed, site.text);
     this.bound.add(bound);
-    this.expire ||= bound.expiry !== undefined;
     return bound;
   }
 

@@ -6,23 +6,22 @@ type Known = Pick<ParsedPolicy, 'name' | 'thresholds' | 'shadow'>;
 /**
  * What lacks for thresholds to have an effect: the module's `onThreshold`, or a policy with `thresholds`. Undefined if nothing does.
  *
- * @param hasListener whether the module has `onThreshold`
  * @param hasChoosers whether functions choose policies that are not among `policies`
  */
 export function idleThresholds(
   policies: Iterable<Known>,
-  hasListener: boolean,
+  { onThreshold }: { readonly onThreshold?: unknown },
   hasChoosers: boolean,
 ): string | undefined {
   // The policy itself is warned of a shadow.
   const names = new Set(
     Array.from(policies).flatMap(({ name, thresholds, shadow }) => (thresholds && !shadow ? name : [])),
   );
-  if (names.size > 0 && !hasListener) {
+  if (names.size > 0 && onThreshold === undefined) {
     const all = [...names].map(shown).join(', ');
     return `thresholds of ${all} have no effect without onThreshold: give it to RateLimitModule, or leave them out`;
   }
-  if (names.size > 0 || !hasListener || hasChoosers) return undefined;
+  if (names.size > 0 || onThreshold === undefined || hasChoosers) return undefined;
   return (
     'RateLimitModule, onThreshold: no policy that is known at boot has thresholds: give one of them thresholds: [0.8, 1], or leave ' +
     'onThreshold out'
