@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
 import { until } from '../support/faults/until.js';
-import { ServiceProcess } from './support/service-process.js';
 import { type Service, start } from './support/start-app.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
@@ -127,33 +126,5 @@ describe('access to the control room', () => {
       return again.status === 200 ? again : undefined;
     });
     for (const viewer of [...many, operator, next]) viewer.leave();
-  });
-});
-
-describe('the address of a service', () => {
-  /** Returns those of two loopback addresses that accept connections. */
-  async function reachedAt({ port }: ServiceProcess): Promise<string[]> {
-    const reached: string[] = [];
-    for (const host of ['127.0.0.1', '127.0.0.3']) {
-      const socket = connect(port, host);
-      const outcome = await once(socket, 'connect').then(
-        () => 'connected',
-        (error: NodeJS.ErrnoException) => error.code,
-      );
-      expect(['connected', 'ECONNREFUSED']).toContain(outcome);
-      if (outcome === 'connected') reached.push(host);
-      socket.destroy();
-    }
-    return reached;
-  }
-
-  it.each([
-    ['main', {}, ['127.0.0.1'], 'localhost'],
-    ['main', { BIND: '127.0.0.3' }, ['127.0.0.3'], '127.0.0.3'],
-    ['matching.main', { BIND: '*' }, ['127.0.0.1', '127.0.0.3'], 'localhost'],
-  ] as const)('%s with %j listens on %j, and logs %s', async (entry, variables, addresses, host) => {
-    await using service = await ServiceProcess.start(entry, { RATE_LIMIT: 'off', ...variables });
-    expect(await reachedAt(service)).toEqual(addresses);
-    expect(service.log).toContain(`Listening on http://${host}:${service.port}\n`);
   });
 });

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ConfigService } from '@nestjs/config';
-import { sql } from 'kysely';
 import { RiderAccounts } from '../../src/accounts/rider-accounts.js';
 import type { Configuration } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';
@@ -79,18 +78,6 @@ describe.each(['SQLite', 'PostgreSQL'] as const)('two processes on %s', (kind) =
     for (const database of new Set([one.database, two.database])) await database.onApplicationShutdown();
   });
 
-  it('have the same history, with every field', async () => {
-    one.trips.record({ ...TRIP, id: 'a' });
-    expect(await one.trips.ridden('r1', 10)).toEqual([{ ...TRIP, id: 'a' }]);
-    expect(await two.trips.ridden('r1', 10)).toEqual([{ ...TRIP, id: 'a' }]);
-    two.trips.record({ ...TRIP, id: 'b', startsAt: TRIP.startsAt + 1 });
-    two.trips.record({ ...TRIP, id: 'c', startsAt: TRIP.startsAt + 1 });
-    expect(await two.ids()).toEqual(['c', 'b', 'a']);
-    expect(await one.ids()).toEqual(['c', 'b', 'a']);
-    expect(await one.ids('r1', 1)).toEqual(['c']);
-    expect(await one.ids('r2')).toEqual([]);
-  });
-
   it('add up their counts of zones', async () => {
     await Promise.all(
       [one, two].map(async ({ traffic }) => {
@@ -138,19 +125,6 @@ describe('an unavailable PostgreSQL', () => {
       [0, 0],
       [0, 0],
     ]);
-  });
-
-  it('counts a batch once, although its first answer was lost', async () => {
-    const run = pod.database.run.bind(pod.database);
-    let lost = 0;
-    pod.database.run = async (work) => {
-      const result = await run(work);
-      if (lost++ === 0) await run((db) => sql`select pg_terminate_backend(pg_backend_pid())`.execute(db));
-      return result;
-    };
-    pod.traffic.count('lost', 'requests');
-    await expect(pod.traffic.counts()).rejects.toThrow('the database is unavailable');
-    expect((await pod.traffic.counts()).get('lost')).toMatchObject({ requests: 1 });
   });
 });
 

@@ -5,7 +5,6 @@ import request from 'supertest';
 import { apiDocument } from '../../src/docs/api-document.js';
 import { Routes } from '../../src/limits/routes.js';
 import { ELSEWHERE, GARDEN, ITINERARY, RIDE, ZONE } from './support/requests.js';
-import { ServiceProcess } from './support/service-process.js';
 import { type Service, start } from './support/start-app.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
@@ -130,20 +129,3 @@ describe("the API's document", () => {
 function nameOf({ method, path }: { readonly method: string; readonly path: string }): string {
   return `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
 }
-
-describe('/docs', () => {
-  it.each([
-    [{}, 200],
-    [{ NODE_ENV: 'production' }, 404],
-  ] as const)('of a process with %j: %i', async (variables, status) => {
-    await using process = await ServiceProcess.start('main', variables);
-    for (const path of ['/docs', '/docs-json', '/docs/swagger-ui.css']) {
-      expect([path, (await request(process.url).get(path)).status]).toEqual([path, status]);
-    }
-    const health = await request(process.url).get('/healthz').expect(200);
-    if (status === 404) return;
-    const document = (await request(process.url).get('/docs-json')).body as Document;
-    const { schema } = document.paths['/healthz']!['get']!.responses['200']!.content!['application/json']!;
-    expect(problems(document, schema, health.body)).toBeNull();
-  });
-});

@@ -64,18 +64,6 @@ describe('a ride', () => {
     expect((await ride()).body.status).toBe('matched');
   });
 
-  it('gets 503 when the queue is full', async () => {
-    service = await start({ MATCHING_WORKERS: '1', MATCHING_SERVICE_MS: '1500', MATCHING_QUEUE: '0' });
-    const bodies = (await Promise.all([ride(), ride()])).map(({ body }) => body);
-    expect(bodies).toContainEqual(expect.objectContaining({ status: 'matched' }));
-    expect(bodies).toContainEqual({
-      statusCode: 503,
-      error: 'Service Unavailable',
-      message: 'matching is unavailable: queue full',
-    });
-    expect((await stats())[0]).toMatchObject({ zone: ZONE, requests: 2, matched: 1, no_driver: 0, unavailable: 1 });
-  });
-
   it('costs the exact surge factor of the pickup, like its estimate', async () => {
     service = await start();
     /** 11.12 km north: 300 + 11.119 x 175 cents, without a surge factor. */

@@ -28,8 +28,6 @@ async function trips(riderId: string, count: number): Promise<string[]> {
 
 const one = (riderId: string, tripId: string): request.Test =>
   request(service.url).get(`/api/trips/${tripId}/summary`).set('X-User-Id', riderId);
-const several = (riderId: string, trip_ids: unknown): request.Test =>
-  request(service.url).post('/api/trips/summaries').set('X-User-Id', riderId).send({ trip_ids });
 
 /** The tokens that are left in the rider's budget, once what has been asked is settled. */
 async function left(riderId: string, expected: number): Promise<number> {
@@ -89,22 +87,5 @@ describe('summaries', () => {
     await request(service.url).get(`/api/trips/${trip}/summary`).expect(400);
     expect(await left('rider-3', BUDGET)).toBe(BUDGET);
     expect((await daily('rider-3', 'Asia/Tokyo')).remaining).toBe(20);
-  });
-
-  it('of several trips are reserved together, and settled at what they took', async () => {
-    service = await start({ RATE_LIMIT: 'on' });
-    const ids = await trips('rider-3', 3);
-    const { body } = await several('rider-3', ids).expect(200);
-    expect(body.summaries.map(({ trip_id }: { trip_id: string }) => trip_id)).toEqual(ids);
-    const used = (body.summaries as { usage: Completion['usage'] }[]).reduce(
-      (sum, { usage }) => sum + usage.total_tokens,
-      0,
-    );
-    expect(await left('rider-3', BUDGET - used)).toBe(BUDGET - used);
-    expect((await daily('rider-3', 'Asia/Tokyo')).remaining).toBe(17);
-
-    modelOf(100, 200, undefined);
-    await several('rider-3', ids).expect(503);
-    expect(await left('rider-3', BUDGET - used - 300)).toBe(BUDGET - used - 300);
   });
 });

@@ -7,7 +7,6 @@ import { launch, Viewer } from './support/viewer.js';
 jest.setTimeout(180_000);
 
 const WIDE = { width: 1440, height: 900 };
-const NARROW = { width: 390, height: 844 };
 
 let browser: Browser;
 let app: BuiltApp;
@@ -74,23 +73,6 @@ describe('the page', () => {
     await viewer.phase('ready');
     expect(moved(ready, await places(page))).toEqual([]);
     expect(await overflow(page)).toBe(0);
-    expect(viewer.troubles).toEqual([]);
-  });
-
-  it('shows the simulation and the button of the rush at first, and all of it on two screens, or four of a phone', async () => {
-    await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
-    const { page } = viewer;
-    await viewer.calm();
-    await page.locator('#hero canvas').first().waitFor();
-    const inView = await viewer.run.evaluate((button) => button.getBoundingClientRect().bottom < innerHeight);
-    expect([inView, await viewer.run.innerText()]).toEqual([true, 'Start the rush']);
-    const screens = (): Promise<number> => page.evaluate(() => document.documentElement.scrollHeight / innerHeight);
-    expect(await screens()).toBeLessThanOrEqual(2);
-    await page.setViewportSize(NARROW);
-    expect(await screens()).toBeLessThanOrEqual(4);
-    for (const target of [viewer.run, viewer.switchOf('left'), viewer.switchOf('right')]) {
-      expect((await target.boundingBox())!.height).toBeGreaterThanOrEqual(44);
-    }
     expect(viewer.troubles).toEqual([]);
   });
 

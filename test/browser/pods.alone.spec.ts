@@ -102,23 +102,4 @@ describe('three pods and Redis', () => {
     expect(await pods.send('One Redis')).toMatch(TWENTY);
     expect(viewer.troubles).toEqual([]);
   });
-
-  it('works with a keyboard alone, and keeps the focus', async () => {
-    await using viewer = await Viewer.open(browser, app.url);
-    await using pods = new Section(viewer.page);
-    const { keyboard } = viewer.page;
-    const focused = (): Promise<string> =>
-      viewer.page.evaluate(() => document.activeElement?.parentElement?.textContent ?? '');
-    await until('the section', 10_000, () => pods.radio('No shared store').isEnabled());
-    for (let i = 0; i < 30 && (await focused()) !== 'No shared store'; i++) await keyboard.press('Tab');
-    expect(await focused()).toBe('No shared store');
-    await keyboard.press('ArrowRight');
-    await until('the choice', 5000, () => pods.radio('One Redis').isChecked());
-    await keyboard.press('Tab');
-    await keyboard.press('Enter');
-    await until('a result', PATIENT.timeout, async () => (await pods.spoken()) !== '');
-    expect(await pods.spoken()).toMatch(/^One Redis: 2\d of 75 passed: the limit/);
-    expect(await viewer.page.evaluate(() => document.activeElement?.textContent)).toBe('Send 25 to each');
-    expect(viewer.troubles).toEqual([]);
-  });
 });

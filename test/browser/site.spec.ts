@@ -96,23 +96,6 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
 }
 
 describe('the site', () => {
-  it('shows half of the picture of the rush in its first view, where it plays without a touch', async () => {
-    await using visited = await visit(site.url);
-    const { page } = visited;
-    const shown = (): Promise<number[]> =>
-      page.locator('.fh-canvas').evaluateAll((all) =>
-        all.map((one) => {
-          const { top, height } = one.getBoundingClientRect();
-          return (innerHeight - top) / height;
-        }),
-      );
-    await page.locator('.fh-play').getByText('Pause').waitFor();
-    expect(Math.min(...(await shown()))).toBeGreaterThan(0.5);
-    await page.locator('.fh-play').getByText('Replay').waitFor();
-    expect(await page.evaluate(() => scrollY)).toBe(0);
-    expect(visited.troubles).toEqual([]);
-  });
-
   it.each([
     ['token bucket', /policies#choose-an-algorithm$/],
     ['kubernetes', /production#run-on-kubernetes$/],
@@ -124,16 +107,6 @@ describe('the site', () => {
     await page.locator('#localsearch-input').fill(query);
     const first = page.locator('#localsearch-list a').first();
     expect(await first.getAttribute('href')).toMatch(address);
-  });
-
-  it('says in its own words that there is no such page, and leads on', async () => {
-    await using visited = await visit(`${site.url}404`);
-    const { page } = visited;
-    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
-    expect(await violations(page)).toEqual([]);
-    await page.getByRole('main').getByRole('link', { name: 'Quick start' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Quick start' }).waitFor();
-    expect(visited.troubles).toEqual([]);
   });
 
   it(`sends less than ${FIRST_VIEW_BYTES / 1000} kB for the first view of each page`, async () => {

@@ -82,14 +82,6 @@ describe.each(PLATFORMS)("Passport's guard over %s", (platform) => {
     });
   }
 
-  it('runs after the guard of the module when it is bound to a controller, so that no user is found', async () => {
-    const options = optionsWith({ onMissingIdentity: 'reject' });
-    await using app = await open(options);
-    const { status, body } = await app.send('/rides', as('ada'));
-    expect([status, body]).toEqual([401, expect.objectContaining({ error: 'rate_limit_identity_missing' })]);
-    expect([TokenStrategy.asked, options.store.asked]).toEqual([0, []]);
-  });
-
   it.each<[string, Type, Type[]]>([
     ['on the controller, before the guard of the limits', Rides, []],
     ['for the application, before the guard of the limits', Unguarded, [AuthGuard('token') as Type, RateLimitGuard]],

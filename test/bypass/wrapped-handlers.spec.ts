@@ -1,4 +1,4 @@
-import { Controller, Get, Post, Scope } from '@nestjs/common';
+import { Controller, Get, Post } from '@nestjs/common';
 import { RouterExecutionContext } from '@nestjs/core/router/router-execution-context.js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
@@ -19,13 +19,6 @@ class Routes {
   @Post('one')
   @RateLimit(TWO)
   other(): void {}
-}
-
-@Controller({ path: 'scoped', scope: Scope.REQUEST })
-class Scoped {
-  @Get()
-  @RateLimit(TWO)
-  get(): void {}
 }
 
 /** Wraps each handler with its metadata, as `@opentelemetry/instrumentation-nestjs-core` does. */
@@ -72,13 +65,5 @@ describe.each([
     expect(await statuses()).toEqual([200, 200, 200]);
     expect(await statuses('POST')).toEqual([429, 429, 429]);
     expect(limiter.table().routes.map(({ route }) => route)).toEqual(['GET /t/one', 'POST /t/one']);
-  });
-
-  it('has one limit where Nest makes its controller for each request', async () => {
-    const store = new StillStore();
-    await using app = await limited('Express', Scoped, { store });
-    const statuses = [];
-    for (let i = 0; i < 4; i++) statuses.push((await app.send('/scoped')).status);
-    expect([statuses, store.keys.length]).toEqual([[200, 200, 429, 429], 1]);
   });
 });

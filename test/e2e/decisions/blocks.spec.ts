@@ -61,6 +61,18 @@ describe('a policy with blockFor', () => {
   });
 });
 
+it('a reset lifts a block, and forgets how often the client was blocked', async () => {
+  const door = { algorithm: 'fixed-window', limit: 1, window: '300d', blockFor: ['1m', '1h'] } as const;
+  const store = new MemoryStore({ clock: () => START });
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ store, policies: { door } })] });
+  const limiter = app.app.get(RateLimiter);
+  for (let i = 0; i < 2; i++) {
+    expect((await limiter.consume('door', ADA)).allowed).toBe(true);
+    expect((await limiter.consume('door', ADA)).policies[0]).toMatchObject({ allowed: false, blockStep: 1 });
+    await limiter.reset('door', ADA);
+  }
+});
+
 it('a decision says which duration of a list the block lasts, also from the denial cache', async () => {
   const door = { algorithm: 'fixed-window', limit: 1, window: '300d', blockFor: ['1m', '1h'] } as const;
   const options = { redis: redis.server.url, deadline: '10s', policies: { door } } as const;

@@ -167,15 +167,10 @@ describe('a use of a policy of the module with a class', () => {
       "policy must be the name of one of the module's policies, got an object",
     ],
     [{ policy: 'matching', priority: 'estimates', cost: 2 }, "'cost' is not an option of a use of a policy (got 2)"],
-    [
-      { policy: 'tight', priority: 'estimates' },
-      "cost 6 never fits the part of the class 'estimates', which is 5 of 10",
-    ],
   ])('stops the boot for %j', async (source, message) => {
     const policies = {
       matching: MATCHING,
       plain: { algorithm: 'fixed-window', limit: 10, window: '300d' },
-      tight: { ...MATCHING, name: undefined, cost: 6 } as never,
     } satisfies Record<string, Policy>;
     const boot = limited('Express', routeWith(source as PolicySource), { policies });
     await expect(boot).rejects.toThrow(message);

@@ -1,5 +1,4 @@
-import { Controller, Get, type INestApplication, type NestApplicationOptions } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { Controller, Get, type NestApplicationOptions } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { RATE_LIMIT_HEADERS, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS, type Reply, type SendOptions } from '../../support/http-app.js';
@@ -30,7 +29,6 @@ function exposed({ headers }: Reply): string[] {
 }
 
 type CorsOptions = Exclude<NonNullable<NestApplicationOptions['cors']>, boolean>;
-type Headers = Readonly<Record<string, string>>;
 
 const NAMES = RATE_LIMIT_HEADERS.map((name) => name.toLowerCase());
 
@@ -62,35 +60,5 @@ describe.each(PLATFORMS)('over %s', (platform) => {
       expect([rejected.status, rejected.headers['retry-after']]).toEqual([429, '60']);
       expect(rejected.headers).not.toHaveProperty('access-control-allow-origin');
     });
-
-    it.each(['/free', '/nothing'])(
-      'a page reads a rejection where a request hook allows its origin: %s',
-      async (path) => {
-        const configure = (app: INestApplication): void => allowPages(app);
-        await using app = await limited(platform, Routes, { store: new StillStore(), ...before }, { configure });
-        await app.send(path, PAGE);
-        const rejected = await app.send(path, PAGE);
-        expect([rejected.status, rejected.headers['retry-after']]).toEqual([429, '60']);
-        expect(rejected.headers['access-control-allow-origin']).toBe('https://page.test');
-        expect(exposed(rejected)).toEqual(NAMES);
-      },
-    );
   });
 });
-
-/** The hook of docs/http.md. */
-function allowPages(app: INestApplication): void {
-  const headers: Headers = {
-    'Access-Control-Allow-Origin': 'https://page.test',
-    'Access-Control-Expose-Headers': RATE_LIMIT_HEADERS.join(', '),
-    Vary: 'Origin',
-  };
-  app
-    .get(HttpAdapterHost)
-    .httpAdapter.setOnRequestHook(
-      (_request: unknown, response: { header(name: string, value: string): unknown }, done: () => void) => {
-        for (const [name, value] of Object.entries(headers)) response.header(name, value);
-        done();
-      },
-    );
-}

@@ -47,6 +47,20 @@ describe.each(PLATFORMS)('over %s, responses', (platform) => {
     expect(seen[0]!.text).toBe('passed');
   });
 
+  it.each([
+    [0, 1],
+    [930, 1],
+    [930.5, 2],
+  ])(
+    'carry a reset of ceil(wall clock + resetAfter): received %d ms past a second, full 70 ms later, %d s past it',
+    async (ms, seconds) => {
+      await using app = await limited(platform, Routes, { store: new StillStore() });
+      const second = 1_800_000_000;
+      jest.spyOn(Date, 'now').mockReturnValue(second * 1000 + ms);
+      expect((await app.send('/one')).headers['x-ratelimit-reset']).toBe(String(second + seconds));
+    },
+  );
+
   it('have exactly the documented body at 429, with exact milliseconds', async () => {
     const store = new StillStore();
     await using app = await limited(platform, Routes, { store });

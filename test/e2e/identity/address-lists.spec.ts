@@ -93,6 +93,17 @@ describe.each(PLATFORMS)('over %s, the lists of addresses', (platform) => {
     expect(listsOf(app)).toEqual({ allowed: 0, blocked: 1 });
   });
 
+  it('count an address as not listed when a function fails, and say so without the address', async () => {
+    const broken = (): never => {
+      throw new Error('no list');
+    };
+    await using app = await serve({ allowList: broken, blockList: broken });
+    expect((await from(app, '192.0.2.2')).status).toBe(200);
+    expect(app.app.get(RateLimiter).stats().functionFailures.list).toBe(2);
+    expect(app.logs.of('warn').join()).toMatch(/^allowList failed, the address counts as not in the list: /);
+    expect(app.logs.text).not.toContain('192.0.2.2');
+  });
+
   it('take functions, which get the request', async () => {
     const blockList = async (address: string, { url }: RateLimitRequest, context: ExecutionContext) =>
       address === '192.0.2.1' && url === '/one' && context.getHandler().name === 'one';

@@ -110,20 +110,4 @@ describe.each(PLATFORMS)('over %s, a policy', (platform) => {
       expect([(await app.send('/x/2')).status, (await app.send('/y/1')).status]).toEqual(expected);
     },
   );
-
-  it('counts apart from a policy of another name', async () => {
-    const at = (name: string): Policy => ({ ...BUCKET, name, refill: '1/m', scope: 'app' });
-    @Controller()
-    class Routes {
-      @Get('1')
-      @RateLimit(at('a'))
-      one(): void {}
-
-      @Get('2')
-      @RateLimit(at('b'))
-      two(): void {}
-    }
-    await using app = await limited(platform, Routes, { store: new StillStore() });
-    for (const path of ['/1', '/2']) expect(await app.crowd(3, path)).toEqual({ 200: 2, 429: 1 });
-  });
 });

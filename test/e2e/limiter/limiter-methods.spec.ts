@@ -50,10 +50,11 @@ const WRONG_POLICY: Wrong = [['daly', ADA], "there is no policy named 'daly'"];
 const WRONG_COST: Wrong = [['daily', ADA, { cost: 1.5 }], 'the cost of policy'];
 const LEASED: Wrong = [['jobs', ADA], 'is a concurrency'];
 const PRICED: Wrong = [['priced', ADA], 'the cost of policy'];
+const NO_IDENTITY: Wrong = [['daily'], 'counts an identity'];
 const OF_POLICIES: readonly Wrong[] = [
   WRONG_IDENTITY,
   WRONG_POLICY,
-  [['daily'], 'counts an identity'],
+  NO_IDENTITY,
   [[[], ADA], 'takes at least one policy'],
   [[DAILY, ADA], 'a policy outside a route needs a name'],
   [[{ ...DAILY, name: 'x', limit: 0 }, ADA], 'limit must be'],
@@ -71,10 +72,11 @@ const OF_ROUTE: readonly Wrong[] = [
 
 const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
   consume: [...OF_POLICIES, WRONG_COST, LEASED, PRICED],
-  consumeSync: [WRONG_IDENTITY, WRONG_POLICY, WRONG_COST, LEASED, PRICED],
-  reserve: [WRONG_IDENTITY, WRONG_POLICY, WRONG_COST, LEASED, PRICED],
+  consumeSync: [NO_IDENTITY, WRONG_IDENTITY, WRONG_POLICY, WRONG_COST, LEASED, PRICED],
+  reserve: [NO_IDENTITY, WRONG_IDENTITY, WRONG_POLICY, WRONG_COST, LEASED, PRICED],
   acquire: [
     WRONG_POLICY,
+    [['jobs'], 'counts an identity'],
     [['jobs', { kind: 'user', value: 1.5 }], 'its value must be'],
     [['daily', ADA], 'has no leases'],
     [['jobs', ADA, { cost: 0 }], 'cost must be a whole number from 1'],
@@ -93,6 +95,7 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     [['daily', ADA, { for: 0 }], "for must be a duration from '1ms' to '36525d', got 0"],
   ],
   peek: [
+    NO_IDENTITY,
     WRONG_IDENTITY,
     WRONG_POLICY,
     ...OF_ROUTE,
@@ -103,6 +106,7 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     [['plain', ADA], "there is no policy named 'plain'"],
   ],
   reset: [
+    NO_IDENTITY,
     WRONG_IDENTITY,
     WRONG_POLICY,
     ...OF_ROUTE,

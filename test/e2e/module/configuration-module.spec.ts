@@ -89,6 +89,10 @@ const WRONG: [problem: string, options: unknown][] = [
   ["decisionIdentity must be 'tag' or 'hash', got true", { decisionIdentity: true, onDecision: () => undefined }],
   ['decisionIdentity has no effect without onDecision', { decisionIdentity: 'tag' }],
   [PREFIX, { keyPrefix: '{a}' }],
+  [
+    'problem must be true, false, or a function that returns the members of the problem, got an object',
+    { problem: {} },
+  ],
 ];
 
 describe('a wrong option of the module stops the boot', () => {

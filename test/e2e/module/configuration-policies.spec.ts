@@ -128,6 +128,12 @@ describe('a wrong use of a decorator makes the declaration of its class throw', 
     ['class', () => [SkipRateLimit], 'A: @SkipRateLimit needs its parentheses'],
     ['run', () => [limit], `A.run: @RateLimit ${nowhere}`],
     ['field', () => [SkipRateLimit()], `A.field: @SkipRateLimit ${nowhere}`],
+    [
+      'get',
+      () => [RateLimit('burst', { defaults: 'kept' } as never)],
+      "defaults must be 'keep' or 'replace', got 'kept'",
+    ],
+    ['get', () => [SkipRateLimit(7 as never)], '@SkipRateLimit takes names of policies, or nothing, got 7'],
     ['get', () => [RateLimit(missing)], 'A.get: @RateLimit takes policies and names, got undefined'],
     ['get', () => [RateLimit(policy, missing)], 'A.get: @RateLimit takes policies and names, got undefined'],
   ])('on %s (%#)', (member, decorators, problem) => {

@@ -64,12 +64,6 @@ describe('the module', () => {
       API,
       "cacheFor must be milliseconds or a duration such as '1m', from 1 ms to 24 hours, got '1x'",
     ],
-    [
-      'a wrong plan',
-      { plan: { resolve: planOf } },
-      { ...API, plans: { pro: { capacity: 0 } } },
-      'Limited.get, @RateLimit, plans.pro: capacity must be',
-    ],
   ])('does not boot with %s', async (_, options, policy, problem) => {
     @Controller()
     class Limited {

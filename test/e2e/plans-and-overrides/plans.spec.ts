@@ -44,14 +44,6 @@ describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, opti
     }
   });
 
-  it('stand in one step with other policies, with and without plans', async () => {
-    await using http = await app(platform, options());
-    expect(await passing(http, 'free-1', '/both')).toBe(2);
-    expect(await passing(http, 'pro-1', '/both')).toBe(3);
-    expect(await passing(http, 'enterprise-1', '/both')).toBe(4); // the window's own numbers
-    expect(await passing(http, 'pro-1', '/plain')).toBe(4);
-  });
-
   it('let a window carry on when the plan changes, also past its denial, and begin a bucket afresh', async () => {
     const plans = new Map([['ada', 'free']]);
     await using http = await app(platform, options(), {

@@ -4,13 +4,11 @@ import { describe, expect, it } from '@jest/globals';
 import {
   type Decision,
   type Identity,
-  type Policy,
   RateLimit,
   RateLimiter,
   RateLimitModule,
   type RateLimitModuleOptions,
   RateLimitOverrides,
-  RedisStore,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, left, limited } from '../../support/http-app.js';
 import { until } from '../../support/faults/until.js';
@@ -171,20 +169,5 @@ describe('the end of a process', () => {
       expect([prefetched - returned - expired > 0, expired]).toEqual([true, 0]);
     }
     expect(await peek(policy)).toBe(CAPACITY - 50);
-  });
-
-  it.each<[string, Policy]>([
-    ['bucket', BUCKET],
-    ['window', WINDOW],
-  ])('decides what is still asked: a %s', async (name, policy) => {
-    const store = new RedisStore(redis.client);
-    const app = await open({ store });
-    await consume(app, name, 20);
-    await app[Symbol.asyncDispose]();
-    const late = await app.limiter.consume(policy, ADA);
-    expect(late).toMatchObject({ allowed: true, decidedBy: 'store' });
-    const { prefetched, returned, expired } = app.limiter.stats().prefetch;
-    expect(expired).toBe(0);
-    expect(prefetched - returned).toBeLessThanOrEqual(20);
   });
 });

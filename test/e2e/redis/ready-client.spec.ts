@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Identity, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { openRedis } from '../../../libs/rate-limit/src/stores/redis/clients/open-redis.js';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp, start } from '../../support/http-app.js';
 import { RedisServer } from '../../support/redis-server.js';
@@ -89,18 +88,4 @@ describe('the options of a ready client', () => {
     await limiter.reset(POLICY, ADA);
     expect(await observer.keys('*')).toEqual([]);
   });
-});
-
-it('openRedis keeps the given ioredis options, except those that could delay or repeat a request', async () => {
-  const given = {
-    connectTimeout: 5000,
-    retryStrategy: () => 7,
-    autoResendUnfulfilledCommands: true,
-    maxRetriesPerRequest: 9,
-  };
-  const { client: opened } = await openRedis(given);
-  const { options } = (opened as unknown as { readonly client: Redis }).client;
-  expect(options).toMatchObject({ connectTimeout: 5000 });
-  expect([1, 100].map((attempt) => options.retryStrategy?.(attempt))).toEqual([7, 7]);
-  expect(options).toMatchObject({ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, lazyConnect: true });
 });

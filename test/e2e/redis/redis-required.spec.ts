@@ -175,16 +175,6 @@ describe("connect: 'required'", () => {
     await new Promise((resolve) => silent.server.close(resolve)); // its connections are closed
   });
 
-  it.each<[string, () => RateLimitModuleOptions]>([
-    ['a URL', () => ({ redis: server.url })],
-    ['a client', () => ({ redis: quiet(new Redis(server.url)) })],
-    ['a client without duplicate()', () => ({ redis: bare(quiet(new Redis(server.url))) })],
-  ])('starts where Redis decides, with %s', async (_, options) => {
-    await using app = await boot({ ...options(), connect: 'required' });
-    await expectDecided(app);
-    expect(app.logs.of('warn')).toEqual([]);
-  });
-
   it('starts and stops with a Cluster', async () => {
     const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
     await using node = await RedisServer.start({ args });

@@ -14,6 +14,7 @@ import {
 } from 'nestjs-floodgate';
 import { Exposition } from '../../support/exposition.js';
 import { type HttpApp, limited, type Platform, PLATFORMS, type Reply, start } from '../../support/http-app.js';
+import { until } from '../../support/faults/until.js';
 import { sheddingOf, Switch, untilLevel } from '../../support/shedding.js';
 import { StillStore } from '../../support/still-store.js';
 
@@ -159,6 +160,17 @@ describe('a process that is over its threshold', () => {
     expect(before.asked).toEqual([]);
     expect((await as(early, 'normal', '/healthz')).status).toBe(200);
     expect(sheddingOf(early.app).rejected[1]).toEqual({ priority: 'normal', requests: 3 });
+  });
+
+  it('counts the failures of a check and of a priority function, and says what becomes of them', async () => {
+    const over = new Switch();
+    await using app = await serve({ priority: () => fail() }, {}, over);
+    expect((await app.send('/limited')).status).toBe(200);
+    over.over = 1 as never; // no boolean
+    await until('a check that says nothing', 10_000, () => app.app.get(RateLimiter).stats().functionFailures.shed > 0);
+    expect(app.app.get(RateLimiter).stats().functionFailures.priority).toBe(1);
+    expect(app.logs.text).toContain('priority of shed failed, the request passes: ');
+    expect(app.logs.text).toContain('check of shed failed, the process counts as not over it: ');
   });
 
   it('lets a subclass of the guard skip first', async () => {

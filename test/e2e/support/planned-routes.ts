@@ -40,14 +40,6 @@ export class Routes {
   @Get('daily')
   @RateLimit(DAILY)
   daily(): void {}
-
-  @Get('both')
-  @RateLimit(API, { ...DAILY, limit: 4, plans: { pro: { limit: 3 } } })
-  both(): void {}
-
-  @Get('plain')
-  @RateLimit(PLAIN)
-  plain(): void {}
 }
 
 /** The request's user, whose name says the plan: `pro-1`. */
