@@ -49,12 +49,6 @@ it('axe finds nothing on the page before and during a run, and after sends to th
   expect(await found(page)).toEqual([]);
 });
 
-it('axe finds nothing on the page that only watches', async () => {
-  await using watched = await BuiltApp.start({ CONTROL_ROOM: 'watch' });
-  await using viewer = await Viewer.open(browser, watched.url);
-  expect(await found(viewer.page)).toEqual([]);
-});
-
 it('axe finds nothing in the playground, and in its errors', async () => {
   await using playground = await PlaygroundPage.open(browser, `${app.url}/playground`);
   expect(await found(playground.page)).toEqual([]);

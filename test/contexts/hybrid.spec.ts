@@ -1,5 +1,5 @@
 import type { AddressInfo, Server } from 'node:net';
-import { Controller, Get, type Provider } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { MessagePattern, type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { expect, it } from '@jest/globals';
 import { RateLimitModule, type RateLimitModuleExtras, type RateLimitModuleOptions } from 'nestjs-floodgate';
@@ -20,14 +20,13 @@ class Rides {
 async function hybrid(
   options: RateLimitModuleOptions & RateLimitModuleExtras,
   settings: { inheritAppConfig?: boolean; deferInitialization?: boolean } = {},
-  providers: Provider[] = [],
 ): Promise<AsyncDisposable & { http: HttpApp; messages: MessageClient }> {
   const defaults = [{ name: 'two', algorithm: 'fixed-window', limit: 2, window: '1h' } as const];
   const imports = [RateLimitModule.forRoot({ defaults, ...options })];
   let listening: Promise<number> | undefined;
   const http = await start(
     'Express',
-    { imports, controllers: [Rides], providers },
+    { imports, controllers: [Rides] },
     {
       configure: (app) => {
         const microservice = app.connectMicroservice<MicroserviceOptions>(
