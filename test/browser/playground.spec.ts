@@ -85,28 +85,6 @@ describe('the playground', () => {
     }
     expect(playground.troubles).toEqual([]);
   });
-
-  it('shares a picture by its address, to the pixel', async () => {
-    await using playground = await PlaygroundPage.open(browser, url, {
-      permissions: ['clipboard-read', 'clipboard-write'],
-    });
-    const { page } = playground;
-    await playground.clear();
-    await page.locator('#setting-limit').fill('6');
-    await playground.button('Burst').click();
-    for (const name of ['Step', 'Retry as told', 'Step', 'Send 1', 'Step']) await playground.button(name).click();
-    await playground.button('Crash the pod').click();
-    await playground.button('Copy link').click();
-    await playground.button('Copied ✓').waitFor();
-    const link = await page.evaluate(() => navigator.clipboard.readText());
-    expect(link).toContain('/playground/#v=1&');
-    expect(link.length).toBeLessThan(200);
-    await using shared = await PlaygroundPage.open(browser, link);
-    expect(await shared.stats('passed')).toEqual(await playground.stats('passed'));
-    expect(await shared.pictures()).toEqual(await playground.pictures());
-    await shared.button('Play').waitFor();
-    expect([...playground.troubles, ...shared.troubles]).toEqual([]);
-  });
 });
 
 describe('for everybody', () => {

@@ -115,17 +115,4 @@ describe.each(PLATFORMS)('over %s, the close of an application', (platform) => {
     expect(await connections()).toBe(0);
     observer.disconnect();
   });
-
-  it('leaves a client that was handed in open', async () => {
-    await using server = await RedisServer.start();
-    const client = new Redis(server.url);
-    await using app = await limited(platform, Slow, { redis: client });
-    const decision = await app.app
-      .get(RateLimiter)
-      .consume({ name: 'x', algorithm: 'token-bucket', capacity: 2, refill: 1 }, { kind: 'user', value: 'ada' });
-    expect(decision.decidedBy).toBe('store');
-    await app.close();
-    expect(await client.ping()).toBe('PONG');
-    client.disconnect();
-  });
 });

@@ -16,7 +16,6 @@ import { RedisServer } from '../../support/redis-server.js';
 const STATE_LIMIT_MS = 20_000;
 /** A breaker sends its first probe within this time. */
 const PROBE_MS = 500;
-const USERS = ['ada', 'bob', 'eve', 'joe'];
 const ADA = { kind: 'user', value: 'ada' };
 const WINDOW = { algorithm: 'fixed-window', window: '300d' } as const;
 const ONE: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
@@ -80,27 +79,6 @@ it.each([undefined, 2])('reservations that are open in several slots make estima
   expect(said(await reserve('ada'))).toEqual([certain, estimate]);
   for (const one of open.slice(2)) await one.settle(1);
   for (let i = 0; i < 2; i++) expect(said(await reserve('joe'))).toEqual([passes, certain]);
-});
-
-it('leases in several slots are taken together and released', async () => {
-  await using app = await boot();
-  const lease = { algorithm: 'concurrency', lease: '1h' } as const; // longer than a test: only a release ends one
-  const policies: Policy[] = [
-    { ...lease, name: 'mine', limit: 1 },
-    { ...lease, name: 'all', limit: 3, by: 'global' },
-    { name: 'queue', algorithm: 'leaky-bucket', capacity: 1_000, drain: 1_000, by: 'global' },
-  ];
-  const acquire = (user: string): ReturnType<RateLimiter['acquire']> =>
-    limiterOf(app).acquire(policies, { kind: 'user', value: user });
-  const isFree = async (): Promise<boolean> =>
-    (await limiterOf(app).peek(policies[1]!, ADA)).policies[0]!.remaining === 3;
-  const held = await Promise.all(['ada', 'bob', 'eve'].map(acquire));
-  expect(held.map(({ allowed }) => allowed)).toEqual([true, true, true]);
-  expect((await acquire('joe')).decision.policies.map(({ allowed }) => allowed)).toEqual([true, false, true]);
-  expect((await acquire('ada')).decision.policies[0]!.allowed).toBe(false);
-  for (const one of held) one.release();
-  await until('all are free', STATE_LIMIT_MS, isFree);
-  for (const user of USERS.slice(0, 3)) expect((await acquire(user)).allowed).toBe(true);
 });
 
 const ALL: Policy = { ...WINDOW, name: 'all', by: 'global', limit: 2 };

@@ -99,16 +99,6 @@ describe('a client of node-redis', () => {
     expect(await pool.ping()).toBe('PONG');
     await pool.close();
   });
-
-  it('without duplicate has to be connected, and a boot that needs Redis says so', async () => {
-    const pool = client().createPool();
-    pool.on('error', () => undefined);
-    await expect(boot({ redis: pool })).rejects.toThrow(
-      'RateLimitModule, redis: Redis cannot decide: there is no connection to Redis. The client that was given is not connected, and has no ' +
-        'duplicate(): connect it in the application, before the boot, as in await client.connect(). The boot stops',
-    );
-    expect(pool.isOpen).toBe(false);
-  });
 });
 
 it('a createSentinel of version 5, which has no duplicate, stops the boot', async () => {

@@ -76,18 +76,6 @@ async function open(options: RateLimitModuleOptions, platform: Platform = 'Expre
 }
 
 describe.each(KINDS)('a request whose charge expires, over $platform and in $store', (kind) => {
-  it('is settled at its end, and the expiry does nothing then', async () => {
-    await using opened = await open(storeOf(kind, redis), kind.platform);
-    const { http, limiter, used } = opened;
-    for (const path of ['/answer', '/partly', '/counted']) expect((await http.as('ada', path)).status).toBe(200);
-    await until('they are settled', 5_000, async () => (await used('budget')) === 150);
-    await until('they are settled', 5_000, async () => (await used('partly')) === 150);
-    expect(limiter.stats().reservations).toEqual({ open: 0, rejected: 0, untimed: 0 });
-    await delay(EXPIRES_MS + 100);
-    expect([await used('budget'), await used('partly'), await used('counted')]).toEqual([150, 150, 10]);
-    expect(http.logs.of('warn')).toEqual([]);
-  });
-
   it('has its final cost of the expiry when it takes longer, and a larger one is charged at its end', async () => {
     await using opened = await open(storeOf(kind, redis), kind.platform);
     const { http, used } = opened;
