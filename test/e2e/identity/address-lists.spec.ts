@@ -100,7 +100,7 @@ describe.each(PLATFORMS)('over %s, the lists of addresses', (platform) => {
     await using app = await serve({ allowList: broken, blockList: broken });
     expect((await from(app, '192.0.2.2')).status).toBe(200);
     expect(app.app.get(RateLimiter).stats().functionFailures.list).toBe(2);
-    expect(app.logs.of('warn').join()).toMatch(/^allowList failed, the address counts as not in the list: /);
+    expect(app.logs.text).toContain('allowList failed, the address counts as not in the list: no list');
     expect(app.logs.text).not.toContain('192.0.2.2');
   });
 

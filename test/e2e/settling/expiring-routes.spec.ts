@@ -145,7 +145,7 @@ describe('boot', () => {
     @Controller()
     class Wrong {
       @Get()
-      @RateLimit({ ...WINDOW, ...more } as Policy)
+      @RateLimit({ ...WINDOW, ...more })
       get(): void {}
     }
     const boot = limited('Express', Wrong, {});
