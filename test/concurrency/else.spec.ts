@@ -89,4 +89,15 @@ describe('on a Cluster', () => {
     expect(shares).toEqual([0, 0, 0]);
     expect([await left('surplus'), await left('total')]).toEqual([12 - 5, 0]);
   }, 30_000);
+
+  it('a rejection names the policy of the row that has room first, although each was asked by itself', async () => {
+    const policies = {
+      soon: { algorithm: 'fixed-window', limit: 1, window: '1d', else: 'late' },
+      late: { ...WINDOW, limit: 1, by: 'global' },
+    } as const;
+    await using open = await openLimiter(node.client, 'redis', policies);
+    const ask = () => open.limiter.consume('soon', { kind: 'tenant', value: 'umbrella' });
+    expect([await ask(), await ask()].map(({ policies: [one] }) => one!.policy)).toEqual(['soon', 'late']);
+    expect((await ask()).policies).toMatchObject([{ policy: 'soon', allowed: false }]);
+  }, 30_000);
 });

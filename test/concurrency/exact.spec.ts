@@ -23,7 +23,7 @@ const POLICIES: readonly Policy[] = [
   { algorithm: 'sliding-window-counter', limit: 150, window: 200 },
 ];
 
-// What a textbook admits in any interval: test/equivalence/buckets.spec.ts and windows.spec.ts.
+// What a textbook admits in any interval: test/equivalence/bounds.spec.ts.
 describe('processes that send requests of one identity as fast as they can get what the textbook gives them one by one', () => {
   it.each(POLICIES)(
     '$algorithm (%#)',

@@ -48,7 +48,7 @@ describe('policies that processes charge together', () => {
     'are charged for the same requests: a window of $window, a bucket of $tokens',
     async ({ window, tokens }) => {
       const policies = [windowOf(window), tokensOf(tokens)];
-      const round = () => processes.all('count', () => ({ policies, users: 'one', forMs: 1000, inFlight: 8 }));
+      const round = () => processes.all('count', () => ({ policies, forMs: 1000, inFlight: 8 }));
       const counts = [...(await round())];
       // A busy machine takes longer for as many requests.
       while (counts.every(({ refused }) => refused === 0)) counts.push(...(await round()));

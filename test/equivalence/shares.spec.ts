@@ -1,49 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { array, assert, integer, nat, oneof, pre, property, record, tuple } from 'fast-check';
+import { assert, integer, nat, pre, property, tuple } from 'fast-check';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import { exactRate, shareOfRate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
-import { expectHolds } from '../support/expect-same.js';
-import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
-import { TestClock } from '../support/test-clock.js';
+import { histories } from '../support/property-runs.js';
 
 const START = 1_700_000_000_000_000;
 
 describe('shares of a policy', () => {
-  it.each(ALL_ALGORITHMS.filter((name) => name !== 'leaky-bucket'))(
-    '%s: all processes together admit only requests that one process with the whole limit admits',
-    (name) => {
-      const steps = array(
-        record({
-          process: nat({ max: 4 }),
-          wait: oneof(nat({ max: 1000 }), nat({ max: 3_000_000 }), nat({ max: 3_600_000_000 })),
-        }),
-        { minLength: 1, maxLength: 80 },
-      );
-      const processCounts = integer({ min: 1, max: 5 });
-      assert(
-        property(policyOf(name), processCounts, steps, (policy, processes, history) => {
-          const whole = algorithmOf(policy);
-          pre(whole.limit >= processes);
-          const share = whole.shares.of(processes, 1);
-          const clock = new TestClock(START);
-          const all = new MemoryStore({ clock: clock.read });
-          const each = Array.from({ length: processes }, () => new MemoryStore({ clock: clock.read }));
-          for (const { process, wait } of history) {
-            clock.now += wait;
-            const store = each[process % processes]!;
-            if (!store.consume([{ key: 'k', algorithm: share, cost: 1 }]).allowed) continue;
-            const { allowed } = all.consume([{ key: 'k', algorithm: whole, cost: 1 }]);
-            expectHolds(allowed, () => ({ policy, processes, at: clock.now }));
-          }
-        }),
-        histories(),
-      );
-    },
-    HISTORY_TIMEOUT_MS,
-  );
-
   it.each(ALL_ALGORITHMS)('%s: one process has the whole limit, and each of many has at least `atLeast`', (name) => {
     assert(
       property(policyOf(name), integer({ min: 1, max: 10_000 }), nat({ max: 50 }), (policy, n, least) => {
@@ -60,16 +25,6 @@ describe('shares of a policy', () => {
       }),
       histories(),
     );
-  });
-
-  it('of a leaky bucket: the slots of one of 4 processes are 4 times as far apart', () => {
-    const share = algorithmOf({ algorithm: 'leaky-bucket', capacity: 12, drain: 4 }).shares.of(4, 1);
-    const store = new MemoryStore({ clock: () => START });
-    const ask = () => store.consume([{ key: 'k', algorithm: share, cost: 1 }]);
-    const delays = Array.from({ length: 5 }, ask).map(({ allowed, charges }) =>
-      allowed ? charges[0]!.delay : 'rejected',
-    );
-    expect(delays).toEqual([0, 1_000_000, 2_000_000, 3_000_000, 'rejected']);
   });
 
   it('of a rate: are at most an equal part, and never 0', () => {

@@ -9,17 +9,12 @@ import { slotOf } from '../../libs/rate-limit/src/stores/slots.js';
 import { callsOf } from '../support/faults/by-node.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
 import { Pod } from '../support/faults/pod.js';
-import { record } from '../support/faults/record.js';
-import { type ClusterNode, SlotMigration } from '../support/faults/redis-cluster.js';
 import { untilByNode } from '../support/faults/until-by-node.js';
 import { until } from '../support/faults/until.js';
 
 jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
 const PROBED_MS = 20_000;
-const LIMIT = 20;
-const DECISIONS = 20_000;
-const IN_FLIGHT = 256;
 const DEADLINE_MS = 10_000;
 const POLICY: Policy = { name: 'once', algorithm: 'fixed-window', limit: 1, window: '300d' };
 
@@ -27,70 +22,6 @@ const on = useCluster();
 
 const sumOf = async (command: string): Promise<number> =>
   (await Promise.all(on.cluster.nodes.map(({ client }) => callsOf(client, command)))).reduce((sum, one) => sum + one);
-
-/** The slots that move, in which half of the users lie: those below this one. */
-const MOVING = 256;
-const TOGETHER = 16;
-
-/** Moves slots from one master to the two others, several at once, each of which is half moved for a while. */
-async function migrate(masters: readonly ClusterNode[], halfMoved: () => Promise<unknown>): Promise<void> {
-  const from = await on.cluster.ownerOf(0);
-  const others = masters.filter((node) => node !== from);
-  for (let slot = 0; slot < MOVING; slot += TOGETHER) {
-    const to = others[(slot / TOGETHER) % 2]!;
-    const steps = Array.from({ length: TOGETHER }, (_, i) => new SlotMigration(slot + i, from, to, masters));
-    await Promise.all(steps.map((step) => step.open()));
-    await Promise.all(steps.map((step) => step.moveKeys(2)));
-    await halfMoved();
-    await Promise.all(steps.map((step) => step.close()));
-  }
-}
-
-it('hundreds of slots move under load: every decision is made once, and no limit is exceeded', async () => {
-  const masters = await on.cluster.masters();
-  const store = new RedisStore(on.client);
-  await untilByNode(store, masters);
-  const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: LIMIT, window: '300d' });
-  const USERS = DECISIONS / (1.5 * LIMIT);
-  const users: Charge[][] = [];
-  for (let i = 0; users.length < USERS; i++) {
-    const key = `rl:{user:moving-${i}}:one`;
-    if (slotOf(key) < MOVING || users.length < USERS / 2) users.push([{ key, algorithm, cost: 1 }]);
-  }
-  const admitted = new Map<Charge[], number>();
-  const migrated = new AbortController();
-  const [byNode, bySlot] = [await sumOf('get'), await sumOf('mget')];
-  // Keys that the nodes do not have any more are read by slot.
-  const readBySlot = async (): Promise<boolean> => (await sumOf('mget')) > bySlot;
-  const migration = migrate(masters, () => until('keys are read by slot', PROBED_MS, readBySlot)).finally(() =>
-    migrated.abort(),
-  );
-  let asked = 0;
-  const failures: unknown[] = [];
-  const load = async (): Promise<void> => {
-    while (asked < DECISIONS || !migrated.signal.aborted) {
-      const user = users[asked++ % users.length]!;
-      try {
-        if ((await store.consume(user)).allowed) admitted.set(user, (admitted.get(user) ?? 0) + 1);
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, load));
-  await migration;
-  expect(failures).toEqual([]);
-  // Each user asked more often than the limit lets pass.
-  const exact = users.filter((user) => admitted.get(user) === LIMIT);
-  expect(exact).toHaveLength(users.length);
-  expect((await sumOf('get')) - byNode).toBeGreaterThan(DECISIONS / 4);
-  const beyond = [...admitted.values()].reduce((sum, count) => sum + Math.max(0, count - LIMIT), 0);
-  record('cluster: hundreds of slots move under load', {
-    answers: [],
-    doubles: 0,
-    overAdmissions: beyond,
-  });
-});
 
 const RIGHTS =
   'evalsha eval time mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';

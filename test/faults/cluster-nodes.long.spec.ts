@@ -1,14 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, it, jest } from '@jest/globals';
-import { Cluster } from 'ioredis';
 import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
 import { shardTags } from '../../libs/rate-limit/src/stores/shard-tags.js';
 import { expectInTime, timesOf } from '../support/faults/arrivals.js';
-import { type Answer, Pod } from '../support/faults/pod.js';
+import type { Answer } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
-import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
 import { measured } from '../support/turning-time.js';
 
@@ -147,32 +145,4 @@ it('a request is no failure of the store while the nodes of all its shards are u
   expect(decisions.map(({ decidedBy }) => decidedBy)).toEqual(decisions.map(() => 'local'));
   // Only probes count, one at a time.
   expect(on.pod.limiter.stats().storeFailures - storeFailures).toBeLessThan(5);
-});
-
-it('a black hole between this pod and one node: its users are decided locally, then by Redis again', async () => {
-  const [sick, healthy] = (await on.cluster.masters()) as [ClusterNode, ClusterNode];
-  const [bad, good] = [await on.cluster.userOf(sick, 'link'), await on.cluster.userOf(healthy, 'link')];
-  await using proxy = await TcpProxy.start(sick.port);
-  // This pod reaches the node's announced address through the proxy.
-  const natMap = { [`${sick.host}:${sick.port}`]: { host: proxy.host, port: proxy.port } };
-  const mapped = new Cluster(on.cluster.addresses, { natMap });
-  mapped.on('error', () => undefined);
-  await using behind = await Pod.start({ redis: mapped, deadline: DEADLINE_MS });
-  await behind.recovered();
-  mapped.disconnect();
-  expect((await behind.ask(bad)).decidedBy).toBe('store');
-  expect(proxy.open).toBeGreaterThan(0);
-  proxy.blackHole();
-  const answers: Answer[] = [];
-  for (let i = 0; i < 10; i++) {
-    const [one, other] = await Promise.all([behind.timed(bad), behind.timed(good)]);
-    expect([one.decision.decidedBy, other.decision.decidedBy]).toEqual(['local', 'store']);
-    answers.push(one, other);
-  }
-  expectInTime(answers, DEADLINE_MS);
-  await proxy.pass();
-  const since = performance.now();
-  await until('the node decides again', LIMIT_MS, async () => (await behind.ask(bad)).decidedBy === 'store');
-  const recoveryMs = performance.now() - since;
-  await behind.conclude('cluster: black hole to a node', { answers: timesOf(answers), recoveryMs });
 });

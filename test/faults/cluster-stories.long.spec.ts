@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimiter, RateLimitModule, RateLimitOverrides } from 'nestjs-floodgate';
-import { expectPromotion, useClusterPod } from '../support/faults/cluster-fixture.js';
+import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
 
@@ -27,14 +27,6 @@ const boot = (): Promise<HttpApp> =>
       }),
     ],
   });
-
-it('a master that is stopped: its users are decided locally, other users by their nodes', () =>
-  expectPromotion(
-    on,
-    'stopped',
-    (master) => master.stop(),
-    (master) => master.cont(),
-  ));
 
 it('reservations of a process that is gone are settled in all slots of a Cluster, once', async () => {
   await using one = await boot();

@@ -59,7 +59,3 @@ function byTurn(a: Seen, b: Seen): number {
 function micros(ms: number): number {
   return Math.round(ms * 1000);
 }
-
-export function admissions(history: readonly Seen[]): Seen[] {
-  return history.filter(({ allowed }) => allowed);
-}

@@ -21,22 +21,14 @@ export function differenceFromTextbook(history: readonly Seen[], textbook: Textb
   return undefined;
 }
 
-/**
- * Repeats the requests against a store in this process at each decision's instant, and compares every field.
- *
- * @param cost of each request in turn; default 1
- */
-export function differenceFromMemory(
-  history: readonly Seen[],
-  policy: Policy,
-  cost: (index: number) => number = () => 1,
-): Difference | undefined {
+/** Repeats the requests against a store in this process at each decision's instant, and compares every field. */
+export function differenceFromMemory(history: readonly Seen[], policy: Policy): Difference | undefined {
   const algorithm = algorithmOf(policy);
   const clock = new TestClock();
   const store = new MemoryStore({ clock: clock.read });
   for (const [index, seen] of history.entries()) {
     clock.now = seen.at;
-    const { at, charges } = store.consume([{ key: 'key', algorithm, cost: cost(index) }]);
+    const { at, charges } = store.consume([{ key: 'key', algorithm, cost: 1 }]);
     const expected = { at, ...charges[0]! };
     if (!equal(seen, expected)) return { index, seen, expected };
   }

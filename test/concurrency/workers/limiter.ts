@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Decision, type Identity, type Policy, type RateLimiter, LimiterUnavailableError } from 'nestjs-floodgate';
 import { algorithmOf } from '../../support/algorithm-of.js';
@@ -13,25 +12,18 @@ interface Hammer {
   readonly forMs: number;
   /** The number of requests under way at any time. */
   readonly inFlight: number;
-  /** The class of the requests, of a policy with priorities. */
-  readonly priority?: string;
-  /** How long each of the requests under way pauses before the next one; default not at all. */
-  readonly pauseMs?: number;
 }
 
-interface Count extends Omit<Hammer, 'policy' | 'priority' | 'pauseMs'> {
-  /** The run continues until it has this many answers. */
-  readonly atLeast?: number;
+interface Count {
   readonly policies: readonly Policy[];
-  readonly users: 'one' | 'each its own';
+  readonly forMs: number;
+  readonly inFlight: number;
 }
 
 interface Counts {
   readonly admitted: number;
   readonly refused: number;
   readonly failed: number;
-  /** The latency of each answer in milliseconds. */
-  readonly answers: Float64Array;
 }
 
 /** Requests of some clients in turn, by one of the module's policies. */
@@ -56,8 +48,6 @@ interface Scramble {
 }
 
 interface Scrambled {
-  readonly admitted: number;
-  readonly refused: number;
   /** The cost of the admitted requests, by `takenKey`. */
   readonly taken: Readonly<Record<string, number>>;
 }
@@ -71,13 +61,6 @@ let limiter: RateLimiter;
 export const procedures = {
   async connect(redis: string): Promise<void> {
     ({ limiter } = await openLimiter(redis));
-  },
-
-  /** Makes this process decide by its own clock, which is ahead. */
-  async connectByOwnClock({ redis, aheadMs }: { redis: string; aheadMs: number }): Promise<void> {
-    const now = Date.now.bind(Date);
-    Date.now = () => now() + aheadMs;
-    ({ limiter } = await openLimiter(redis, 'app'));
   },
 
   async connectWith({ redis, policies }: { redis: string; policies: Record<string, Policy> }): Promise<void> {
@@ -100,89 +83,47 @@ export const procedures = {
   },
 
   /** Sends requests of one user as fast as it can. A failed decision rejects. */
-  async hammer(given: Hammer): Promise<Float64Array> {
-    return (await procedures.hammerTimed(given)).history;
-  },
-
-  /** Sends requests like `hammer`, and measures the latency of each answer in milliseconds. */
-  async hammerTimed({
-    policy,
-    forMs,
-    inFlight,
-    priority,
-    pauseMs,
-  }: Hammer): Promise<{ history: Float64Array; answers: Float64Array }> {
+  async hammer({ policy, forMs, inFlight }: Hammer): Promise<Float64Array> {
     const recorder = new Recorder();
-    const answers: number[] = [];
-    const options = priority === undefined ? undefined : { priority };
     const until = performance.now() + forMs;
     await inParallel(inFlight, async () => {
-      for (let since = performance.now(); since < until; since = performance.now()) {
-        recorder.add(await limiter.consume(policy, USERS[0]!, options));
-        answers.push(performance.now() - since);
-        if (pauseMs !== undefined) await sleep(pauseMs);
-      }
+      while (performance.now() < until) recorder.add(await limiter.consume(policy, USERS[0]!));
     });
-    return { history: recorder.take(), answers: Float64Array.from(answers) };
-  },
-
-  /** Takes leases of one user as fast as it can, and holds each for some milliseconds. Returns when each was held, in milliseconds. */
-  async hold({ policy, forMs, inFlight, priority }: Hammer): Promise<Float64Array> {
-    const held: number[] = [];
-    const until = performance.now() + forMs;
-    await inParallel(inFlight, async (index) => {
-      for (let i = 0; performance.now() < until; i++) {
-        const lease = await limiter.acquire(policy, USERS[0]!, { priority: priority! });
-        if (!lease.allowed) {
-          await sleep(1);
-          continue;
-        }
-        await sleep((i * 7 + index * 3) % 20);
-        held.push(lease.decision.decidedAtMs, Date.now());
-        lease.release();
-      }
-    });
-    return Float64Array.from(held);
+    return recorder.take();
   },
 
   /** Sends requests like `hammer`, with two policies in either order. Counts failures instead of rejecting. */
-  async count({ policies, users, forMs, atLeast = 0, inFlight }: Count): Promise<Counts> {
+  async count({ policies, forMs, inFlight }: Count): Promise<Counts> {
     const orders = [policies, policies.toReversed()];
     const counts = { admitted: 0, refused: 0, failed: 0 };
-    const answers: number[] = [];
     const until = performance.now() + forMs;
     await inParallel(inFlight, async (index) => {
-      while (performance.now() < until || answers.length < atLeast) {
-        const user = users === 'one' ? USERS[0]! : { kind: 'user', value: randomUUID() };
-        const since = performance.now();
-        const outcome = await outcomeOf(limiter.consume(orders[index % 2]!, user));
-        answers.push(performance.now() - since);
+      while (performance.now() < until) {
+        const outcome = await outcomeOf(limiter.consume(orders[index % 2]!, USERS[0]!));
         counts[outcome]++;
         if (outcome === 'failed') await sleep(5);
       }
     });
-    return { ...counts, answers: Float64Array.from(answers) };
+    return counts;
   },
 
   /** Random requests, many in each turn: several lasting policies in any order, a user, a cost. */
   async scramble({ seed, turns }: Scramble): Promise<Scrambled> {
     const random = randomOf(seed);
     const taken: Record<string, number> = {};
-    const counts = { admitted: 0, refused: 0 };
     const ask = async (): Promise<void> =>
       askFor(someOf(LASTING, random), USERS[random(USERS.length)]!, 1 + random(MAX_COST));
     const askFor = async (policies: readonly Policy[], user: Identity, cost: number): Promise<void> => {
       const decision = await limiter.consume(policies, user, { cost });
       if (decision.allowed !== decision.policies.every(({ allowed }) => allowed))
         throw new Error('The decision contradicts its policies');
-      counts[decision.allowed ? 'admitted' : 'refused']++;
       if (!decision.allowed) return;
       for (const policy of policies) taken[takenKey(policy, user)] = (taken[takenKey(policy, user)] ?? 0) + cost;
     };
     // One that is admitted, if no other process was faster, and one that the smallest policy alone rejects.
     await Promise.all([askFor(LASTING, USERS[0]!, 1), askFor(LASTING, USERS[0]!, SMALLEST + 1)]);
     for (let turn = 0; turn < turns; turn++) await inParallel(1 + random(MAX_TOGETHER), ask);
-    return { ...counts, taken };
+    return { taken };
   },
 };
 

@@ -17,7 +17,7 @@ const FRESH: Readonly<Record<string, readonly number[]>> = {
 };
 
 /** The program's reply to requests with one charge each, all on fresh states. */
-export function freshReply(args: readonly string[]): (number | string)[] {
+function freshReply(args: readonly string[]): (number | string)[] {
   const [, script, keys, ...rest] = args;
   const behind = rest.slice(Number(keys));
   const lean = [...LEAN].find(([, { sha1, text }]) => script === sha1 || script === text);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, constantFrom, integer, nat, oneof, property, record } from 'fast-check';
-import { ALL_ALGORITHMS, rateOf, windowOf } from '../../../../test/support/algorithm-of.js';
+import { ALL_ALGORITHMS } from '../../../../test/support/algorithm-of.js';
 import { policyOf } from '../../../../test/support/arbitrary-policies.js';
+import { type Admitted, BOUNDS } from '../../../../test/support/bounds-of.js';
 import { expectHolds, expectSame } from '../../../../test/support/expect-same.js';
 import { histories } from '../../../../test/support/property-runs.js';
 import { TestClock } from '../../../../test/support/test-clock.js';
-import type { Algorithm, AlgorithmName } from '../algorithms/core/algorithm.js';
 import { shareOfLimit } from '../algorithms/core/shares.js';
 import type { PolicyDecision } from '../policy/decision.js';
 import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
@@ -46,88 +46,7 @@ function bound(policy: Policy): BoundPolicy {
   return bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test');
 }
 
-interface Admission {
-  readonly at: number;
-  readonly cost: number;
-  readonly delay: number;
-  /** The share. */
-  readonly limit: number;
-}
-
-/** Fails unless what was admitted keeps to the share of one of so many processes. */
-type Law = (whole: Algorithm, admitted: readonly Admission[], processes: bigint) => void;
-
 const PROCESSES = [1, 2, 3, 4, 7, 24, 10_000];
-
-const total = (admitted: readonly Admission[]): number => admitted.reduce((sum, { cost }) => sum + cost, 0);
-
-/** In any interval: the share's capacity (of a queue: and the one that departs), and what the share's rate gave meanwhile. */
-const bucketLaw =
-  (extra: number): Law =>
-  (whole, admitted, processes) => {
-    const { tokens, microseconds } = rateOf(whole);
-    for (let from = 0; from < admitted.length; from++) {
-      let cost = 0;
-      for (let to = from; to < admitted.length; to++) {
-        cost += admitted[to]!.cost;
-        const paid = BigInt(admitted[to]!.at - admitted[from]!.at) * tokens;
-        const most = BigInt(admitted[to]!.limit + extra) * microseconds * processes + paid;
-        expectHolds(BigInt(cost) * microseconds * processes <= most, () => ({
-          from: admitted[from],
-          to: admitted[to],
-          cost,
-        }));
-      }
-    }
-  };
-
-/** No two slots closer than the share's rate, and never in another order. */
-const slotLaw: Law = (whole, admitted, processes) => {
-  const { tokens, microseconds } = rateOf(whole);
-  for (let i = 1; i < admitted.length; i++) {
-    const [one, next] = [admitted[i - 1]!, admitted[i]!];
-    const apart = BigInt(next.at + next.delay - one.at - one.delay) + 1n; // each is rounded up to a microsecond
-    expectHolds(apart * tokens > BigInt(one.cost) * microseconds * processes, () => ({ one, next, whole: whole.rate }));
-  }
-};
-
-const logLaw: Law = (whole, admitted) => {
-  const window = windowOf(whole);
-  for (const [i, last] of admitted.entries()) {
-    const sum = total(admitted.slice(0, i + 1).filter(({ at }) => at > last.at - window));
-    expectHolds(sum <= last.limit, () => ({ last, sum }));
-  }
-};
-
-const LAWS: Readonly<Record<AlgorithmName, Law>> = {
-  'token-bucket': bucketLaw(0),
-  'leaky-bucket': (...history) => {
-    bucketLaw(1)(...history);
-    slotLaw(...history);
-  },
-  'fixed-window': (whole, admitted) => {
-    const window = windowOf(whole);
-    for (const last of admitted) {
-      const start = last.at - (last.at % window);
-      const sum = total(admitted.filter((one) => one.at >= start && admitted.indexOf(one) <= admitted.indexOf(last)));
-      expectHolds(sum <= last.limit, () => ({ last, sum }));
-    }
-  },
-  'sliding-window-log': logLaw,
-  // Leases that nobody releases.
-  concurrency: logLaw,
-  'sliding-window-counter': (whole, admitted) => {
-    const window = windowOf(whole);
-    for (const [i, last] of admitted.entries()) {
-      const start = last.at - (last.at % window);
-      const before = admitted.slice(0, i + 1);
-      const current = total(before.filter(({ at }) => at >= start));
-      const previous = total(before.filter(({ at }) => at < start && at >= start - window));
-      const weighted = BigInt(previous) * BigInt(window - (last.at - start));
-      expectHolds(weighted <= BigInt(last.limit - current) * BigInt(window), () => ({ last, current, previous }));
-    }
-  },
-};
 
 const step = record({
   cost: oneof({ weight: 4, arbitrary: nat(3) }, nat(600)),
@@ -147,17 +66,17 @@ describe('whatever the number of processes', () => {
           const limit = shareOfLimit(policy.algorithm.limit, processes, 1);
           const outage = new Outage(processes);
           const { clock } = outage;
-          const admitted: Admission[] = [];
+          const admitted: Admitted[] = [];
           for (const { cost, wait, times } of steps) {
             clock.now += wait;
             for (let i = 0; i < times; i++) {
               const decision = outage.ask(policy, cost);
               expectHolds(decision.limit === limit, () => ({ decision, limit }));
               if (!decision.allowed || cost === 0) continue;
-              admitted.push({ at: clock.now, cost, delay: Math.round(decision.delayMs * 1000), limit });
+              admitted.push({ at: clock.now, cost, delay: Math.round(decision.delayMs * 1000) });
             }
           }
-          LAWS[name](policy.algorithm, admitted, BigInt(processes));
+          BOUNDS[name](admitted, policy.algorithm, limit, BigInt(processes));
         },
       ),
       histories(),
