@@ -41,6 +41,7 @@ it('stands within 0.01 degree of the garden, pauses 0.1 to 0.3 s, and has a name
         expect(pause).toBeLessThan(300);
       }
     }),
+    { numRuns: 20 },
   );
 });
 

@@ -95,22 +95,4 @@ describe.each([6, 12])('%i shards on 6 masters', (shards) => {
     // A request that failed may have been charged.
     expect(admitted).toBeGreaterThanOrEqual(1_000 * shards - sum(counts.map(({ failed }) => failed)));
   });
-
-  it('of a token bucket admit its capacity and its refill, and no more', async () => {
-    const policy: Policy = {
-      name: 'tokens',
-      algorithm: 'token-bucket',
-      capacity: 600,
-      refill: 1_200,
-      by: 'global',
-      shards,
-    };
-    const since = performance.now();
-    const counts = await processes.all('load', () => ({ policy, inFlight: 64, forMs: 2_000 }));
-    const seconds = (performance.now() - since) / 1_000;
-    const admitted = sum(counts.map((one) => one.admitted));
-    expect(sum(counts.map(({ failed }) => failed))).toBe(0);
-    expect(admitted).toBeLessThanOrEqual(600 + 1_200 * seconds);
-    expect(admitted).toBeGreaterThanOrEqual(600);
-  });
 });

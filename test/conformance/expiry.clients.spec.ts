@@ -223,16 +223,4 @@ describe('expiry in memory', () => {
     sweep();
     expect(store.size).toBe(1);
   });
-
-  it('keeps at most maxKeys keys, and does not evict a key that was charged again', () => {
-    const algorithm = algorithmOf({ algorithm: 'fixed-window', limit: 3, window: '1d' });
-    const clock = new TestClock(ORIGIN);
-    const store = new MemoryStore({ clock: clock.read, maxKeys: 3 });
-    const charge = (key: string) => store.consume([{ key, algorithm, cost: 1 }]).charges[0]!.remaining;
-    for (const key of ['a', 'b', 'c']) charge(key);
-    clock.now += 2 * MINUTE;
-    for (const key of ['a', 'd']) charge(key);
-    expect(store.size).toBe(3);
-    expect([charge('a'), charge('b')]).toEqual([0, 2]);
-  });
 });

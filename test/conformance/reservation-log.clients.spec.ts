@@ -89,7 +89,6 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 
 describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
   const open = use();
-  const MINUTE = 60_000_000;
   const clock = new VirtualClock();
 
   /** Adds a reservation, which is due so many milliseconds from now. */
@@ -108,28 +107,6 @@ describe.each(EVERY_LOG)('the reservation log $where', ({ use }) => {
     expect([malformed, taken.filter(({ length }) => length !== 1)]).toEqual([0, []]);
     return taken.flat();
   }
-
-  it('gives a reservation once, when it is due and not a microsecond before, and none that its process has taken out', async () => {
-    const [log, other] = open(clock, prefix);
-    const { made, logged } = adding(log!, 60_000);
-    await logged.written;
-    for (const [passes, given] of [
-      [0, []],
-      [MINUTE - 1, []],
-      [1, [made]],
-      [0, []],
-      [MINUTE, []],
-    ] as const) {
-      clock.advanceMicroseconds(passes);
-      expect(await takenBy(other!)).toEqual(given);
-    }
-    expect(await logged.claim()).toBe('taken');
-    const own = adding(log!, 10).logged;
-    await own.written;
-    expect([await own.claim(), await own.claim()]).toEqual(['own', 'taken']);
-    clock.advance('1m');
-    expect(await takenBy(other!)).toEqual([]);
-  });
 
   it('gives each of a hundred to one of those that ask at once, and none that is not due', async () => {
     const logs = open(clock, prefix);

@@ -26,53 +26,8 @@ function fixedWindow(limit: number) {
   return algorithmOf({ algorithm: 'fixed-window', limit, window: '1m' });
 }
 
+// What it decides of any requests in any order: test/equivalence/one-truth.clients.spec.ts.
 describe('one turn of the event loop', () => {
-  it('decides costs 4, 3, 4, 3 on 10 tokens in their order, although equal requests are not neighbours', async () => {
-    const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 10, refill: 1 });
-    const requests = [4, 3, 4, 3].map((cost) => [{ key: 'key', algorithm, cost }]);
-    const [inRedis, inMemory] = await bothAnswers(requests);
-    expect(inRedis).toStrictEqual(inMemory);
-    expect(inRedis.map(({ allowed }) => allowed)).toEqual([true, true, false, true]);
-  });
-
-  it.each(['first', 'second'])(
-    'keeps the order of a request with two keys if other requests used all keys but its %s',
-    async (place) => {
-      const [a, b] = [fixedWindow(2), fixedWindow(3)];
-      const both = [
-        { key: 'a', algorithm: a, cost: 1 },
-        { key: 'b', algorithm: b, cost: 1 },
-      ];
-      if (place === 'second') both.reverse();
-      const onlyB = [{ key: 'b', algorithm: b, cost: 2 }];
-      const [inRedis, inMemory] = await bothAnswers([both, onlyB, both, both, onlyB, both]);
-      expect(inRedis).toStrictEqual(inMemory);
-      expect(inRedis.map(({ allowed }) => allowed)).toEqual([true, true, false, false, false, false]);
-    },
-  );
-
-  it('peeks beside a charge without a limit: a row of both passes as often as the charge fits', async () => {
-    const [a, b] = [fixedWindow(2), fixedWindow(5)];
-    const request = [
-      { key: 'a', algorithm: a, cost: 0 },
-      { key: 'b', algorithm: b, cost: 1 },
-    ];
-    const [inRedis, inMemory] = await bothAnswers(times(7, request));
-    expect(inRedis).toStrictEqual(inMemory);
-    const [left] = await bothAnswers([[{ key: 'b', algorithm: b, cost: 0 }]]);
-    expect(left[0]).toMatchObject({ allowed: false });
-  });
-
-  it('rebases a deeper debt for a policy with a smaller capacity, in the turn that made the debt', async () => {
-    const [large, small] = [10, 2].map((capacity) =>
-      algorithmOf({ algorithm: 'token-bucket', capacity, refill: 1 }),
-    ) as [Charge['algorithm'], Charge['algorithm']];
-    const of = (algorithm: Charge['algorithm'], cost: number) => [{ key: 'key', algorithm, cost }];
-    const requests = [of(large, 8), of(small, 1), of(large, 5), of(small, 0), of(large, 0), of(small, 2)];
-    const [inRedis, inMemory] = await bothAnswers(requests);
-    expect(inRedis).toStrictEqual(inMemory);
-  });
-
   it.each(ALL_ALGORITHMS)('%s: answers 20,000 equal requests as one by one; a row counts to 16,383', async (name) => {
     const large = { ...SMALL_POLICIES[name], [name.endsWith('bucket') ? 'capacity' : 'limit']: 18_000 };
     const charges = [{ key: 'key', algorithm: algorithmOf(large), cost: 1 }];

@@ -98,37 +98,6 @@ describe.each([
     HISTORY_TIMEOUT_MS,
   );
 
-  it(
-    'of a fixed window are told once in the window that they belong to, also if requests come at once and marks are charged later',
-    async () => {
-      const property = fc.asyncProperty(steps, levels, limits, async (history, thresholds, limit) => {
-        if (open === inRedis) await redis.client.flushdb();
-        const clock = new TestClock(MIDNIGHT);
-        const pods = podsOn(open, clock, shares);
-        const policy = boundPolicy({ algorithm: 'fixed-window', limit, window: WINDOW / 1000, thresholds });
-        const counts = new Map<string, number>();
-        const asked: (() => Promise<void>)[] = [];
-        for (const { wait, pod, user, cost } of history) {
-          if (wait > 0) await Promise.all(asked.splice(0).map((one) => one()));
-          clock.now += wait;
-          const place = `user:${user} ${clock.now - (clock.now % WINDOW) + WINDOW}`;
-          asked.push(async () => {
-            const { decision } = await pods[pod]!.engine.decide([pods[pod]!.charge(policy, `user:${user}`, cost)]);
-            if (decision.allowed && cost > 0) counts.set(place, (counts.get(place) ?? 0) + cost);
-          });
-        }
-        await Promise.all(asked.map((one) => one()));
-        const expected = [...counts].flatMap(([place, used]) =>
-          thresholds.filter((level) => used >= reachedAt(level, limit)).map((level) => `${place} ${level}`),
-        );
-        const events = (await Promise.all(pods.map((pod) => pod.told()))).flat();
-        expect(events.map(nameOf).toSorted()).toEqual(expected.toSorted());
-      });
-      await fc.assert(property, histories());
-    },
-    HISTORY_TIMEOUT_MS,
-  );
-
   it.each<[string, (limit: number) => Policy]>([
     ['token-bucket', (limit) => ({ algorithm: 'token-bucket', capacity: limit, refill: `${limit}/10s` as never })],
     ['leaky-bucket', (limit) => ({ algorithm: 'leaky-bucket', capacity: limit, drain: `${limit}/10s` as never })],

@@ -97,23 +97,3 @@ it('eviction (allkeys-random) under load is no failure, and admits one limit mor
   expect({ doubles, overAdmissions }).toEqual({ doubles: 0, overAdmissions: 0 });
   expect(pod.app.logs.of('error')).toEqual([]);
 });
-
-it.each<[string, (key: string) => Promise<unknown>]>([
-  ['a foreign type', (key) => on.admin.lpush(key, 'something else')],
-  ['a corrupt state', (key) => on.admin.set(key, 'inf')],
-])('%s under one key fails only that key’s requests: Redis decides the others of the batch', async (what, spoil) => {
-  const pod = await startPod();
-  await pod.ask();
-  const [key = ''] = await on.admin.keys('*ada*');
-  await on.admin.del(key);
-  await spoil(key);
-  on.changes.length = 0;
-  for (let i = 0; i < 20; i++) {
-    const [bad, good] = await Promise.all([pod.timed(), pod.timedOnce()]);
-    expect([bad.decision.decidedBy, good.decision.decidedBy]).toEqual(['local', 'store']);
-  }
-  expect(on.changes).toEqual([]);
-  await on.admin.del(key);
-  await pod.recovered();
-  await pod.conclude(`${what} under a key`, { answers: [] }, { limits: 2 });
-});

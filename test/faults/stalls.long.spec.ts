@@ -1,24 +1,16 @@
-import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { Controller, Get } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { type Decision, type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import type { Decision, Policy, RateLimitModuleOptions } from 'nestjs-floodgate';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, Pod } from '../support/faults/pod.js';
-import { record } from '../support/faults/record.js';
 import { RedisCluster } from '../support/faults/redis-cluster.js';
-import { limited, PLATFORMS } from '../support/http-app.js';
 
 jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
 const STALLS_MS = [600, 3000, 10_000];
 /** Shorter than every stall, and longer than Redis waits for a processor on a busy machine. */
 const DEADLINE_MS = 500;
-/** The sender, the application and Redis share two processors for seconds. */
-const BURST_DEADLINE_MS = 10_000;
 
 const on = useOneRedis();
 const { changes } = on;
@@ -106,34 +98,5 @@ describe('with a Cluster', () => {
     await expectDecidedByRedis(pod, 4000);
     client.disconnect();
     await pod.conclude('cluster: event loop stalls for 4 s', { answers: [] });
-  });
-});
-
-@Controller()
-class Routes {
-  @Get()
-  @RateLimit({ name: 'all', algorithm: 'fixed-window', limit: 100, window: '300d', by: 'global' })
-  get(): void {}
-}
-
-describe.each(PLATFORMS)('pipelined requests of another process, over %s', (platform) => {
-  it.each([
-    [200, 150],
-    [1000, 10],
-  ])('%i connections with %i each admit exactly the limit', async (connections, requests) => {
-    await using app = await limited(platform, Routes, watched({ redis: on.server.url, deadline: BURST_DEADLINE_MS }));
-    const pipeliner = fileURLToPath(new URL('workers/pipeliner.js', import.meta.url));
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [pipeliner, app.port, connections, requests].map(String),
-    );
-    const counts = JSON.parse(stdout) as Readonly<Record<string, number>>;
-    record(`${connections} x ${requests} pipelined requests, ${platform}`, {
-      answers: [],
-      doubles: 0,
-      overAdmissions: counts['200']! - 100,
-    });
-    expect(counts).toEqual({ 200: 100, 429: connections * requests - 100 });
-    expect(changes).toEqual([]);
   });
 });

@@ -167,25 +167,6 @@ describe('the simulated server', () => {
     expect(replies).toEqual(calls.map(({ reply }) => reply));
   });
 
-  it('counts as many rows as the batch has different requests in a row', async () => {
-    const [algorithm] = ALGORITHMS;
-    const twin = new ProgramTwin();
-    const rows: number[] = [];
-    const client: RedisClient = {
-      evalsha: (sha1, keys, ...args) => {
-        const executed = twin.execute(callOf(sha1, keys, args), NOW);
-        rows.push(executed.rows);
-        return Promise.resolve(executed.reply);
-      },
-      eval: () => Promise.reject(new Error('not asked')),
-      del: () => Promise.reject(new Error('not asked')),
-    };
-    const store = new RedisStore(client, { clock: () => NOW });
-    const of = (key: string): Charge[] => [{ key, algorithm: algorithm!, cost: 1 }];
-    await Promise.all(['a', 'a', 'b', 'a', 'a', 'b'].map((key) => store.consume(of(key))));
-    expect(rows).toEqual([2]);
-  });
-
   it.each([
     ['["concurrency",1,1,5,1000]', /plain charges of token-bucket.*got concurrency with 2 numbers/],
     ['["token-bucket",1,1,1,100,500,1]', /got token-bucket with 4 numbers/],

@@ -149,32 +149,4 @@ describe('the kit, used wrongly', () => {
     resetLimits(limited); // any MemoryStore
   });
 
-  it('expectLimit names wrong arguments', async () => {
-    const store = new VirtualStore(new VirtualClock());
-    const limited = await boot(Test.createTestingModule({ imports: [appModule({ store }, [Plain])] }));
-    const route = expectLimit(limited).get('/');
-    const burst = route.toAdmit(5);
-    for (const [wrong, message] of [
-      [() => expectLimit(limited, { who: 1 } as object), "'who' is not an option; the options are as and clock"],
-      [() => expectLimit(limited, { as: 'ada' } as object), 'as must be a function from an identity to headers'],
-      [() => expectLimit(limited, { clock: 5 } as object), 'clock must be a VirtualClock, got 5'],
-      [() => expectLimit(limited).get('rides'), "expectLimit, get: takes a path such as '/rides', got 'rides'"],
-      [() => route.toAdmit(1.5), 'toAdmit: takes a whole number of requests from 0 to 100000, got 1.5'],
-      [() => route.as('ada' as never), "expectLimit, as: takes identities by kind such as { user: 'ada' }"],
-      [() => route.as({ user: '' }), "expectLimit, as: takes identities by kind such as { user: 'ada' }"],
-      [() => burst.per('60'), "expectLimit, per: takes milliseconds or text such as '15m', got '60'"],
-      [() => burst.perSecond(0), 'expectLimit, perSecond: takes a whole number of requests from 1'],
-    ] as const) {
-      expect(wrong).toThrow(message);
-    }
-    await expect(route.as({ tenant: 'one' }).send()).rejects.toThrow(
-      "expectLimit, as: no header brings an identity of kind 'tenant' (the module's identity reads no headers). Say how your " +
-        'application knows it: expectLimit(app, { as: ({ tenant }) => ({ authorization: ... }) })',
-    );
-    const byUser = expectLimit(limited, { as: ({ user }) => ({ 'X-User-Id': user }) }).get('/');
-    await expect(byUser.as({ tenant: 'one' }).toAdmit(5)).rejects.toThrow(
-      'expectLimit, as: must return texts, got undefined as X-User-Id for an identity of tenant',
-    );
-    await burst;
-  });
 });

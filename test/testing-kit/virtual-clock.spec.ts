@@ -42,16 +42,10 @@ describe('a virtual clock', () => {
     expect(clock.now.toISOString()).toBe(START);
   });
 
-  it('names other wrong arguments, and never moves back unless it is asked', () => {
-    const clock = new VirtualClock();
-    expect(() => clock.advanceMicroseconds(0.5)).toThrow('takes a whole number from 0');
-    expect(() => clock.advanceTo('2025-12-31T23:59:59Z')).toThrow(
+  it('never moves back unless it is asked', () => {
+    expect(() => new VirtualClock().advanceTo('2025-12-31T23:59:59Z')).toThrow(
       "VirtualClock.advanceTo: 2025-12-31T23:59:59.000Z is before the clock's 2026-01-01T00:00:00.000Z; stepBack('1s')",
     );
-    expect(() => clock.advanceTo('tomorrow')).toThrow(
-      "takes a Date or text such as '2026-01-01T00:00:00Z', got 'tomorrow'",
-    );
-    expect(() => new VirtualClock(0 as unknown as Date)).toThrow('new VirtualClock: takes a Date or text');
   });
 
   it('runs tasks in the order of their instants, each at its own', () => {

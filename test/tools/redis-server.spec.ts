@@ -46,15 +46,6 @@ describe('a started server', () => {
     await server.stop();
   });
 
-  it('answers PING at its url', async () => {
-    expect(server.url).toBe(`redis://${server.host}:${server.port}`);
-    expect(await client.ping()).toBe('PONG');
-  });
-
-  it('reports the pid of its process', async () => {
-    expect(await client.info('server')).toContain(`process_id:${server.pid}\r\n`);
-  });
-
   it('keeps its data in a directory of its own, and removes it in the end', async () => {
     const [, directory = ''] = await client.config('GET', 'dir');
     expect(existsSync(directory)).toBe(true);
@@ -90,14 +81,6 @@ describe('a started server', () => {
     expect(() => server.pid).toThrow(`No Redis process runs on port ${port}`);
   });
 
-  it('restarts after a kill', async () => {
-    const { pid } = server;
-    await server.kill();
-    expect(processExists(pid)).toBe(false);
-    await server.restart();
-    expect(await client.ping()).toBe('PONG');
-  });
-
   it('can be stopped any number of times', async () => {
     await server.stop();
     await expect(server.stop()).resolves.toBeUndefined();
@@ -105,24 +88,6 @@ describe('a started server', () => {
 });
 
 describe('starting', () => {
-  it('runs two servers that share nothing', async () => {
-    await using first = await RedisServer.start();
-    await using second = await RedisServer.start();
-    expect(second.port).not.toBe(first.port);
-
-    const clients = [connectTo(first), connectTo(second)] as const;
-    await clients[0].set('key', 'value');
-    expect(await clients[1].get('key')).toBeNull();
-    for (const client of clients) client.disconnect();
-  });
-
-  it('passes arguments to the server', async () => {
-    await using server = await RedisServer.start({ args: ['--maxmemory', '2mb'] });
-    const client = connectTo(server);
-    expect(await client.config('GET', 'maxmemory')).toEqual(['maxmemory', `${2 * 1024 * 1024}`]);
-    client.disconnect();
-  });
-
   it('keeps its data over a crash with keepsData, until stop()', async () => {
     await using server = await RedisServer.start({ keepsData: true });
     const client = connectTo(server);

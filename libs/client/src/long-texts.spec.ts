@@ -4,17 +4,15 @@ import { readStatements } from '../../rate-limit/src/util/responses/statements.j
 import { readStringList } from '../../rate-limit/src/util/responses/structured-list.js';
 import { readAnswer } from '../../rate-limit/src/util/responses/read-response.js';
 
-const LENGTHS = [10_000, 100_000, 1_000_000];
+const LENGTH = 300_000;
 const PARTS = ' |\t|,|;|"|\\|9|a| ,| ;|";|a;|"a";r=1,|Sun, |06 |-|;r=|%'.split('|');
-const TEXTS = PARTS.flatMap((part) =>
-  LENGTHS.flatMap((length) => {
-    const text = part.repeat(length / part.length);
-    return [text, `"a";r=5;t=1${text}`, `${text}x`, `1${text}1`];
-  }),
-);
+const TEXTS = PARTS.flatMap((part) => {
+  const text = part.repeat(LENGTH / part.length);
+  return [text, `"a";r=5;t=1${text}`, `${text}x`, `1${text}1`];
+});
 const FIELDS = ['ratelimit', 'ratelimit-policy', 'retry-after', 'date', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-// A reader whose time grows with the square of the length takes minutes for a megabyte, and the test times out.
+// A reader whose time grows with the square of the length takes minutes, and the test times out.
 describe('a text of a server, however long,', () => {
   it('is read in a time that grows with its length at most', () => {
     for (const text of TEXTS) {

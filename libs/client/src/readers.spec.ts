@@ -72,7 +72,7 @@ describe('a structured list', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
   });
 
@@ -84,7 +84,7 @@ describe('a structured list', () => {
         fc.pre(!parses(field));
         expect(readStringList(field)).toEqual([]);
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     );
   });
 

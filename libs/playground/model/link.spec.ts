@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, constantFrom, integer, property, string, tuple } from 'fast-check';
+import { anyText } from '../../../test/support/any-text.js';
 import { anyEvents, anySettings } from '../../../test/support/playground.js';
 import { histories } from '../../../test/support/property-runs.js';
 import { readLink, type Shared, writeLink } from './link.js';
@@ -67,7 +68,7 @@ describe('a link', () => {
     });
     const wild = tuple(
       constantFrom('#v=1&x=', '#v=1&c=', '#v=1&t=', '#v=', '#', ''),
-      string({ unit: 'binary', maxLength: 60 }),
+      anyText(60),
     );
     const check = (hash: string): void => {
       const read = readLink(hash);

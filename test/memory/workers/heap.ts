@@ -7,8 +7,7 @@ import type { Algorithm } from '../../../libs/rate-limit/src/algorithms/core/alg
 import { WaitingRoom } from '../../../libs/rate-limit/src/holds/waiting/waiting-room.js';
 import { Deadlines } from '../../../libs/rate-limit/src/stores/deadlines.js';
 import { Fallback } from '../../../libs/rate-limit/src/engine/fallback.js';
-import { KeptClients } from '../../../libs/rate-limit/src/layers/plain/kept-clients.js';
-import { chargeOf as policyChargeOf, type PolicyCharge } from '../../../libs/rate-limit/src/charges/policy-charge.js';
+import type { PolicyCharge } from '../../../libs/rate-limit/src/charges/policy-charge.js';
 import { bindPolicy } from '../../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
 import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
@@ -29,7 +28,6 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
 const ORIGIN = 19_900 * 86_400_000_000;
-const HOUR = 3_600_000_000;
 
 const ALGORITHMS = ALL_ALGORITHMS.map((name) => algorithmOf(SMALL_POLICIES[name]));
 
@@ -72,30 +70,6 @@ interface OwnClient {
 }
 
 const procedures = {
-  /** 100,000 clients send one request each, then other clients continue. Returns the states left and whether a timer runs. */
-  expired: (others: 'one' | 'new') => {
-    let now = ORIGIN;
-    const store = new MemoryStore({ clock: () => now });
-    const crowd = (from: number, count: number): void => {
-      for (let i = from; i < from + count; i++) store.consume(chargeOf(i));
-    };
-    const goOn = (): void => {
-      now += HOUR;
-      for (let i = 0; i < 10_000; i++) {
-        store.consume(chargeOf(others === 'one' ? 0 : i, 'other'));
-        now += 10_000_000; // so that these states expire, too
-      }
-    };
-    crowd(0, 1_000); // warms up, so that code and tables of the first use are not measured
-    goOn();
-    const before = retained();
-    crowd(1_000, 100_000);
-    const full = retained() - before;
-    const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-    goOn();
-    return { full, left: retained() - before, size: store.size, timers };
-  },
-
   /** A million identities, most of them with one request. Meanwhile 100 blocked clients keep sending requests. */
   million: (maxKeys: number) => {
     let now = ORIGIN;
@@ -204,22 +178,6 @@ const procedures = {
     const bytes = (retained() - before) / 10_000;
     if (store.size < 0 || denials.findSent([]) !== undefined) return 0; // keeps them alive until here
     return bytes;
-  },
-
-  /** The bytes left by each of 10,000 clients whose plans are substrings of headers of 8,000 characters, or are as long. */
-  plans: (length: 30 | 8_000) => {
-    const decider = { isPlain: false, decide: () => Promise.reject(new Error('nobody asks it')) };
-    const kept = new KeptClients(() => decider);
-    const policy = bindPolicy(parsePolicy(LOG, 'test'), 'rl', 'app', 'test');
-    const before = retained();
-    for (let i = 0; i < 10_000; i++) {
-      const header = Buffer.alloc(8_000, `Plan ${i}, a client, `).toString('latin1');
-      const charge = policyChargeOf(policy, `user:${i}`, 1, 'take');
-      const options = { cost: undefined, plan: header.slice(0, length), timeZone: header.slice(0, length) };
-      kept.keep('consume', [policy], { kind: 'user', value: `${i}` }, options, [charge]);
-    }
-    const bytes = (retained() - before) / 10_000;
-    return kept.find('consume', [policy], { kind: 'user', value: 'nobody' }) === undefined ? bytes : 0;
   },
 
   /** A million rejected identities. */

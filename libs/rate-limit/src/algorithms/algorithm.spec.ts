@@ -74,24 +74,6 @@ describe.each(ALL_ALGORITHMS)('every algorithm, %s', (name) => {
     assert(law, histories());
   });
 
-  it('fits a cost of `remaining`, and no larger one', () => {
-    const law = property(situationsOf(name), ({ algorithm, level }) => {
-      const remaining = algorithm.remaining(level);
-      expectHolds(remaining >= 0 && remaining <= algorithm.limit, () => ({ remaining }));
-      expectHolds(remaining === 0 || algorithm.fits(level, remaining), () => ({ level, remaining }));
-      const departing = algorithm.delays ? 1 : 0; // the departing request takes no waiting place
-      expectHolds(!algorithm.fits(level, remaining + departing + 1), () => ({ level, remaining }));
-    });
-    assert(law, histories());
-  });
-
-  it('leaves a level as it is when it charges cost 0', () => {
-    const law = property(situationsOf(name), ({ algorithm, level, cost }) => {
-      expectSame(answersOf(algorithm, algorithm.charge(level, 0), cost), answersOf(algorithm, level, cost));
-    });
-    assert(law, histories());
-  });
-
   it('answers and waits in whole, safe numbers only', () => {
     const law = property(situationsOf(name), ({ algorithm, now, level, cost }) => {
       const numbers = [

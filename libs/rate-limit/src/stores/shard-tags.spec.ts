@@ -22,7 +22,7 @@ describe('the tags of shards', () => {
   it('lie on masters with equal ranges in numbers that differ by 1 at most', () => {
     for (const shards of COUNTS) {
       const slots = shardTags(shards).map((tag) => calculateSlot(tag));
-      for (let masters = 1; masters <= 100; masters++) {
+      for (const masters of [1, 2, 3, 4, 5, 6, 7, 10, 12, 31, 64, 100]) {
         const edges = [...edgesOf(masters), SLOTS];
         const counts = edges.slice(1).map((end, i) => slots.filter((slot) => slot >= edges[i]! && slot < end).length);
         expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);

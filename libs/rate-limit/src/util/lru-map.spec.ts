@@ -1,5 +1,7 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
+import { expectSame } from '../../../../test/support/expect-same.js';
+import { histories } from '../../../../test/support/property-runs.js';
 import { LruMap } from './lru-map.js';
 
 /** The same, with the entries in an array: the one that was used last at its end. */
@@ -51,12 +53,11 @@ it('keeps what was used last, within its bounds', () => {
       const map = new LruMap<number>(maxSize, { max: maxWeight, of: (value) => value });
       const model = new Model(maxSize, maxWeight);
       for (const operation of operations) {
-        expect(applied(map, operation)).toBe(applied(model, operation));
-        expect(map.size).toBe(model.entries.length);
+        expectSame([applied(map, operation), map.size], [applied(model, operation), model.entries.length]);
       }
       // Each key is asked in the model's order, which leaves the order of the rest as it is.
       expect(model.entries.map(([key]) => map.get(key))).toEqual(model.entries.map(([, value]) => value));
     }),
-    { numRuns: 2_000 },
+    histories(10),
   );
 });

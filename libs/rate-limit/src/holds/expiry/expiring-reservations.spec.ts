@@ -1,7 +1,6 @@
 import { chargeOf } from '../../charges/policy-charge.js';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import * as fc from 'fast-check';
-import { type LogOutcome, SharedLog } from '../../../../../test/support/shared-log.js';
+import { SharedLog } from '../../../../../test/support/shared-log.js';
 import { partsAlone } from '../../limiter/parts-alone.js';
 import { storeAlone } from '../../limiter/opened-store.js';
 import { readLimiterOptions } from '../../limiter/options-table.js';
@@ -12,7 +11,7 @@ import type { StoreTraits } from '../../stores/traits.js';
 import { VirtualClock } from '../../testing/virtual-clock.js';
 import { VirtualStore } from '../../testing/virtual-store.js';
 import { LimiterUnavailableError, ReservationsFullError } from '../../charges/errors.js';
-import type { Reservation, Settlement } from '../settlements/reservation.js';
+import type { Reservation } from '../settlements/reservation.js';
 import { type AtExpiry, readExpiry } from '../../policy/expiry.js';
 import { ExpiringReservations } from './expiring-reservations.js';
 
@@ -123,79 +122,6 @@ describe('in a fleet', () => {
     );
   });
 
-  // Settlements, expiries and the sweeps of 4 pods, in any order, with calls that are lost: what stays charged is what was answered.
-  it('nothing is refunded twice, whatever the order', async () => {
-    const BASE = 1_000;
-    const COST = 10;
-    const reservation = fc.record({
-      atExpiry: fc.constantFrom<AtExpiry>('cancel', 3, 9, 'keep'),
-      final: fc.option(fc.integer({ min: 0, max: 14 }), { nil: undefined }),
-      settleAt: fc.constantFrom('before', 'at once', 'after'),
-    });
-    const outcomes = fc.constantFrom<LogOutcome>('well', 'well', 'well', 'well', 'lost', 'answer lost');
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(reservation, { minLength: 1, maxLength: 6 }),
-        fc.infiniteStream(outcomes),
-        fc.boolean(),
-        fc.scheduler(),
-        async (reservations, faults, hasFaults, scheduler) => {
-          const step = async (what: string): Promise<LogOutcome> => {
-            await scheduler.schedule(Promise.resolve(), what);
-            return hasFaults ? (faults.next().value as LogOutcome) : 'well';
-          };
-          const { clock, store, pods } = fleet(5, step);
-          store.consume([{ key: `rl:{user:ada}${DAY.keyTail}`, algorithm: DAY.algorithm, cost: BASE }]);
-          const [owner, ...sweepers] = pods;
-          const open: ((typeof reservations)[number] & { readonly made: Reservation })[] = [];
-          for (const one of reservations) {
-            open.push({ ...one, made: await owner!.reserve({ atExpiry: one.atExpiry, cost: COST }) });
-          }
-          const answers = new Map<Reservation, Promise<Settlement>>();
-          const settle = (when: string): void => {
-            for (const { settleAt, final, made } of open) {
-              if (settleAt === when && final !== undefined) answers.set(made, made.settle(final));
-            }
-          };
-          settle('before');
-          clock.advance('59s');
-          settle('at once');
-          clock.advance('1s');
-          const sweeps = sweepers.map(async ({ expiring }) => {
-            await scheduler.schedule(Promise.resolve(), 'sweep');
-            // The first reservation starts the sweep; one that has to be rejected leaves nothing.
-            await expiring['sweep']!.sweep().catch(() => undefined);
-          });
-          settle('after');
-          await scheduler.waitFor(Promise.all([...sweeps, ...answers.values()]));
-          await scheduler.waitIdle();
-          await turns();
-          await scheduler.waitIdle();
-
-          let [least, exact] = [BASE, BASE];
-          for (const { atExpiry, final, made } of open) {
-            const atEnd = atExpiry === 'keep' ? COST : atExpiry === 'cancel' ? 0 : atExpiry;
-            const answer = await answers.get(made);
-            if (answer === undefined) {
-              exact += atEnd;
-              least += atEnd;
-            } else if (answer.expired === true) {
-              exact += Math.max(atEnd, final!);
-              least += Math.max(atEnd, final!);
-            } else {
-              exact += final!;
-              least += answer.error === undefined ? final! : Math.min(atEnd, final!);
-            }
-          }
-          const used = usedOf(store);
-          expect(used).toBeGreaterThanOrEqual(least);
-          expect(used).toBe(hasFaults ? used : exact);
-          for (const { expiring } of pods) await expiring.stop();
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
 });
 
 describe('more open reservations than a process keeps', () => {
