@@ -4,42 +4,13 @@ import { histories } from '../../test/support/property-runs.js';
 import { MatchingUnavailableError } from './matching.js';
 import { WorkerPool, type WorkerPoolOptions } from './worker-pool.js';
 
-const JOB_MS = 100;
-
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 const outcome = (work: Promise<unknown>): Promise<unknown> =>
   work.catch((error: unknown) => (error instanceof MatchingUnavailableError ? error.reason : error));
-const job = <T>(result: T): Promise<T> => new Promise((resolve) => setTimeout(resolve, JOB_MS, result));
 
 describe('WorkerPool', () => {
-  it.each([
-    [false, [0, 1, 2, 3, 4, 5, 6, 7]],
-    // Four jobs are 400 ms, five are 500 ms.
-    [true, [0, 7, 6, 5, 1, 2, 3, 4]],
-  ])('serves a queue of more than 400 ms in its order, newest first: %s', async (newestFirst, order) => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS, newestFirst });
-    const began: number[] = [];
-    for (let i = 0; i < 8; i++) void pool.run(() => (began.push(i), job(i)));
-    await jest.runAllTimersAsync();
-    expect(began).toEqual(order);
-  });
-
-  it('rejects waiting and later jobs on close, and waits for running ones', async () => {
-    const pool = new WorkerPool({ workers: 1, queue: 10, patienceMs: 5000, serviceMs: JOB_MS, newestFirst: false });
-    const [working, waiting] = [outcome(pool.run(() => job('done'))), outcome(pool.run(() => job('never')))];
-    let closed = false;
-    void pool.close().then(() => (closed = true));
-    expect(await waiting).toBe('shutting down');
-    expect(await outcome(pool.run(() => job('never')))).toBe('shutting down');
-    expect(closed).toBe(false);
-    await jest.advanceTimersByTimeAsync(JOB_MS);
-    expect(await working).toBe('done');
-    expect(closed).toBe(true);
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
   it('does what a plain list of jobs does, in any history', async () => {
     const options = fc.record({
       workers: fc.integer({ min: 1, max: 3 }),

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { perSecond } from '../../libs/textbook/arithmetic.js';
-import { costByWindow, mostWithin, worstExcess } from '../../libs/textbook/bounds.js';
+import { mostWithin, worstExcess } from '../../libs/textbook/bounds.js';
 import { Processes } from '../support/processes/processes.js';
 import { timeOf, useRedis } from '../support/redis-fixture.js';
 import type { procedures } from './workers/scheduled.js';
@@ -14,7 +14,6 @@ const SECOND = 1_000_000;
 const ADJUSTED = 5_000;
 const POLICIES = {
   log: { algorithm: 'sliding-window-log', limit: 100, window: 500, by: 'global' },
-  window: { algorithm: 'fixed-window', limit: 100, window: 500, by: 'global' },
   bucket: { algorithm: 'token-bucket', capacity: 20, refill: 200, by: 'global' },
   even: { algorithm: 'leaky-bucket', capacity: 20, drain: 200, by: 'global' },
   paused: { algorithm: 'token-bucket', capacity: 10, refill: 100, by: 'global' },
@@ -103,11 +102,6 @@ it('processes send no more than 100 calls in any half second, and all of them in
   const { admissions } = await sendAll('log', 60);
   expect(admissions).toHaveLength(PODS * 60);
   expect(mostWithin(admissions, SECOND / 2)).toBeLessThanOrEqual(100);
-}, 60_000);
-
-it('processes send no more than 100 calls in each window', async () => {
-  const { admissions } = await sendAll('window', 60);
-  expect(Math.max(...costByWindow(admissions, SECOND / 2).values())).toBeLessThanOrEqual(100);
 }, 60_000);
 
 it('processes send no more than capacity + refill x t in any interval, and the partner sees no more, but for those on their way', async () => {

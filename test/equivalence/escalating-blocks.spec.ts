@@ -14,7 +14,10 @@ const ONE = algorithmOf({ algorithm: 'fixed-window', limit: 1, window: '1h' });
 
 const redis = useRedis();
 
-function blockFor({ after, durations }: { readonly after: number; readonly durations: readonly number[] }, key: string): BlockCharge {
+function blockFor(
+  { after, durations }: { readonly after: number; readonly durations: readonly number[] },
+  key: string,
+): BlockCharge {
   const algorithm = blockOf({}, durations, after, (problem) => {
     throw new Error(problem);
   });

@@ -7,7 +7,7 @@ import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { playSettlements, settlementHistoriesOf } from './settlement-histories.js';
 
 // test/equivalence/settled-turns.clients.spec.ts compares Redis with memory.
-describe('histories of reservations that are settled, cancelled, settled twice or never', () => {
+describe('histories of charges that are refunded, and of reservations that are settled, cancelled or left', () => {
   it.each(ALL_ALGORITHMS)(
     '%s: no key is below its counterfactual, none is above its limit, and a lone refund is exact',
     (name) => {

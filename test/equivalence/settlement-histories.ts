@@ -3,7 +3,8 @@ import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorit
 import { bytesPerCost } from '../../libs/rate-limit/src/algorithms/core/footprint.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import type { ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
+import type { Charge, ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
@@ -13,7 +14,7 @@ import { Counterfactual, type ModelCharge } from './counterfactual.js';
 /** What happens after a move of the clock. A reservation that no act picks is one of a process that has died. */
 type Act =
   | { readonly ask: Cost; readonly mode: 'take' | 'reserve' }
-  /** A reservation comes to a part of the largest cost, plus units. */
+  /** A reservation comes to a part of the largest cost, plus units. A charge that is none is refunded. */
   | { readonly settle: number; readonly part: number; readonly plus: number };
 
 export interface SettlementHistory {
@@ -47,9 +48,10 @@ export function settlementHistoriesOf(name: AlgorithmName): fc.Arbitrary<Settlem
   });
 }
 
-/** An open reservation, and what the counterfactual holds for it. */
+/** A charge that is neither settled nor refunded, and what the counterfactual holds for it. */
 interface Made {
   readonly receipt: ChargeReceipt;
+  readonly isReserved: boolean;
   readonly charge: ModelCharge;
   /** The number of things that had happened to the key right after the charge, if the store was exact then. */
   readonly aloneSince: number | undefined;
@@ -93,23 +95,26 @@ export function playSettlements(
     const about = (): object => ({ act, now: clock.now });
     if ('ask' in act) {
       const cost = costFor(whole, act.ask);
-      const verdict = store.consume([{ key: 'key', algorithm, cost, mode: act.mode }]);
+      const asked: Charge = { key: 'key', algorithm, cost, mode: act.mode };
+      const verdict = store.consume([asked]);
       verdicts.push(verdict);
       if (!verdict.allowed) continue;
       expectHolds(model.fits(clock.now, cost || 1), about);
       const charge = model.charge(clock.now, cost);
       if (cost > 0) changes++;
-      const { receipt } = verdict.charges[0]!;
-      if (act.mode === 'reserve') open.push({ receipt: receipt!, charge, aloneSince: isExact ? changes : undefined });
+      for (const receipt of cost > 0 ? receiptsOf([asked], verdict) : []) {
+        open.push({ receipt, isReserved: act.mode === 'reserve', charge, aloneSince: isExact ? changes : undefined });
+      }
       look(act);
       continue;
     }
     const at = open.length - 1 - act.settle;
     const [made] = at < 0 ? [] : open.splice(at, 1);
     if (made === undefined) continue;
-    const { receipt, charge, aloneSince } = made;
-    const finalCost = Math.max(0, Math.floor(Math.min(whole.maxCost, 1_000) * act.part) + act.plus);
-    const [settled] = store.settle([{ receipt, finalCost, overdraft }]);
+    const { receipt, isReserved, charge, aloneSince } = made;
+    const finalCost = !isReserved ? 0 : Math.max(0, Math.floor(Math.min(whole.maxCost, 1_000) * act.part) + act.plus);
+    if (!isReserved) store.refund([receipt]);
+    const [settled] = isReserved ? store.settle([{ receipt, finalCost, overdraft }]) : [{ refunded: 0, charged: 0 }];
     const { refunded, charged } = settled!;
     // A refund that came to nothing has changed the counterfactual nevertheless.
     const change = finalCost === receipt.cost ? 0 : 1;
@@ -121,8 +126,9 @@ export function playSettlements(
     const remaining = look(act);
     const { numbers } = algorithm.wire;
     const isFast = algorithm.delays && numbers[0]! > numbers[1]!;
-    // Nothing else has happened to the key: the refund is exact.
-    const isAlone = aloneSince !== undefined && aloneSince + change === changes;
+    // Nothing else has happened to the key: the refund is exact. That of a plain charge is so in its instant.
+    const isExpected = isReserved || receipt.at === clock.now;
+    const isAlone = isExpected && aloneSince !== undefined && aloneSince + change === changes;
     expectHolds(!isAlone || charged > 0 || isExact || isFast, about);
     // What is not charged is beyond the overdraft. A log takes 1,000 entries at once.
     const most = bytesPerCost(algorithm) > 0 ? 1_000 : Infinity;

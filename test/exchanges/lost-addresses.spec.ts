@@ -24,7 +24,9 @@ class Plain {
 
 /** As if the client had reset its connection before the server accepted it: the address was never readable. */
 function loseAddresses(server: Server): void {
-  server.prependListener('connection', (socket) => Object.defineProperty(socket, 'remoteAddress', { value: undefined }));
+  server.prependListener('connection', (socket) =>
+    Object.defineProperty(socket, 'remoteAddress', { value: undefined }),
+  );
 }
 
 it.each(PLATFORMS)('over %s, a client without an address passes no block list', async (platform) => {

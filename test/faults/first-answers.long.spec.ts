@@ -44,22 +44,6 @@ describe('a Redis that plain ioredis can use decides', () => {
   });
 });
 
-it('a connection that was made while Redis hung is replaced as any other one when it falls silent', async () => {
-  on.server.pause();
-  const pod = await on.start({ redis: on.proxy.url });
-  await delay(1700);
-  on.server.resume();
-  await pod.recovered();
-  on.proxy.blackHole();
-  const { accepted } = on.proxy;
-  const answers = await arrivals(pod, 100);
-  expectLocal(answers);
-  await until('it is replaced', LIMIT_MS, () => on.proxy.accepted > accepted);
-  await on.proxy.pass();
-  const recoveryMs = await pod.recovered();
-  await pod.conclude('black hole, on a connection made while Redis hung', { answers: timesOf(answers), recoveryMs });
-});
-
 it('while lookups hang, one is under way and files are read; Redis decides when the lookups return', async () => {
   using lookups = new Lookups();
   const pod = await on.start({ redis: `redis://redis.test:${on.proxy.port}` });

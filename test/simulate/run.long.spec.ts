@@ -77,25 +77,6 @@ describe('a simulation', () => {
   });
 });
 
-describe('one Redis', () => {
-  it('admits what the ideal store admits, but for the latency', async () => {
-    const { admitted, ideal } = await run('redis');
-    expect(Math.abs(admitted - ideal)).toBeLessThan(0.01 * ideal);
-  });
-
-  it('is asked from the other region over the link', async () => {
-    const { p99Ms, p50Ms, decidedBy } = await run('redis', 'hot', { regions: 2 });
-    expect(p99Ms).toBeGreaterThan(80);
-    expect(p50Ms).toBeLessThan(2);
-    expect(decidedBy).toEqual({ store: 1 });
-  });
-
-  it('is busy as long as the calls and their rows take', async () => {
-    const { redisCpu, callsPerSecond, rowsPerCall } = await run('redis', 'users', { pods: 2 });
-    expect(redisCpu).toBeCloseTo((callsPerSecond * (COSTS.server.call + rowsPerCall * COSTS.server.row)) / 1e6, 6);
-  });
-});
-
 describe('a fault', () => {
   const faulty = async (name: string, strategy: string, regions: number) => {
     const fault = FAULTS.find((one) => one.name === name)!;
@@ -130,16 +111,5 @@ describe('a fault', () => {
     expect(divided.over).toBe(0);
     expect(home.decidedBy['local']).toBeGreaterThan(0.01);
     expect(home.answered).toBe(home.arrived);
-  });
-});
-
-describe('prefetches', () => {
-  it('spare calls while the limit is not reached, and admit what the ideal store admits', async () => {
-    const scenario = { ...shortened('fleet'), seconds: 4 };
-    const figures = await simulate(scenario, strategyOf('prefetch1000'), settings());
-    expect(figures.over).toBe(0);
-    expect(figures.decidedBy['prefetch']).toBeGreaterThan(0.5);
-    expect(figures.callsPerRequest).toBeLessThan(0.5);
-    expect(figures.admitted / figures.ideal).toBeGreaterThan(0.95);
   });
 });

@@ -148,5 +148,4 @@ describe('the kit, used wrongly', () => {
     );
     resetLimits(limited); // any MemoryStore
   });
-
 });

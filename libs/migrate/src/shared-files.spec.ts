@@ -131,7 +131,8 @@ export class Limits implements ThrottlerOptionsFactory {
   const module = (option: string): string =>
     moduleOf('').replace('forRoot()', `forRootAsync({ imports: [ConfigModule], ${option} })`);
 
-  it.each(['useClass', 'useExisting'])('rewrites what the class makes, in its own file: %s', (option) => {
+  it('rewrites what the class makes, in its own file', () => {
+    const option = 'useClass';
     const { files, printed } = migrated({
       'package.json': PACKAGE,
       'app.module.ts': module(`${option}: Limits`).replace('\n@Module', "import { Limits } from './limits';\n@Module"),

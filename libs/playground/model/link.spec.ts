@@ -66,10 +66,7 @@ describe('a link', () => {
       const { hash } = writeLink({ settings: DEFAULTS, events, now: 0 });
       return `${hash.slice(0, at)}${other}${hash.slice(at + other.length)}`;
     });
-    const wild = tuple(
-      constantFrom('#v=1&x=', '#v=1&c=', '#v=1&t=', '#v=', '#', ''),
-      anyText(60),
-    );
+    const wild = tuple(constantFrom('#v=1&x=', '#v=1&c=', '#v=1&t=', '#v=', '#', ''), anyText(60));
     const check = (hash: string): void => {
       const read = readLink(hash);
       if (read !== undefined) expectShowable(read.shared);

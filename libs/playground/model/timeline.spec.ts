@@ -6,9 +6,9 @@ import { histories } from '../../../test/support/property-runs.js';
 import type { Lane } from './lane.js';
 import type { Algorithm } from './library.js';
 import { PRESETS } from './presets.js';
-import { DEFAULTS, lowHeadroom, MONTH_MS, type Settings, UNITS } from './settings.js';
+import { DEFAULTS, lowHeadroom, type Settings } from './settings.js';
 import { Timeline } from './timeline.js';
-import { burst, edgeScript, impatientMs, MAX_TRIES, paceOf, type TrafficEvent } from './traffic.js';
+import { edgeScript, impatientMs, MAX_TRIES, paceOf, type TrafficEvent } from './traffic.js';
 
 const RUNS = histories(0.06);
 const MICROSECONDS = 1000;
@@ -133,35 +133,6 @@ describe('the edge of a window', () => {
   });
 });
 
-describe('a month of the calendar', () => {
-  const settings: Settings = { ...DEFAULTS, windowMs: MONTH_MS, calendar: 'month', limit: 5 };
-  const day = (count: number): number => count * UNITS.d;
-
-  it('ends with the month, whatever its length: the other windows are 30 days', () => {
-    const timeline = played(settings, [...burst(day(31) - 1, 6), ...burst(day(31), 6), ...burst(day(60), 6)], day(60));
-    const fixed = laneOf(timeline, 'fixed-window');
-    expect(fixed.allowed).toBe(15);
-    const rejected = fixed.marks.filter(({ allowed }) => !allowed).map(({ retryAfter }) => retryAfter / MICROSECONDS);
-    expect(rejected).toEqual([1, day(29), day(31)]);
-    expect(laneOf(timeline, 'sliding-window-log').allowed).toBe(5);
-  });
-});
-
-describe('a pod that dies', () => {
-  it('leaves its leases to end by themselves', () => {
-    const events: TrafficEvent[] = [
-      ...burst(0, 3),
-      { at: 1_000, kind: 'crash' },
-      ...burst(3_000, 1),
-      ...burst(9_999, 1),
-    ];
-    const marks = laneOf(played(DEFAULTS, [...events, ...burst(10_000, 1)], 10_000), 'concurrency').marks;
-    expect(marks.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false, true]);
-    const alive = laneOf(played(DEFAULTS, [...burst(0, 3), ...burst(3_000, 1)], 3_000), 'concurrency');
-    expect([alive.allowed, alive.held]).toEqual([4, 1]);
-  });
-});
-
 describe('the presets', () => {
   const named = PRESETS.map((preset) => [preset.settings.preset, preset] as const);
 
@@ -174,5 +145,3 @@ describe('the presets', () => {
     for (const { allowed, rejected } of told) expect([allowed > 0, rejected > 0]).toEqual([true, true]);
   });
 });
-
-describe('a timeline', () => {});

@@ -9,15 +9,16 @@ import { COMMONJS, ESM, FASTIFY, moduleOf } from '../test-support/projects.js';
 import { CLIENTS } from './package-file.js';
 import { compilerOf } from './typescript.js';
 
-const PROJECTS: readonly (readonly [string, Files])[] = [
-  ['ES modules', ESM],
-  ['CommonJS', COMMONJS],
-  ['Fastify', FASTIFY],
-];
 const CHOICES = [
   { client: 'ioredis', identity: 'ip', trustProxy: true },
   { client: 'redis', identity: 'user', trustProxy: true },
   { client: 'none', identity: 'api-key', trustProxy: true },
+] as const;
+/** Each kind of project, with one of the choices. */
+const PROJECTS = [
+  ['ES modules', ESM, CHOICES[0]],
+  ['CommonJS', COMMONJS, CHOICES[1]],
+  ['Fastify', FASTIFY, CHOICES[2]],
 ] as const;
 
 /** The messages of syntax errors. */
@@ -37,8 +38,8 @@ function moduleAfter(metadata: string, options = {}, sources: Files = {}): strin
   return files['src/app.module.ts']!;
 }
 
-describe.each(PROJECTS)('nest add in a fresh project of %s', (_name, files) => {
-  it.each(CHOICES)('writes sources that parse, and a second run changes nothing: $client, $identity', (choices) => {
+describe('nest add', () => {
+  it.each(PROJECTS)('writes sources that parse, and a second run changes nothing: %s', (_name, files, choices) => {
     const first = added(files, choices);
     const sources = ['src/app.module.ts', 'src/main.ts'];
     const manifest = choices.client === 'none' ? [] : ['package.json'];

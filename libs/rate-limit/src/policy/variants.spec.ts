@@ -45,12 +45,8 @@ describe('variantOf', () => {
 
   it.each<[Policy, unknown, string]>([
     [BUCKET, { capacity: 0 }, 'capacity must be a whole number from 1 to 1000000000000, got 0'],
-    [BUCKET, { refill: '10' }, `refill must be a number per second greater than 0, or a count and a duration`],
-    [BUCKET, { limit: 5 }, `'limit' is not an option of token-bucket (got 5). The options are capacity, refill`],
     [BUCKET, { capacty: 5 }, `'capacty' is not an option of token-bucket (got 5). Did you mean capacity?`],
     [BUCKET, {}, 'the numbers must be an object with some of those in { capacity: 20, refill: 10 }, got none'],
-    [BUCKET, 5, 'the numbers must be an object with some of those in { capacity: 20, refill: 10 }, got 5'],
-    [BUCKET, [5], '{ capacity: 20, refill: 10 }, got an array'],
     [{ ...BUCKET, cost: 10 }, { capacity: 5 }, 'cost must be a whole number from 0 to 5 (what can ever fit)'],
   ])('refuses %j with %p as at boot', (policy, change, problem) => {
     const policyAt = bound(policy);

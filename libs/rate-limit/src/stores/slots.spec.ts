@@ -9,7 +9,12 @@ const characters = fc.string({ unit: fc.constantFrom('{', '}', 'a', 'B', ':', '~
 
 it('is the slot that ioredis takes for a key', () => {
   // The package looks for the end of empty braces further on, where Redis takes the whole key.
-  const keys = fc.oneof(characters, anyText().map((text) => text.replaceAll(/\p{Surrogate}/gu, ''))).filter((key) => !key.includes('{}'));
+  const keys = fc
+    .oneof(
+      characters,
+      anyText().map((text) => text.replaceAll(/\p{Surrogate}/gu, '')),
+    )
+    .filter((key) => !key.includes('{}'));
   fc.assert(
     fc.property(keys, (key) => expectSame(slotOf(key), calculateSlot(key))),
     { numRuns: 2000 },

@@ -121,7 +121,6 @@ describe('in a fleet', () => {
       expect.stringMatching(/^A reservation stays charged if this process dies: lost/),
     );
   });
-
 });
 
 describe('more open reservations than a process keeps', () => {

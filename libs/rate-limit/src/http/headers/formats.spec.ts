@@ -20,14 +20,6 @@ describe('a decision in the format', () => {
   it.each<[HeaderFormat | false, number, Record<string, string>]>([
     ['x-ratelimit', 1, { 'X-RateLimit-Limit': '3', 'X-RateLimit-Remaining': '2', 'X-RateLimit-Reset': '1800000001' }],
     [
-      'draft',
-      1,
-      {
-        'RateLimit-Policy': '"short";q=3;w=1, "long";q=10;w=60, "default";q=5;w=300',
-        RateLimit: '"short";r=2;t=1, "long";r=9;t=60, "default";r=4;t=60',
-      },
-    ],
-    [
       'throttler',
       1,
       {
@@ -43,14 +35,6 @@ describe('a decision in the format', () => {
       },
     ],
     [false, 1, {}],
-    [
-      'draft',
-      4,
-      {
-        'RateLimit-Policy': '"short";q=3;w=1, "long";q=10;w=60, "default";q=5;w=300',
-        RateLimit: '"short";r=0;t=1, "long";r=7, "default";r=2',
-      },
-    ],
     ['throttler', 4, { 'Retry-After-short': '1' }],
   ])('%s, request %d', (format, requests, wanted) => {
     expect(headers(format, new Judging([SHORT, LONG, UNNAMED]), requests)).toEqual(wanted);

@@ -79,19 +79,6 @@ describe('MemoryStore without room evicts', () => {
     expect(desk.taken([longest!], SMALL)).toEqual([0]);
   });
 
-  it('no client that is rejected and goes on asking, though it is not charged any more', () => {
-    const desk = new Desk(8);
-    const idle = names('idle', 7);
-    for (let i = 0; i < 5; i++) desk.ask('blocked', SMALL);
-    desk.all(idle, SMALL);
-    for (let i = 0; i < 10; i++) {
-      desk.now += 50 * SECOND;
-      expect(desk.ask('blocked', SMALL).allowed).toBe(false);
-      desk.ask(`new-${i}`, SMALL);
-    }
-    expect(desk.ask('blocked', SMALL).allowed).toBe(false);
-  });
-
   it('no key that the request itself needs', () => {
     const desk = new Desk(2);
     desk.ask('ada', LARGE);
