@@ -11,10 +11,6 @@ function excessOf(admissions: readonly Admission[]): number {
   return worstExcess(admissions, CAPACITY, perSecond(REFILL));
 }
 
-function at(...instants: number[]): Admission[] {
-  return instants.map((instant) => ({ at: instant }));
-}
-
 /** Calls `look` with the first instant, the last one and the cost of every interval between admissions. */
 function everyInterval(admissions: readonly Required<Admission>[], look: (length: number, cost: number) => void): void {
   for (const [i, first] of admissions.entries()) {
@@ -32,25 +28,6 @@ function randomAdmissions(random: () => number): Required<Admission>[] {
 }
 
 describe('the excess of the worst interval', () => {
-  it.each([
-    ['a burst of the capacity', at(0, 0, 0, 0, 0), 0],
-    ['one more in the burst', at(0, 0, 0, 0, 0, 0), 1],
-    [
-      'a cost beyond the capacity',
-      [
-        { at: 0, cost: 4 },
-        { at: 0, cost: 3 },
-      ],
-      2,
-    ],
-    ['a burst and the refill', at(0, 0, 0, 0, 0, 100_000), 0],
-    ['one microsecond too early', at(0, 0, 0, 0, 0, 99_999), 0.000_01],
-    ['an excess late, after a pause', at(0, ...Array<number>(6).fill(5 * SECOND)), 1],
-    ['nothing', [], 0],
-  ])('of %s', (_, admissions, excess) => {
-    expect(excessOf(admissions)).toBeCloseTo(excess, 9);
-  });
-
   it('is what the search of all intervals finds', () => {
     const random = mulberry32(7);
     for (let run = 0; run < 200; run++) {
@@ -65,14 +42,6 @@ describe('the excess of the worst interval', () => {
 });
 
 describe('the most within a length', () => {
-  it.each([
-    ['instants that are as far apart as the length', at(0, 10, 20), 10, 1],
-    ['instants that are closer', at(0, 9, 18), 10, 2],
-    ['nothing', [], 10, 0],
-  ])('of %s', (_, admissions, length, most) => {
-    expect(mostWithin(admissions, length)).toBe(most);
-  });
-
   it('is what the search of all intervals finds', () => {
     const random = mulberry32(8);
     for (let run = 0; run < 200; run++) {

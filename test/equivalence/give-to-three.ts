@@ -42,7 +42,7 @@ export async function giveToThree(
 }
 
 /** Asks about each request in a call of its own. A store loads its code at its first call, so an unloaded one may be overtaken. */
-export async function oneByOne(
+async function oneByOne(
   client: Redis,
   options: RedisStoreOptions,
   requests: readonly (readonly Charge[])[],

@@ -4,17 +4,10 @@ import { REJECTION, setUp } from '../test-support/scripted-fetch.js';
 import type { Scripted } from '../test-support/scripted-server.js';
 import { VirtualTime } from '../test-support/virtual-time.js';
 
-const DATE = 'Sun, 22 Nov 2026 08:49:37 GMT';
-const IN_5S = 'Sun, 22 Nov 2026 08:49:42 GMT';
-
 describe('a rejection', () => {
+  // What else says when: readers.spec.ts.
   it.each<{ from: string; answer: Scripted; ms: number }>([
     { from: 'Retry-After in seconds', answer: REJECTION, ms: 2000 },
-    {
-      from: 'Retry-After as a date, by the clock of the server',
-      answer: { status: 429, headers: { Date: DATE, 'Retry-After': IN_5S } },
-      ms: 5000,
-    },
     { from: 'the milliseconds of the body', answer: { ...REJECTION, body: { retry_after_ms: 1234.5 } }, ms: 1235 },
     {
       from: 'the milliseconds of problem details',
@@ -29,19 +22,6 @@ describe('a rejection', () => {
       from: 'the header, when the body asks for far less',
       answer: { ...REJECTION, body: { retry_after_ms: 1 } },
       ms: 2000,
-    },
-    {
-      from: 'the longest t of RateLimit without Retry-After',
-      answer: { status: 429, headers: { RateLimit: '"a";r=0;t=3, "b";r=0;t=7, "c";r=4;t=99' } },
-      ms: 7000,
-    },
-    {
-      from: 'X-RateLimit-Reset in Unix seconds',
-      answer: {
-        status: 429,
-        headers: { Date: DATE, 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(Date.parse(IN_5S) / 1000) },
-      },
-      ms: 5000,
     },
     { from: 'a 503 with Retry-After', answer: { status: 503, headers: { 'Retry-After': '3' } }, ms: 3000 },
   ])('is retried after the time of $from', async ({ answer, ms }) => {

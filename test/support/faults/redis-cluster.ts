@@ -217,7 +217,7 @@ export class RedisCluster implements AsyncDisposable {
 }
 
 /** The migration of a slot from one master to another, which the test performs step by step. */
-export class SlotMigration {
+class SlotMigration {
   constructor(
     readonly slot: number,
     readonly from: ClusterNode,

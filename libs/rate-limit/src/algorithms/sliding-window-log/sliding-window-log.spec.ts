@@ -43,22 +43,4 @@ describe('the sliding window log in memory', () => {
     expect(run(log, instants).allowed).toEqual(expected);
     expect(expected).toContain(false);
   });
-
-  it('keeps one instant for each unit of cost, oldest first', () => {
-    const log = new SlidingWindowLog(10, 1_000, 10);
-    let state = log.write(log.charge(log.read(undefined, 5, 0), 2), 5, undefined);
-    state = log.write(log.charge(log.read(state, 9, 0), 3), 9, state);
-    expect(state).toEqual({ instants: [5, 5, 9, 9, 9], first: 0 });
-  });
-
-  it('moves instants that lie ahead to now, and leaves expired ones expired', () => {
-    const log = new SlidingWindowLog(10, 1_000, 10);
-    const { state } = run(log, [0, 500, 1_200, 1_400]);
-    expect(log.read(state, 1_300, 100).used).toBe(3);
-    expect(log.isAhead(state, 1_300, 99)).toBe(true);
-    const level = log.read(state, 1_300, 99);
-    expect(level).toMatchObject({ used: 3, left: 1_000 });
-    expect([1, 2, 3].map(level.expiry)).toEqual([200, 900, 1_000]);
-    expect(log.write(level, 1_300, state).instants.slice(-3)).toEqual([500, 1_200, 1_300]);
-  });
 });
