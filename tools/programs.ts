@@ -58,7 +58,6 @@ export const NEEDED_BY = {
   metrics: ['redis-server'],
   package: [],
   simulate: ['redis-server'],
-  support: ['redis-server', 'libfaketime', 'openssl'],
   surge: ['redis-server'],
   'testing-kit': [],
   throttler: ['redis-server'],
