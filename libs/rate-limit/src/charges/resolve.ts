@@ -37,7 +37,10 @@ export function numbersOf<Context>(
   context: Context,
 ): Answer<BoundPolicy> {
   const { plans, timeZone, priorities } = policy;
-  if (plans === undefined && timeZone === undefined && priorities === undefined) return policy;
+  // Without closures where a class alone is asked for: most policies with priorities have a constant one.
+  if (plans === undefined && timeZone === undefined) {
+    return priorities === undefined ? policy : numbers.inClass(policy, context);
+  }
   const planned = plans === undefined ? policy : numbers.ofPlan(policy, tag, context);
   const zoned = andThen(planned, (one) => (one.timeZone === undefined ? one : numbers.inZone(one, tag, context)));
   return andThen(zoned, (one) => (one.priorities === undefined ? one : numbers.inClass(one, context)));
