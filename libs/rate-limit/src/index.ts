@@ -48,6 +48,7 @@ export type {
   RateLimitOverride,
 } from './layers/overrides/override.js';
 export { Lease } from './holds/leases/lease.js';
+export type { CallOptions, LookOptions } from './charges/call-options.js';
 export type { LimiterPolicy } from './engine/calls/call-policies.js';
 export {
   Reservation,

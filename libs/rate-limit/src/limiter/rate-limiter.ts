@@ -1,3 +1,4 @@
+import type { CallOptions, LookOptions } from '../charges/call-options.js';
 import type { Duration } from '../util/duration.js';
 import type { Identity } from '../identity/identity.js';
 import type { RateLimitStats } from '../watch/stats.js';
@@ -58,12 +59,6 @@ export class RateLimiter {
    *
    * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
    * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
-   * @param options.cost a whole number from 0 (a peek); default the policy's own `cost`, else 1
-   * @param options.timeZone the client's time zone, needed for policies whose time zone is a function
-   * @param options.plan the client's plan, for policies with `plans`; null for none. Default the last known plan of the
-   *   identity, else the fallback of the option `plan`, whose `resolve` is called for requests only
-   * @param options.priority the class of the request, for policies with `priorities`; default their own `priority`. Needed where
-   *   that is a function
    * @throws {RateLimitConfigError} for a wrong or unknown option or policy, a policy without a name, a plan, a time zone or a class
    *   that no policy needs, policies with plans when neither the call nor the module has a plan, and a concurrency policy (use
    *   `acquire`); nothing is charged
@@ -72,22 +67,12 @@ export class RateLimiter {
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Promise<Decision>;
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Promise<Decision> {
     return this.calls.consume(policies, identity, options);
   }
@@ -105,22 +90,12 @@ export class RateLimiter {
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Decision;
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Decision {
     return this.calls.consumeSync(policies, identity, options);
   }
@@ -133,14 +108,6 @@ export class RateLimiter {
    *
    * @param policies one or several, each with a name; their `skipIf` needs a request and is not asked
    * @param identity the identity to count; null where all policies are `by: 'global'`, which count all clients together
-   * @param options.cost what to reserve of each policy: a whole number from 0 (charges nothing, and asks whether cost 1 fits);
-   *   default the policy's own `cost`, else 1
-   * @param options.plan as in `consume`
-   * @param options.timeZone as in `consume`
-   * @param options.expires when the reservation expires, if it has not been settled before: `'1ms'` to `'7d'`, default never. It
-   *   is settled then, by this process or, if this process has died, by another one
-   * @param options.atExpiry what becomes of it then: `'cancel'` (default) refunds all, `'keep'` keeps the reserved cost, a whole
-   *   number up to the reserved cost is the final cost
    * @throws as `consume` does
    * @example
    * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
@@ -149,22 +116,12 @@ export class RateLimiter {
   reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    } & ExpiryOptions,
+    options?: CallOptions & ExpiryOptions,
   ): Promise<Reservation>;
   reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    } & ExpiryOptions,
+    options?: CallOptions & ExpiryOptions,
   ): Promise<Reservation> {
     return this.calls.reserve(policies, identity, options);
   }
@@ -176,29 +133,17 @@ export class RateLimiter {
    * `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
    *
    * @param policies one or several, each with a name; at least one of them a `concurrency`
-   * @param options.cost a whole number from 1: as many leases; default the policy's own `cost`, else 1
-   * @param options.plan as in `consume`
    * @example const lease = await limiter.acquire('exports', { kind: 'user', value: 'rider-1' });
    */
   acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Promise<Lease>;
   acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Promise<Lease> {
     return this.calls.acquire(policies, identity, options);
   }
@@ -277,22 +222,11 @@ export class RateLimiter {
    * @param target policies as in `consume`, or a route as in `explain`: its policies, and those of the module's `middleware`
    *   that count such an identity. A route without policies gets an allowed decision with an empty list
    * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
-   * @param options.plan as in `consume`
-   * @param options.timeZone as in `consume`; for a route the default is the zone in which this process has counted the client last,
-   *   else UTC
    * @throws as `consume` does, and {RateLimitConfigError} when the class has no such handler, or a function chooses the route's policies
    * @example const decision = await limiter.peek([RidesController, 'request'], { kind: 'user', value: 'rider-1' });
    */
-  peek(
-    target: LimitTarget,
-    identity: Identity | string | null,
-    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
-  ): Promise<Decision>;
-  peek(
-    target: LimitTarget,
-    identity?: Identity | string | null,
-    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
-  ): Promise<Decision> {
+  peek(target: LimitTarget, identity: Identity | string | null, options?: LookOptions): Promise<Decision>;
+  peek(target: LimitTarget, identity?: Identity | string | null, options?: LookOptions): Promise<Decision> {
     return this.looks.peek(target, identity, options);
   }
 
@@ -339,9 +273,6 @@ export class RateLimiter {
    *   meets, the policies of the module's `middleware` first. If a policy and a route have the same name, it means the policy;
    *   `{ policy }` or `{ route }` says which one you mean. Null: every policy of the application that counts such an identity
    * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
-   * @param options.plan as in `consume`
-   * @param options.timeZone as in `peek` for a route
-   * @param options.priority the class to explain, of policies with `priorities`; default that of the route
    * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone that no policy needs
    * @throws {RateLimitConfigError} when the class has no such handler, or for another option
    * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
@@ -349,12 +280,12 @@ export class RateLimiter {
   explain(
     target: LimitReference | null,
     identity: Identity | string | null,
-    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
+    options?: LookOptions,
   ): Promise<LimitExplanation>;
   explain(
     target: LimitReference | null,
     identity?: Identity | string | null,
-    options?: { plan?: string | null | undefined; timeZone?: string | undefined; priority?: string | undefined },
+    options?: LookOptions,
   ): Promise<LimitExplanation> {
     return this.looks.explain(target, identity, options);
   }

@@ -15,7 +15,7 @@ import type { Pauses } from '../scheduling/pauses.js';
 import { hasZoneOfRequest } from '../engine/calls/call-arguments.js';
 import { checkOptions } from '../engine/calls/option-names.js';
 import type { CallCharges } from '../engine/calls/call-charges.js';
-import type { CallOptions } from '../charges/call-options.js';
+import type { LookOptions } from '../charges/call-options.js';
 import type { CallPolicies, LimiterPolicy } from '../engine/calls/call-policies.js';
 import { type ResetState, resetStates } from './reset-states.js';
 
@@ -46,7 +46,7 @@ export class LimitLooks {
     private readonly identities: Pick<CountedIdentities, 'expect' | 'tagOf'>,
   ) {}
 
-  async peek(target: LimitTarget, identity: Who, options: CallOptions | undefined): Promise<Decision> {
+  async peek(target: LimitTarget, identity: Who, options: LookOptions | undefined): Promise<Decision> {
     const where = 'RateLimiter.peek';
     this.checkOrder('peek', target, identity);
     if (options !== undefined) checkOptions(options, 'peek', LOOK_OPTIONS);
@@ -81,7 +81,7 @@ export class LimitLooks {
   async explain(
     target: LimitReference | null,
     identity: Who,
-    options: Omit<CallOptions, 'cost'> | undefined,
+    options: LookOptions | undefined,
   ): Promise<LimitExplanation> {
     this.checkOrder('explain', target, identity);
     if (options !== undefined) checkOptions(options, 'explain', LOOK_OPTIONS);

@@ -7,7 +7,10 @@ export type AtExpiry = 'cancel' | 'keep' | number;
 
 /** The options of `RateLimiter.reserve` that say when a reservation expires. */
 export interface ExpiryOptions {
-  /** After which time: milliseconds, or text such as `'60s'`, from 1 ms to 7 days. Default: it never expires. */
+  /**
+   * After which time: milliseconds, or text such as `'60s'`, from 1 ms to 7 days. Default: it never expires. It is settled then, by this
+   * process or, if this process has died, by another one.
+   */
   readonly expires?: Duration | undefined;
   /** What becomes of it then: `'cancel'` (default), `'keep'`, or its final cost: a whole number from 0 to the reserved cost. */
   readonly atExpiry?: AtExpiry | undefined;

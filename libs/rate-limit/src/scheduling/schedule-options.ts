@@ -1,13 +1,13 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
-import type { CallOptions } from '../charges/call-options.js';
+import type { CallOptions, LookOptions } from '../charges/call-options.js';
 import { checkOptions, SCHEDULE_OPTIONS } from '../engine/calls/option-names.js';
 import { type Duration, durationToMilliseconds } from '../util/duration.js';
 
 /** Milliseconds that a call waits for its turn by default. */
 export const DEFAULT_MAX_WAIT_MS = 60_000;
 
-/** The options of `RateLimiter.schedule`, beside those of `consume`. */
-export interface ScheduleOptions<T = unknown> {
+/** The options of `RateLimiter.schedule`. */
+export interface ScheduleOptions<T = unknown> extends LookOptions {
   /**
    * What the call costs: a whole number from 1 to the largest cost that ever fits, charged before `fn` runs; or a function of its
    * result, which returns the final cost, a whole number from 0. Default the policy's own `cost`, else 1. A concurrency takes its
@@ -37,15 +37,6 @@ export interface ScheduleOptions<T = unknown> {
    * the call runs at once or fails. Infinity waits for as long as it takes.
    */
   readonly maxWait?: Duration | undefined;
-  /**
-   * The client's plan, for policies with `plans`; null for none. Default the last known plan of the identity, else the fallback
-   * of the module's `plan`.
-   */
-  readonly plan?: string | null | undefined;
-  /** The client's time zone, for policies whose time zone is a function: they need it. No default. */
-  readonly timeZone?: string | undefined;
-  /** The call's class, for policies with `priorities`. Default their own `priority`; needed where that is a function. */
-  readonly priority?: string | undefined;
 }
 
 /** The options of a call that is scheduled, checked. */

@@ -35,12 +35,7 @@ export class LimiterCalls {
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Promise<Decision> {
     // This is not an async function, which would add a promise to every decision.
     try {
@@ -54,12 +49,7 @@ export class LimiterCalls {
   consumeSync(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Decision {
     const decision = this.decide('consumeSync', policies, identity, options);
     if (!isPromise(decision)) return decision;
@@ -69,12 +59,7 @@ export class LimiterCalls {
   async reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    } & ExpiryOptions,
+    options?: CallOptions & ExpiryOptions,
   ): Promise<Reservation> {
     const { engine, settling } = this;
     if (options !== undefined) checkOptions(options, 'reserve', [...CHARGE_OPTIONS, ...(settling?.options ?? [])]);
@@ -88,12 +73,7 @@ export class LimiterCalls {
   async acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
     identity?: Identity | null,
-    options?: {
-      cost?: number | undefined;
-      plan?: string | null | undefined;
-      timeZone?: string | undefined;
-      priority?: string | undefined;
-    },
+    options?: CallOptions,
   ): Promise<Lease> {
     if (options !== undefined) checkOptions(options, 'acquire', CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, 'acquire');

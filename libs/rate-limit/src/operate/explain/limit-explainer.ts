@@ -28,14 +28,8 @@ import {
   tablePolicy,
   tableRoute,
 } from './limit-table.js';
+import type { LookOptions } from '../../charges/call-options.js';
 import type { TimeZones } from '../../functions/time-zones.js';
-
-/** What the caller knows about the client. */
-export interface ExplainOptions {
-  readonly plan?: string | null | undefined;
-  readonly timeZone?: string | undefined;
-  readonly priority?: string | undefined;
-}
 
 /** What the explainer reads. */
 export interface ExplainerSources {
@@ -123,7 +117,7 @@ export class LimitExplainer {
   async explain(
     what: LimitReference | null,
     who: unknown,
-    { plan, timeZone, priority }: ExplainOptions,
+    { plan, timeZone, priority }: LookOptions,
     where = WHERE,
   ): Promise<LimitExplanation> {
     const isOfAll = who === null || who === undefined;
