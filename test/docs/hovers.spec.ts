@@ -30,6 +30,7 @@ const RANGE = new RegExp(
 const ENDLESS = new RegExp(`\\b(?:from|at least) ${VALUE}`);
 /** The numbers whose upper bound the code does not check, by the type that declares them. */
 const WITHOUT_UPPER_BOUND = new Set([
+  'CallOptions.cost',
   'LimiterOptions.fallbackMaxBytes',
   'RateLimitModuleOptions.maxWaiting',
   'RateLimitModuleOptions.maxWaitingPerClient',

@@ -82,7 +82,7 @@ export class Judgement {
     const charge = this.charges[index]!;
     const verdict = this.verdict.charges[index]!;
     return verdict.unasked === undefined
-      ? { charge, verdict: told(charge, verdict, this.decision.decidedBy) }
+      ? { charge, verdict: asSeen(charge, verdict, this.decision.decidedBy) }
       : undefined;
   }
 
@@ -120,16 +120,16 @@ export function decisionOf(charges: readonly PolicyCharge[], given: LayerVerdict
     const one = verdicts[i]!;
     if (one.unasked !== undefined) continue;
     const charge = charges[i]!;
-    const verdict = told(charge, one, decidedBy);
-    const said = JudgedPolicy.of(charge, verdict);
+    const verdict = asSeen(charge, one, decidedBy);
+    const judged = JudgedPolicy.of(charge, verdict);
     if (charge.shadow) {
-      if (shadow === undefined) shadow = [said];
-      else shadow.push(said);
+      if (shadow === undefined) shadow = [judged];
+      else shadow.push(judged);
       continue;
     }
     // A literal with one element takes less than an empty array that grows.
-    if (policies === undefined) policies = [said];
-    else policies.push(said);
+    if (policies === undefined) policies = [judged];
+    else policies.push(judged);
     retryAfter = Math.max(retryAfter, verdict.retryAfter);
     delay = Math.max(delay, verdict.delay);
   }
@@ -148,7 +148,7 @@ export function policyDecision(
   given: ChargeVerdict,
   decidedBy: Decision['decidedBy'],
 ): PolicyDecision {
-  return JudgedPolicy.of(charge, told(charge, given, decidedBy));
+  return JudgedPolicy.of(charge, asSeen(charge, given, decidedBy));
 }
 
 function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] {
@@ -159,7 +159,7 @@ function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] 
  * The verdict as the client sees it. A request that holds a lease may end at any time. The store only knows when the lease
  * expires, which matters if its process has died: no client should wait that long.
  */
-function told(charge: PolicyCharge, verdict: ChargeVerdict, decidedBy: Decision['decidedBy']): ChargeVerdict {
+function asSeen(charge: PolicyCharge, verdict: ChargeVerdict, decidedBy: Decision['decidedBy']): ChargeVerdict {
   if (charge.algorithm.lease === undefined) return verdict;
   const { retryAfter, blockedFor = 0 } = verdict;
   // A release does not shorten a block or an override.

@@ -185,15 +185,15 @@ export class Engine {
    * @param askedAt when the store was asked, in monotonic milliseconds; undefined if it has answered at once
    */
   private concluded<T>(question: Question<T>, verdict: LayerVerdict, askedAt: number | undefined): Answer<T> {
-    if (verdict.allowed || !hasElse(question.charges)) return this.told(question, verdict);
+    if (verdict.allowed || !hasElse(question.charges)) return this.answer(question, verdict);
     return attempt<LayerVerdict, T>(
       () => this.orElse.after(question, verdict, askedAt),
-      (last) => this.told(question, last),
+      (last) => this.answer(question, last),
       (error) => this.fallBack(question, error),
     );
   }
 
-  private told<T>(question: Question<T>, verdict: LayerVerdict): Answer<T> {
+  private answer<T>(question: Question<T>, verdict: LayerVerdict): Answer<T> {
     let judgement: Judgement;
     try {
       judgement = this.judged(question, verdict);
@@ -241,7 +241,7 @@ export class Engine {
     question.cause = cause;
     return attempt<LayerVerdict, T>(
       () => this.local.decide(question),
-      (verdict) => this.told(question, verdict),
+      (verdict) => this.answer(question, verdict),
       (thrown) => failed(UnmadeCharge.is(thrown) ? thrown.reason : thrown),
     );
   }

@@ -16,25 +16,25 @@ export interface IdentityRequest {
 /**
  * Reads an identity from a header.
  *
- * @param place how error messages begin
+ * @param where how error messages begin
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
  */
 export function headerResolver(
-  place: string,
+  where: string,
   kind: string,
   options: { header?: string },
   defaultHeader: string,
 ): SyncIdentityResolver {
-  checkOptions(place, options, ['header']);
+  checkOptions(where, options, ['header']);
   const { header = defaultHeader } = options;
-  const name = headerName(place, header);
+  const name = headerName(where, header);
   return { kind, header, resolve: (request) => headerValue(request, name) };
 }
 
 /** The name of a header as requests have it. */
-function headerName(place: string, header: unknown): string {
+function headerName(where: string, header: unknown): string {
   if (typeof header !== 'string' || !HEADER_NAME.test(header)) {
-    throw new RateLimitConfigError(place, `header must be the name of a header, got ${shown(header)}`);
+    throw new RateLimitConfigError(where, `header must be the name of a header, got ${shown(header)}`);
   }
   return header.toLowerCase();
 }
@@ -118,17 +118,17 @@ function headerValue(request: IdentityRequest, name: string): string | undefined
 /** The characters that HTTP allows in a header's name (RFC 9110, section 5.1). */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
-function checkOptions(place: string, options: object, known: readonly string[]): void {
+function checkOptions(where: string, options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new RateLimitConfigError(
-      place,
+      where,
       `options must be an object such as { ${known.at(-1)} }, got ${shown(options)}`,
     );
   }
   const unknown = Object.keys(options).find((option) => !known.includes(option));
   if (unknown === undefined) return;
   throw new RateLimitConfigError(
-    place,
+    where,
     `${shown(unknown)} is not an option; ${known.length === 1 ? 'the only option is' : 'the options are'} ${known.join(' and ')}`,
     'FG_UNKNOWN_OPTION',
   );

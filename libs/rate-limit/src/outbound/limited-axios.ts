@@ -51,16 +51,16 @@ export function limitedAxios<Config extends OutgoingAxiosConfig>(
 
   return aroundSending<Config, OutgoingAxiosResponse>(instance, async (config, send) => {
     const identity = identityOf(config);
-    const told = (response: OutgoingAxiosResponse | undefined): void => {
+    const pauseAfter = (response: OutgoingAxiosResponse | undefined): void => {
       if (response !== undefined) pauseFor(paused, identity, response.status, axiosHeaders(response.headers));
     };
     const work = async (): Promise<OutgoingAxiosResponse> => {
       try {
         const response = await send();
-        told(response);
+        pauseAfter(response);
         return response;
       } catch (error) {
-        told(responseOf(error));
+        pauseAfter(responseOf(error));
         throw error;
       }
     };

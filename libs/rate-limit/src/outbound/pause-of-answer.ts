@@ -6,7 +6,7 @@ import { readAnswer } from '../util/responses/read-response.js';
 import type { ReadHeader } from '../util/responses/statements.js';
 
 /** Milliseconds of the pause after a 429 that does not say when to come again, or says 0. */
-const UNTOLD_MS = 1000;
+const DEFAULT_PAUSE_MS = 1000;
 
 /** What is paused by the answers of a partner. */
 export interface PausedByAnswers {
@@ -33,10 +33,10 @@ export function pauseFor(
  * their fields, any other answer by `RateLimit` or `X-RateLimit-*` with nothing remaining.
  */
 function pauseOfAnswer(status: number, header: ReadHeader, preemptive: boolean): number {
-  const told = readAnswer({ status, header, body: undefined }, { preemptive, wallNow: Date.now });
-  if (status === 429) return told?.retryAfterMs || UNTOLD_MS;
-  if (status === 503) return told?.retryAfterMs ?? 0;
-  const waits = (told?.statements ?? []).flatMap(({ remaining, moreAfterMs, allAfterMs, estimated }) =>
+  const answer = readAnswer({ status, header, body: undefined }, { preemptive, wallNow: Date.now });
+  if (status === 429) return answer?.retryAfterMs || DEFAULT_PAUSE_MS;
+  if (status === 503) return answer?.retryAfterMs ?? 0;
+  const waits = (answer?.statements ?? []).flatMap(({ remaining, moreAfterMs, allAfterMs, estimated }) =>
     remaining === 0 && estimated !== true ? [moreAfterMs ?? allAfterMs ?? 0] : [],
   );
   return Math.max(0, ...waits);

@@ -143,7 +143,7 @@ export class Gate {
   }
 
   /** Something was freed: the next question comes early again. */
-  hope(): void {
+  resetEstimates(): void {
     this.estimates = 0;
   }
 }

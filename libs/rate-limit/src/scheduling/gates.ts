@@ -111,7 +111,7 @@ export class Gates {
     // The answers that are under way may be from before.
     if (gate.asking > 0) gate.wasWoken = true;
     else if (gate.size > 0) {
-      gate.hope();
+      gate.resetEstimates();
       this.open(gate);
     }
   }
@@ -119,7 +119,7 @@ export class Gates {
   /** Ends the sleep of a gate that was woken while its calls asked. Its next calls ask then. */
   rouse(gate: Gate): void {
     gate.wasWoken = false;
-    gate.hope();
+    gate.resetEstimates();
     gate.cancelTimer?.();
     gate.cancelTimer = undefined;
     gate.isCertain = false;

@@ -19,17 +19,17 @@ const MILLISECONDS_WITHIN = 1000;
 /**
  * Checks a clock that the application gives to a store. Small instants are fine: a virtual clock may start at 0.
  *
- * @param place the store's name, for the message
+ * @param where the store's name, for the message
  * @throws {RateLimitConfigError} when `clock` is not a function, or returns milliseconds
  */
-export function checkClock(place: string, clock: unknown): Clock {
+export function checkClock(where: string, clock: unknown): Clock {
   if (typeof clock !== 'function') {
-    throw new RateLimitConfigError(place, `clock must be a function that returns microseconds, got ${shown(clock)}`);
+    throw new RateLimitConfigError(where, `clock must be a function that returns microseconds, got ${shown(clock)}`);
   }
   const read = clock as Clock;
   if (Math.abs(read() - Date.now()) < MILLISECONDS_WITHIN) {
     throw new RateLimitConfigError(
-      place,
+      where,
       'clock must return microseconds since 1970, but returns milliseconds: multiply by 1000, as in () => Date.now() * 1000',
     );
   }
@@ -39,14 +39,14 @@ export function checkClock(place: string, clock: unknown): Clock {
 /**
  * Checks `maxSkew` of a store, and returns it in microseconds.
  *
- * @param place the store's name, for the message
+ * @param where the store's name, for the message
  * @throws {RateLimitConfigError} when it is not 0 to 10 s in whole microseconds
  */
-export function checkMaxSkew(place: string, maxSkew: Duration): number {
+export function checkMaxSkew(where: string, maxSkew: Duration): number {
   const milliseconds = durationToMilliseconds(maxSkew) ?? NaN;
   if (!(milliseconds >= 0 && milliseconds <= MAX_SKEW_MS && Number.isInteger(milliseconds * 1000))) {
     const most = shownDuration(MAX_SKEW_MS);
-    throw new RateLimitConfigError(place, `maxSkew must be a duration from 0 to ${most}, got ${shown(maxSkew)}`);
+    throw new RateLimitConfigError(where, `maxSkew must be a duration from 0 to ${most}, got ${shown(maxSkew)}`);
   }
   return milliseconds * 1000;
 }

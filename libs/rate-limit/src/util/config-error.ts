@@ -9,16 +9,16 @@ export class RateLimitConfigError extends Error {
   override readonly name = 'RateLimitConfigError';
 
   /**
-   * @param place such as `RidesController.request, @RateLimit`
+   * @param where such as `RidesController.request, @RateLimit`
    * @param code stable, with a section of its own in docs/errors.md
    */
   constructor(
-    place: string,
+    where: string,
     problem: string,
     readonly code: ErrorCode = 'FG_INVALID_OPTION',
     options?: ErrorOptions,
   ) {
-    super(withHelp(`${place}: ${problem}`, code), options);
+    super(withHelp(`${where}: ${problem}`, code), options);
   }
 }
 

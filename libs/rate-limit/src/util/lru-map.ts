@@ -8,7 +8,7 @@
  * ```
  */
 export class LruMap<V> {
-  private readonly places = new Map<string, number>();
+  private readonly indexes = new Map<string, number>();
   /** Keys by place, from 1. */
   private readonly keys: string[];
   private readonly values: (V | undefined)[];
@@ -26,63 +26,63 @@ export class LruMap<V> {
     private readonly maxSize: number,
     private readonly weights?: { readonly max: number; readonly of: (value: V) => number },
   ) {
-    const places = maxSize + 2; // one more entry stands in the ring until another one is dropped for it
+    const length = maxSize + 2; // one more entry stands in the ring until another one is dropped for it
     // Arrays that grow would reserve up to half as much again.
-    this.keys = Array.from({ length: places });
-    this.values = Array.from({ length: places });
-    this.newer = new Uint32Array(places);
-    this.older = new Uint32Array(places);
+    this.keys = Array.from({ length });
+    this.values = Array.from({ length });
+    this.newer = new Uint32Array(length);
+    this.older = new Uint32Array(length);
   }
 
   get size(): number {
-    return this.places.size;
+    return this.indexes.size;
   }
 
   get(key: string): V | undefined {
-    const place = this.places.get(key);
-    if (place === undefined) return undefined;
-    if (place !== this.older[0]) {
-      this.unlink(place);
-      this.link(place);
+    const index = this.indexes.get(key);
+    if (index === undefined) return undefined;
+    if (index !== this.older[0]) {
+      this.unlink(index);
+      this.link(index);
     }
-    return this.values[place];
+    return this.values[index];
   }
 
   set(key: string, value: V): void {
     this.delete(key);
-    const place = this.free.pop() ?? this.places.size + 1;
-    this.places.set(key, place);
-    this.keys[place] = key;
-    this.values[place] = value;
+    const index = this.free.pop() ?? this.indexes.size + 1;
+    this.indexes.set(key, index);
+    this.keys[index] = key;
+    this.values[index] = value;
     this.weight += this.weights?.of(value) ?? 0;
-    this.link(place);
-    while (this.places.size > this.maxSize || this.weight > (this.weights?.max ?? 0)) {
+    this.link(index);
+    while (this.indexes.size > this.maxSize || this.weight > (this.weights?.max ?? 0)) {
       this.delete(this.keys[this.newer[0]!]!);
     }
   }
 
   delete(key: string): void {
-    const place = this.places.get(key);
-    if (place === undefined) return;
-    this.places.delete(key);
-    this.unlink(place);
-    this.weight -= this.weights?.of(this.values[place]!) ?? 0;
-    this.keys[place] = '';
-    this.values[place] = undefined;
-    this.free.push(place);
+    const index = this.indexes.get(key);
+    if (index === undefined) return;
+    this.indexes.delete(key);
+    this.unlink(index);
+    this.weight -= this.weights?.of(this.values[index]!) ?? 0;
+    this.keys[index] = '';
+    this.values[index] = undefined;
+    this.free.push(index);
   }
 
-  private link(place: number): void {
+  private link(index: number): void {
     const newest = this.older[0]!;
-    this.newer[newest] = place;
-    this.older[place] = newest;
-    this.newer[place] = 0;
-    this.older[0] = place;
+    this.newer[newest] = index;
+    this.older[index] = newest;
+    this.newer[index] = 0;
+    this.older[0] = index;
   }
 
-  private unlink(place: number): void {
-    const newer = this.newer[place]!;
-    const older = this.older[place]!;
+  private unlink(index: number): void {
+    const newer = this.newer[index]!;
+    const older = this.older[index]!;
     this.older[newer] = older;
     this.newer[older] = newer;
   }

@@ -299,9 +299,9 @@ export class Monitor {
     if (source === 'store') this.measured.latency.observe(durationMs);
     const { onDecision } = this;
     if (onDecision === undefined && this.observers.size === 0) return;
-    const told = { decision, source, route: handler && routeName(handler), durationMs };
+    const anonymous = { decision, source, route: handler && routeName(handler), durationMs };
     const event: DecisionEvent =
-      this.naming === undefined ? told : { ...told, identities: identitiesOf(charges, this.naming) };
+      this.naming === undefined ? anonymous : { ...anonymous, identities: identitiesOf(charges, this.naming) };
     for (const observer of this.observers) observer(event);
     if (onDecision === undefined) return;
     notify(onDecision, event, (error) =>

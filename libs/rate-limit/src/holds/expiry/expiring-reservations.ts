@@ -57,7 +57,7 @@ export class ExpiringReservations implements Settling {
   private readonly warning: RationedWarning;
   /** Claims whose charges are not settled yet. */
   private readonly underWay = new Set<unknown>();
-  private saidLocal = false;
+  private hasWarnedLocal = false;
   private rejected = 0;
   private untimed = 0;
 
@@ -160,13 +160,14 @@ export class ExpiringReservations implements Settling {
       // Once the window has ended or the refill has paid it off, nothing of a charge can be refunded.
       if (proof.cost <= finalCost || proof.resetAt <= dueAt) return [];
       const isKnown = isLoggable(proof);
-      if (!isKnown) this.sayLocal(`the algorithm of policy '${charge.policy.name}' cannot be made again from its rate`);
+      if (!isKnown)
+        this.warnLocal(`the algorithm of policy '${charge.policy.name}' cannot be made again from its rate`);
       return isKnown ? [{ receipt: proof, finalCost, overdraft: 0 }] : [];
     });
     if (settlements.length === 0) return undefined;
     const { log, traits } = this.settings;
     if (log === undefined) {
-      if (!traits.isLocal) this.sayLocal('the store has no reservation log: use RedisStore');
+      if (!traits.isLocal) this.warnLocal('the store has no reservation log: use RedisStore');
       return undefined;
     }
     const logged = log.add(settlements, dueAt);
@@ -178,9 +179,9 @@ export class ExpiringReservations implements Settling {
     return logged;
   }
 
-  private sayLocal(why: string): void {
-    if (this.saidLocal) return;
-    this.saidLocal = true;
+  private warnLocal(why: string): void {
+    if (this.hasWarnedLocal) return;
+    this.hasWarnedLocal = true;
     this.logger.warn(
       withHelp(
         `Reservations expire only while their process runs, and stay charged if it dies: ${why}`,

@@ -15,7 +15,7 @@ const MAX_INTEGER = 999_999_999_999_999;
 const ESTIMATE_S = 1;
 
 /** What the fields say of one policy; seconds are whole. */
-interface Said {
+interface FieldValues {
   /** The policy's name as a String of RFC 9651. */
   readonly name: string;
   /** The quota, in quota units. */
@@ -38,10 +38,10 @@ interface Said {
  * Source: draft-ietf-httpapi-ratelimit-headers-11 (23 May 2026), sections 3.1 and 4.1.
  */
 const spelled = {
-  policy: ({ name, quota, unit, window }: Pick<Said, 'name' | 'quota' | 'unit' | 'window'>): string =>
+  policy: ({ name, quota, unit, window }: Pick<FieldValues, 'name' | 'quota' | 'unit' | 'window'>): string =>
     `${name};q=${quota}${parameter('qu', unit && sfString(unit))}${parameter('w', window)}`,
   /** `est` is no parameter of the draft, which allows others: a Boolean of RFC 9651, section 3.3.6. */
-  limit: ({ name, available, effectiveWindow, estimated }: Omit<Said, 'quota' | 'unit' | 'window'>): string =>
+  limit: ({ name, available, effectiveWindow, estimated }: Omit<FieldValues, 'quota' | 'unit' | 'window'>): string =>
     `${name};r=${available}${parameter('t', effectiveWindow)}${estimated ? ';est' : ''}`,
 };
 

@@ -5,7 +5,7 @@ import type { ActiveOverrides } from '../overrides/active-overrides.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 
 /** A charge, and what a decider said about it. */
-interface Said {
+interface AnsweredCharge {
   readonly charge: PolicyCharge;
   readonly verdict: ChargeVerdict;
   /** Microseconds of the store's clock. */
@@ -23,9 +23,9 @@ export class ElseRow {
   /** Whether the request was asked of `next`. */
   hasGoneOn = false;
   private isMade = false;
-  private said: Said | undefined;
+  private last: AnsweredCharge | undefined;
   /** What the first charge got, where the last question left it out. */
-  private earlier: Said | undefined;
+  private earlier: AnsweredCharge | undefined;
 
   constructor(readonly first: PolicyCharge) {
     this.asked = [first];
@@ -33,17 +33,17 @@ export class ElseRow {
 
   /** The charge that takes the request; of a request that fits neither charge, the one that has room first. */
   get charge(): PolicyCharge {
-    return this.said!.charge;
+    return this.last!.charge;
   }
 
   /** The verdict on `charge`. */
   get verdict(): ChargeVerdict {
-    return this.said!.verdict;
+    return this.last!.verdict;
   }
 
   /** Whether the request does not fit the first charge, and the row goes on. */
   get isFull(): boolean {
-    if (this.said!.verdict.allowed || this.hasGoneOn) return false;
+    if (this.last!.verdict.allowed || this.hasGoneOn) return false;
     return this.isMade ? this.next !== undefined || this.failure !== undefined : this.first.instead !== undefined;
   }
 
@@ -55,7 +55,7 @@ export class ElseRow {
    */
   hear({ at, charges, asked }: LayerVerdict, from: number): number {
     const { length } = this.asked;
-    const all = this.asked.map((charge, i): Said => ({
+    const all = this.asked.map((charge, i): AnsweredCharge => ({
       charge: asked?.[from + i] ?? charge,
       verdict: charges[from + i]!,
       at,
@@ -65,7 +65,7 @@ export class ElseRow {
     if (earlier !== undefined) {
       all.unshift({ ...earlier, verdict: later(earlier.verdict, Math.max(0, at - earlier.at)), at });
     }
-    this.said =
+    this.last =
       all.find(({ verdict }) => verdict.allowed) ??
       all.reduce((one, other) => (other.verdict.retryAfter < one.verdict.retryAfter ? other : one));
     return length;
@@ -99,7 +99,7 @@ export class ElseRow {
     this.hasGoneOn = true;
     // An exempt client needs no question.
     const isAlone = !together || overrides.exemptsOrBlocks(next) === 'exempt';
-    if (isAlone) this.earlier = this.said;
+    if (isAlone) this.earlier = this.last;
     this.asked = isAlone ? [next] : [this.first, { ...next, alternative: true }];
   }
 }

@@ -79,21 +79,21 @@ export class ElseLayer implements Decider {
     let at = 0;
     for (const row of rows) at += row.hear(verdict, at);
     const { allowed, source, isPaused = false } = verdict;
-    if (allowed || isPaused || source === 'override' || source === 'closed') return this.told(rows, verdict);
+    if (allowed || isPaused || source === 'override' || source === 'closed') return this.merged(rows, verdict);
     const full = rows.filter((row) => row.isFull);
-    if (full.length === 0) return this.told(rows, verdict);
+    if (full.length === 0) return this.merged(rows, verdict);
     const { inner, overrides, decidesAlternatives } = this.settings;
     return andThen(allOf(full.map((row) => row.complete(overrides))), () => {
       const unmade = full.find((row) => row.failure !== undefined);
       if (unmade !== undefined) throw new UnmadeCharge(unmade.failure!.reason);
       const going = full.filter((row) => row.next !== undefined);
-      if (going.length === 0) return this.told(rows, verdict) ?? verdict;
+      if (going.length === 0) return this.merged(rows, verdict) ?? verdict;
       const together = decidesAlternatives(rows.flatMap((row) => (row.isFull ? [row.first, row.next!] : row.asked)));
       for (const row of going) row.goOn(together, overrides);
       const asked = rows.flatMap((row) => row.asked);
       const since = askedAt === undefined ? undefined : this.deadlineSince(askedAt);
       const answer = this.withinRest(since, () => inner.decide(asking(request, asked)));
-      return andThen(answer, (said) => this.next(request, rows, said, since) ?? said);
+      return andThen(answer, (last) => this.next(request, rows, last, since) ?? last);
     });
   }
 
@@ -121,7 +121,7 @@ export class ElseLayer implements Decider {
   }
 
   /** The verdict on the request as it was made: one for each policy of it. Undefined if no row has gone on. */
-  private told(rows: readonly ElseRow[], verdict: LayerVerdict): LayerVerdict | undefined {
+  private merged(rows: readonly ElseRow[], verdict: LayerVerdict): LayerVerdict | undefined {
     if (!rows.some((row) => row.hasGoneOn)) return undefined;
     if (verdict.allowed) {
       for (const { first, charge } of rows) {

@@ -93,7 +93,7 @@ export class OpenCharges {
     const asked = this.begin(charges);
     return attempt(
       () => ask(asked),
-      (verdict) => this.told(charges, verdict),
+      (verdict) => this.marked(charges, verdict),
       (error) => {
         this.end(charges);
         throw error;
@@ -151,37 +151,39 @@ export class OpenCharges {
     }
   }
 
-  private told(charges: readonly Charge[], verdict: Verdict): Verdict {
+  private marked(charges: readonly Charge[], verdict: Verdict): Verdict {
     const { at, allowed, charges: verdicts } = verdict;
-    let told: ChargeVerdict[] | undefined;
+    let estimates: ChargeVerdict[] | undefined;
     for (let i = 0; i < verdicts.length; i++) {
-      const one = verdicts[i]!;
-      const said = one.allowed ? this.toldAllowed(charges[i]!, one, verdict) : this.toldRejected(charges[i]!, one, at);
-      if (said === one) continue;
-      told ??= [...verdicts];
-      told[i] = said;
+      const given = verdicts[i]!;
+      const one = given.allowed
+        ? this.markAllowed(charges[i]!, given, verdict)
+        : this.markRejected(charges[i]!, given, at);
+      if (one === given) continue;
+      estimates ??= [...verdicts];
+      estimates[i] = one;
     }
     this.end(charges);
-    if (told === undefined) return verdict;
+    if (estimates === undefined) return verdict;
     if (!allowed) this.uncertain(charges.flatMap(({ key, shardKeys = [] }) => [key, ...shardKeys]));
-    return { allowed, at, charges: told };
+    return { allowed, at, charges: estimates };
   }
 
-  private toldAllowed(charge: Charge, said: ChargeVerdict, { allowed, at }: Verdict): ChargeVerdict {
-    const { receipt, remaining } = said;
-    if (!allowed || !reserves(charge) || !takes(charge) || receipt?.algorithm.refunds === undefined) return said;
+  private markAllowed(charge: Charge, verdict: ChargeVerdict, { allowed, at }: Verdict): ChargeVerdict {
+    const { receipt, remaining } = verdict;
+    if (!allowed || !reserves(charge) || !takes(charge) || receipt?.algorithm.refunds === undefined) return verdict;
     this.open(charge, receipt, at);
-    return remaining === 0 ? { ...said, estimated: true } : said;
+    return remaining === 0 ? { ...verdict, estimated: true } : verdict;
   }
 
-  private toldRejected(charge: Charge, said: ChargeVerdict, at: number): ChargeVerdict {
-    const { shortfall, retryAfter, blockedFor = 0 } = said;
+  private markRejected(charge: Charge, verdict: ChargeVerdict, at: number): ChargeVerdict {
+    const { shortfall, retryAfter, blockedFor = 0 } = verdict;
     const open = shortfall && this.known(charge);
     // A refund does not shorten a block.
-    if (open === undefined || (blockedFor > 0 && retryAfter === blockedFor)) return said;
+    if (open === undefined || (blockedFor > 0 && retryAfter === blockedFor)) return verdict;
     this.dropOld(open, at);
-    if (!shortfall!.fitsWithout(open.receipts)) return said;
-    return { ...said, retryAfter: Math.max(blockedFor, Math.min(retryAfter, ESTIMATED_RETRY)), estimated: true };
+    if (!shortfall!.fitsWithout(open.receipts)) return verdict;
+    return { ...verdict, retryAfter: Math.max(blockedFor, Math.min(retryAfter, ESTIMATED_RETRY)), estimated: true };
   }
 
   private open(charge: Charge, receipt: ChargeReceipt, at: number): void {

@@ -25,7 +25,7 @@ export interface OverriddenRequest {
 const NO_BLOCKS: OverriddenRequest['blocks'] = new Map();
 
 /** Messages about overrides that cannot be in force, each of which is logged once. */
-const MAX_SAID = 100;
+const MAX_WARNED = 100;
 
 /** What was found for a charge. */
 interface Found {
@@ -51,7 +51,7 @@ export class ActiveOverrides {
   private offsetMs = 0;
   /** Told of each change; undefined: all overrides may have changed. */
   onChange: ((changed: OverrideBody | undefined) => void) | undefined;
-  private readonly said = new Set<string>();
+  private readonly warned = new Set<string>();
 
   /** @param processMs milliseconds of this process's clock, which `sync` relates to the store's */
   constructor(
@@ -230,8 +230,8 @@ export class ActiveOverrides {
   }
 
   private sayOnce(message: string): void {
-    if (this.said.has(message) || this.said.size >= MAX_SAID) return;
-    this.said.add(message);
+    if (this.warned.has(message) || this.warned.size >= MAX_WARNED) return;
+    this.warned.add(message);
     this.logger.warn(withHelp(message, 'FG_OVERRIDES_UNKNOWN'));
   }
 }

@@ -32,7 +32,7 @@ export class OverrideWatch {
   /** Versions of this process's own changes that no poll has returned yet. If a poll lacks them, Redis has lost them. */
   private unconfirmed = new Set<number>();
   /** The last problem that was logged. */
-  private said = '';
+  private lastWarning = '';
 
   constructor(
     private readonly log: OverrideLog,
@@ -146,8 +146,13 @@ export class OverrideWatch {
    */
   private sayProblem(error: unknown): void {
     const problem = reasonOf(error);
-    if (this.active.loaded ? this.said === problem || (error as Error).name !== 'ReplyError' : this.said !== '') return;
-    this.said = problem;
+    if (
+      this.active.loaded
+        ? this.lastWarning === problem || (error as Error).name !== 'ReplyError'
+        : this.lastWarning !== ''
+    )
+      return;
+    this.lastWarning = problem;
     const state = this.active.loaded
       ? `The last known overrides stay in force (${this.active.size})`
       : 'No overrides are in force';
@@ -156,8 +161,8 @@ export class OverrideWatch {
 
   private sayWell(): void {
     this.active.loaded = true;
-    if (this.said !== '') this.logger.log(`Overrides are read from Redis: ${this.active.size} in force`);
-    this.said = '';
+    if (this.lastWarning !== '') this.logger.log(`Overrides are read from Redis: ${this.active.size} in force`);
+    this.lastWarning = '';
   }
 }
 

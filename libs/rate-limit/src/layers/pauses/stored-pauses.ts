@@ -171,11 +171,11 @@ function stoppedBy(
   const all = [...waits];
   for (let i = all.length - 1; i > 0; i--) if (charges[i]!.alternative) all[i - 1] = Math.max(all[i - 1]!, all[i]!);
   for (let i = 1; i < all.length; i++) if (charges[i]!.alternative) all[i] = all[i - 1]!;
-  const said = verdicts.map((verdict, i) => {
+  const stopped = verdicts.map((verdict, i) => {
     const wait = all[i]!;
     if (wait <= 0) return verdict;
     const [resetAfter, retryAfter] = [Math.max(verdict.resetAfter, wait), Math.max(verdict.retryAfter, wait)];
     return { allowed: false, remaining: 0, resetAfter, retryAfter, delay: 0, blockedFor: wait };
   });
-  return { allowed: false, charges: said, isPaused: waits.some((wait) => wait > 0) };
+  return { allowed: false, charges: stopped, isPaused: waits.some((wait) => wait > 0) };
 }

@@ -95,12 +95,12 @@ export class PlainPath implements KeptDecider {
 
 /** Makes the decision without reading the charge, which may not be in the CPU's cache. */
 function decisionOf(charge: PolicyCharge, policy: BoundPolicy, verdict: PlainVerdict, override?: number): Decision {
-  const said = new JudgedPolicy(charge, policy, policy.algorithm, policy.headroom, verdict, override, undefined);
-  const { allowed, retryAfterMs, delayMs } = said;
+  const judged = new JudgedPolicy(charge, policy, policy.algorithm, policy.headroom, verdict, override, undefined);
+  const { allowed, retryAfterMs, delayMs } = judged;
   return {
     allowed,
     decidedBy: 'store',
-    policies: [said],
+    policies: [judged],
     retryAfterMs,
     delayMs,
     decidedAtMs: verdict.at / MICROSECONDS,

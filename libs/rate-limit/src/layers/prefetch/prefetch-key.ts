@@ -133,7 +133,7 @@ export class PrefetchKey {
   }
 
   /** @param answeredAt monotonic milliseconds */
-  told({ at }: Verdict, { remaining, resetAfter }: ChargeVerdict, answeredAt: number): void {
+  noteVerdict({ at }: Verdict, { remaining, resetAfter }: ChargeVerdict, answeredAt: number): void {
     this.at = at;
     this.remaining = remaining;
     this.resetAfter = resetAfter;

@@ -158,9 +158,9 @@ export class PrefetchLayer implements Decider {
         this.decided(payment, verdict.allowed, now);
         return unrefundable(payment.entry, verdict, now);
       }
-      const said = verdict.charges[next++]!;
-      if (isPrefetched(charge)) this.keys?.get(charge.key)?.told(verdict, said, now);
-      return said;
+      const own = verdict.charges[next++]!;
+      if (isPrefetched(charge)) this.keys?.get(charge.key)?.noteVerdict(verdict, own, now);
+      return own;
     });
     return { ...verdict, charges: verdicts };
   }
@@ -263,7 +263,7 @@ export class PrefetchLayer implements Decider {
       if (prefetch !== undefined) this.expire(prefetch);
       return;
     }
-    entry.told(verdict, verdict.charges[0]!, now);
+    entry.noteVerdict(verdict, verdict.charges[0]!, now);
     if (prefetch === undefined) {
       // Too little is left for a prefetch. The store decides each request for a while.
       if (want > 0) entry.notBefore = now + entry.length;

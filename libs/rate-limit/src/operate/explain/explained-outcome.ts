@@ -45,18 +45,18 @@ export function meets(
   // Prefetched tokens never pay a peek.
   const decidedBy = answer.decidedBy === 'prefetch' ? 'store' : answer.decidedBy;
   // Only one policy was asked. Its decision is in one of the two lists.
-  const said = policies[0] ?? shadow?.[0];
-  const { retryAfterMs, blockedForMs, blockStep } = { ...answer, ...said };
+  const judged = policies[0] ?? shadow?.[0];
+  const { retryAfterMs, blockedForMs, blockStep } = { ...answer, ...judged };
   const met = { isRejected: !allowed, decidedBy, retryAfterMs, blockedForMs, blockStep, atMs };
   if (decidedBy === 'override') {
     return { ...met, level: null, outcome: override?.kind === 'exempt' || allowed ? 'exempt' : 'blocked' };
   }
-  if (said === undefined) return { ...met, outcome: 'passes', level: null };
+  if (judged === undefined) return { ...met, outcome: 'passes', level: null };
   const rejects = shadow === undefined ? 'rejected' : 'would-reject';
   // During a block `remaining` is 0, whatever the limit has left: there is no level to show.
   if (blockedForMs !== undefined) return { ...met, outcome: shadow === undefined ? 'blocked' : rejects, level: null };
-  const outcome = said.allowed ? 'passes' : rejects;
-  const { limit, remaining, resetAfterMs } = said;
+  const outcome = judged.allowed ? 'passes' : rejects;
+  const { limit, remaining, resetAfterMs } = judged;
   return { ...met, outcome, level: { limit, used: limit - remaining, remaining, resetAfterMs } };
 }
 

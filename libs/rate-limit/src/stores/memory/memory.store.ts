@@ -119,7 +119,7 @@ export class MemoryStore implements RateLimitStore {
   // The class does not say `implements PlainStore`: the published types leave the method out.
   /** @internal See `PlainStore`. The charge must not be a peek. */
   consumePlain(
-    place: EntryHandle | undefined,
+    handle: EntryHandle | undefined,
     charge: Charge,
     algorithm: Algorithm,
     cost: number,
@@ -127,9 +127,9 @@ export class MemoryStore implements RateLimitStore {
   ): PlainVerdict {
     const { entries } = this;
     const now = this.begin();
-    let entry = place === undefined ? entries.of(charge) : place.entry;
-    if (place !== undefined && (entry === undefined || entry.home !== entries))
-      entry = place.entry = entries.of(charge);
+    let entry = handle === undefined ? entries.of(charge) : handle.entry;
+    if (handle !== undefined && (entry === undefined || entry.home !== entries))
+      entry = handle.entry = entries.of(charge);
     if (entry === undefined || !entries.hasBytesFor(1)) return PlainVerdict.of(this.consumeAll([charge], now));
     entries.touch(entry, algorithm);
     const level = algorithm.read(entry.state, now, this.maxSkew);

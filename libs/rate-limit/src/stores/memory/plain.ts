@@ -36,7 +36,7 @@ export interface PlainStore {
    * @param headroom the charge's headroom
    */
   consumePlain(
-    place: EntryHandle | undefined,
+    handle: EntryHandle | undefined,
     charge: Charge,
     algorithm: Algorithm,
     cost: number,

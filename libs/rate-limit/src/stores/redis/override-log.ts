@@ -12,7 +12,7 @@ import {
 } from '../override-log.js';
 import { RateLimitStoreError } from '../store.js';
 import { OVERRIDES } from './batch/programs.js';
-import { type BesideConnection, CallsBeside } from './calls-beside.js';
+import { type LogConnection, LogCalls } from './log-calls.js';
 
 /** The parts of the keys behind the hash tag, in the order of KEYS. */
 const KEYS = ['version', 'records', 'versions', 'ends', 'changes'];
@@ -20,17 +20,17 @@ const KEYS = ['version', 'records', 'versions', 'ends', 'changes'];
 export class RedisOverrideLog implements OverrideLog {
   readonly shared = true;
   private readonly keys: readonly string[];
-  private readonly calls: CallsBeside;
+  private readonly calls: LogCalls;
 
   /** @param keyOf the key with this last part; all of them share one slot */
   constructor(
-    connection: BesideConnection,
+    connection: LogConnection,
     keyOf: (part: string) => string,
     private readonly bounds: OverrideBounds = OVERRIDE_BOUNDS,
     patienceMs?: number,
   ) {
     this.keys = KEYS.map((part) => keyOf(part));
-    this.calls = new CallsBeside(connection, OVERRIDES, patienceMs);
+    this.calls = new LogCalls(connection, OVERRIDES, patienceMs);
   }
 
   async poll(known: string): Promise<OverrideChanges> {

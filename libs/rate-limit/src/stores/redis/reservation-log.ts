@@ -11,7 +11,7 @@ import {
 import { withinLoopTime } from '../loop-timer.js';
 import { type ChargeSettlement, type Clock, RateLimitStoreError } from '../store.js';
 import { RESERVATIONS } from './batch/programs.js';
-import { type BesideConnection, CallsBeside } from './calls-beside.js';
+import { type LogConnection, LogCalls } from './log-calls.js';
 import { isErrorReply, isNotRun, isUnsent } from './clients/client-failure.js';
 import { processTimer, type Timer } from '../timer.js';
 
@@ -41,7 +41,7 @@ export interface ReservationBounds {
 export class RedisReservationLog implements ReservationLog {
   private readonly keys: readonly string[];
   private readonly keysBegin: string;
-  private readonly calls: CallsBeside;
+  private readonly calls: LogCalls;
   /** What this process has claimed of what is due, and not given yet. */
   private readonly claimed: string[] = [];
   /** The keys in which it claims what is due. */
@@ -52,7 +52,7 @@ export class RedisReservationLog implements ReservationLog {
    * @param clock the application's clock, and by how many microseconds clocks may be apart; undefined: Redis's clock
    */
   constructor(
-    private readonly connection: BesideConnection,
+    private readonly connection: LogConnection,
     keyOf: (part: string) => string,
     private readonly clock?: { readonly read: Clock; readonly maxSkew: number },
     private readonly bounds: ReservationBounds = { entries: MAX_ENTRIES, taken: TAKEN },
@@ -62,7 +62,7 @@ export class RedisReservationLog implements ReservationLog {
     this.keys = Array.from({ length: KEYS }, (_, i) => keyOf(String(i)));
     const [first] = this.keys;
     this.keysBegin = first!.slice(0, first!.indexOf('{') + 1);
-    this.calls = new CallsBeside(connection, RESERVATIONS, patienceMs);
+    this.calls = new LogCalls(connection, RESERVATIONS, patienceMs);
   }
 
   add(settlements: readonly ChargeSettlement[], dueAt: number): LoggedReservation {

@@ -42,15 +42,15 @@ export function readAnswer(
   { preemptive, wallNow }: Reading,
 ): LimitReport | undefined {
   const rejected = status === 429 || status === 503;
-  const told = preemptive || rejected ? readStatements(header, wallNow) : [];
-  const statements = preemptive ? told : [];
+  const stated = preemptive || rejected ? readStatements(header, wallNow) : [];
+  const statements = preemptive ? stated : [];
   if (!rejected) return { statements };
   if (body?.ms === null) return undefined;
   const headerMs = readRetryAfter(header('retry-after'), header('date'), wallNow);
   if (body !== undefined && agree(body.ms, headerMs)) {
     return { statements, retryAfterMs: body.ms, precision: body.estimated ? 'estimated' : 'exact' };
   }
-  const retryAfterMs = headerMs ?? (status === 429 ? untilMore(told) : undefined);
+  const retryAfterMs = headerMs ?? (status === 429 ? untilMore(stated) : undefined);
   return retryAfterMs === undefined ? undefined : { statements, retryAfterMs };
 }
 

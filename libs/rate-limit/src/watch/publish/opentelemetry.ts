@@ -16,9 +16,9 @@ export interface MetricsMeterProvider {
 /** The name of the library's meter, and of its instrumentation scope. */
 export const METER = 'nestjs-floodgate';
 
-const PLACE = 'RateLimitMetricsModule';
+const WHERE = 'RateLimitMetricsModule';
 const NO_PROVIDER =
-  `${PLACE}: no MeterProvider of OpenTelemetry is registered, so nothing reads the metrics: start its SDK before the application, ` +
+  `${WHERE}: no MeterProvider of OpenTelemetry is registered, so nothing reads the metrics: start its SDK before the application, ` +
   `or give the provider as meterProvider`;
 const publishedBy = new WeakMap<MetricsMeterProvider, Published>();
 
@@ -56,7 +56,7 @@ export async function loadApi(): Promise<typeof import('@opentelemetry/api')> {
   try {
     return await import('@opentelemetry/api');
   } catch (error) {
-    throw optionalPackageError(error, { name: '@opentelemetry/api', where: PLACE, versions: '^1.9.0' });
+    throw optionalPackageError(error, { name: '@opentelemetry/api', where: WHERE, versions: '^1.9.0' });
   }
 }
 
@@ -149,7 +149,7 @@ function recorderOf(
 export function failureOf(logger: Pick<Logger, 'warn'>): (error: unknown) => void {
   const warning = new RationedWarning(logger);
   return (error) =>
-    warning.warn(withHelp(`${PLACE}: OpenTelemetry's SDK failed: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED'));
+    warning.warn(withHelp(`${WHERE}: OpenTelemetry's SDK failed: ${reasonOf(error)}`, 'FG_FUNCTION_FAILED'));
 }
 
 function attributesOf(labels: Labels): MetricAttributes {

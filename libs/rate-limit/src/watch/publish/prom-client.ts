@@ -25,7 +25,7 @@ interface Shared {
   readonly metrics: readonly LibraryMetric[];
 }
 
-const PLACE = 'RateLimitMetricsModule';
+const WHERE = 'RateLimitMetricsModule';
 const sharedBy = new WeakMap<MetricsRegistry, Shared>();
 
 /**
@@ -42,7 +42,7 @@ export async function promClient(given: MetricsRegistry | undefined): Promise<Pu
       const known = registry.getSingleMetric(metric.id);
       if (known === undefined || known === metric) continue;
       throw new RateLimitConfigError(
-        PLACE,
+        WHERE,
         `the registry has a metric named '${metric.id}' that is not the library's: give it a registry of its own`,
         'FG_METRIC_NAME',
       );
@@ -147,6 +147,6 @@ async function globalRegistry(): Promise<MetricsRegistry> {
   try {
     return (await import('prom-client')).register;
   } catch (error) {
-    throw optionalPackageError(error, { name: 'prom-client', where: PLACE, versions: '^15.0.0' });
+    throw optionalPackageError(error, { name: 'prom-client', where: WHERE, versions: '^15.0.0' });
   }
 }

@@ -31,7 +31,7 @@ export class SharedRejections {
   /** Whether the board holds identities of this process. */
   private hasShared = false;
   /** The last problem that was logged. */
-  private said = '';
+  private lastWarning = '';
 
   /**
    * @param board undefined: processes cannot see each other
@@ -63,7 +63,7 @@ export class SharedRejections {
     try {
       const put = await board.put({ id, text: JSON.stringify(top) });
       this.hasShared = !isEmpty;
-      if (put) this.said = '';
+      if (put) this.lastWarning = '';
       else this.sayProblem('there are too many processes');
     } catch (error) {
       this.sayProblem(reasonOf(error));
@@ -91,8 +91,8 @@ export class SharedRejections {
 
   /** Logs a problem once, until another one or a success. */
   private sayProblem(problem: string): void {
-    if (this.said === problem) return;
-    this.said = problem;
+    if (this.lastWarning === problem) return;
+    this.lastWarning = problem;
     this.logger.warn(
       withHelp(`The rejected identities of the processes are not added up: ${problem}`, 'FG_STORE_UNAVAILABLE'),
     );

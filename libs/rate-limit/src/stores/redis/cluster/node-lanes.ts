@@ -76,7 +76,7 @@ export interface NodeLanesSettings {
 export class NodeLanes {
   private readonly byNode = new Map<string, NodeLane>();
   private probeKey: ((number: number) => string) | undefined;
-  private told = false;
+  private hasWarned = false;
 
   constructor(
     private readonly cluster: ClusterMap,
@@ -153,8 +153,8 @@ export class NodeLanes {
     lane.usable = false;
     lane.probeAt = performance.now() + lane.forbiddenMs;
     lane.forbiddenMs = Math.min(MAX_FORBIDDEN_MS, 2 * lane.forbiddenMs);
-    if (this.told) return;
-    this.told = true;
+    if (this.hasWarned) return;
+    this.hasWarned = true;
     this.settings.logger?.warn(
       withHelp(
         `Redis node ${lane.address} lets no script read keys in several slots, so each slot takes a call of its own: ${message}`,

@@ -8,8 +8,8 @@ import type { ProgramRunner } from './clients/client.js';
 /** Milliseconds that an answer may take: these calls are no decisions, which have a shorter deadline. */
 const PATIENCE_MS = 2000;
 
-/** What calls beside the decisions need of a store in Redis. */
-export interface BesideConnection {
+/** What the calls of a log need of a store in Redis. */
+export interface LogConnection {
   readonly client: ProgramRunner;
   /** Called when Redis does not answer a call in time. */
   missed?(key: string, error: RateLimitStoreError): void;
@@ -17,10 +17,10 @@ export interface BesideConnection {
   readonly isClosed?: boolean;
 }
 
-/** Calls a program beside the decisions, on their connection. */
-export class CallsBeside {
+/** Calls the program of a log, on the connection of the decisions. */
+export class LogCalls {
   constructor(
-    private readonly connection: BesideConnection,
+    private readonly connection: LogConnection,
     private readonly program: Program,
     private readonly patienceMs = PATIENCE_MS,
   ) {}
