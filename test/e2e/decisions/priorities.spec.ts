@@ -122,17 +122,6 @@ describe('priorities', () => {
     expect(store.asked).toEqual([]);
   });
 
-  it('say at boot once for each policy and class, whatever the number of routes', async () => {
-    const policies = { matching: MATCHING };
-    await using app = await limited('Express', Named, { store: new StillStore(), policies });
-    const said = app.logs.of('log').filter((line) => line.includes('counts requests'));
-    expect(said).toEqual([
-      "RateLimitModule, policies; Named.ride: policy 'matching' counts requests in the class 'rides', which may fill 10 of 10 RateLimit",
-      "Named.estimate: policy 'matching' counts requests in the class 'estimates', which may fill 5 of 10 RateLimit",
-      "Named.either: policy 'matching' counts requests in the class that its function says, by default 'rides' RateLimit",
-    ]);
-  });
-
   it('stop the boot with a store that would give the reserve away', async () => {
     const store: RateLimitStore = { supports: ['shadow'], consume: () => new MemoryStore().consume([]), reset() {} };
     await expect(limited('Express', Rides, { store })).rejects.toThrow(

@@ -81,7 +81,6 @@ export function checkThrottlerNumbers(numbers: Readonly<Partial<ThrottlerNumbers
 
 /** Makes the policies of throttlers, once for each name and numbers. */
 export class StoragePolicies {
-  private readonly latest = new Map<string, ThrottlerNumbers & { readonly policies: ThrottlerPolicies }>();
   private readonly known = new Map<string, ThrottlerPolicies>();
 
   /** @param keyPrefix how keys begin */
@@ -89,8 +88,6 @@ export class StoragePolicies {
 
   /** @throws {RateLimitConfigError} when a number is wrong */
   of(name: string, limit: number, ttl: number, blockDuration: number): ThrottlerPolicies {
-    const latest = this.latest.get(name);
-    if (latest?.limit === limit && latest.ttl === ttl && latest.blockDuration === blockDuration) return latest.policies;
     const id = `${limit} ${ttl} ${blockDuration} ${name}`;
     let policies = this.known.get(id);
     if (policies === undefined) {
@@ -98,8 +95,6 @@ export class StoragePolicies {
       if (this.known.size >= MAX_KNOWN) this.known.clear();
       this.known.set(id, policies);
     }
-    if (this.latest.size >= MAX_KNOWN) this.latest.clear();
-    this.latest.set(name, { limit, ttl, blockDuration, policies });
     return policies;
   }
 

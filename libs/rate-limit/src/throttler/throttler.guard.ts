@@ -9,15 +9,14 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { createHash } from 'node:crypto';
-import { types } from 'node:util';
 import type { HttpRequest } from '../http/request.js';
 import { type FunctionObserver, UserFunctions } from '../functions/user-functions.js';
 import { RateLimitUnavailableException, toHttpException } from '../nest/exceptions/exceptions.js';
 import { RateLimitLogger } from '../nest/handlers/logger.js';
+import { reportLater } from '../nest/guard/guard-steps.js';
 import { RateLimitRuntime } from '../nest/guard/rate-limit.runtime.js';
 import { DEFAULT_NAME } from '../policy/parse-policy.js';
 import { readable } from '../util/thrown.js';
-import { notify } from '../util/notify.js';
 import { withHelp } from '../util/error-codes.js';
 import { objectOf, throttlersOf } from './check-options.js';
 import { InjectThrottlerOptions, InjectThrottlerStorage } from './decorators.js';
@@ -282,15 +281,7 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
 
   /** Nothing waits for an override that returns a promise. */
   private setHeader(res: PlatformObject, name: string, value: string | number): void {
-    const set: unknown = this.setResponseHeader(res, name, value);
-    // Fastify's response has a method `then` as well.
-    if (set === undefined || !types.isPromise(set)) return;
-    const warning = `${this.constructor.name}.setResponseHeader failed, and it is not waited for`;
-    notify(
-      () => set,
-      undefined,
-      (error) => this.calls.failed('problem', warning, error),
-    );
+    reportLater(this.calls, this, 'setResponseHeader', this.setResponseHeader(res, name, value));
   }
 
   private get calls(): UserFunctions {

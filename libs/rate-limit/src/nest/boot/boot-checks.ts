@@ -17,7 +17,9 @@ export function warningsOfHandlers(
 ): string[] {
   return [
     ...decoratedInVain(handlers, discovery, scanner).map(
-      (place) => `${place.name}: @RateLimit has no effect there: ${whyInVain(place)}`,
+      (name) =>
+        `${name}: @RateLimit has no effect there: it limits routes, resolvers and message handlers; count jobs, events and others with ` +
+        `RateLimiter.consume`,
     ),
     ...unguardedFields(handlers, discovery).map(
       (name) =>
@@ -27,24 +29,15 @@ export function warningsOfHandlers(
   ];
 }
 
-/** A place where `@RateLimit` has no effect. */
-interface InVain {
-  readonly type: Type;
-  /** Undefined where it stands on the class. */
-  readonly handler: Handler | undefined;
-  /** The place in messages, such as `Jobs.send`. */
-  readonly name: string;
-}
-
 /**
- * Finds the places where `@RateLimit` has no effect: on methods that no context calls, and on classes without a method that a
- * context calls.
+ * Names the places where `@RateLimit` has no effect, such as `Jobs.send`: on methods that no context calls, and on classes without a
+ * method that a context calls.
  */
 function decoratedInVain(
   handlers: readonly LimitableHandler[],
   discovery: DiscoveryService,
   scanner: MetadataScanner,
-): InVain[] {
+): string[] {
   const limitable = new Map<Type, Set<Handler>>();
   for (const { type, handler } of handlers) {
     const known = limitable.get(type);
@@ -55,38 +48,13 @@ function decoratedInVain(
   return [...all].flatMap((type) => inVainIn(type, limitable.get(type) ?? new Set(), scanner));
 }
 
-function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: MetadataScanner): InVain[] {
+function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: MetadataScanner): string[] {
   const prototype = type.prototype as Readonly<Record<string, Handler>>;
-  const methods = scanner.getAllMethodNames(prototype);
-  const inVain = methods.filter((method) => !limitable.has(prototype[method]!) && isLimited(type, prototype[method]!));
-  const places = inVain.map((method) => ({ type, handler: prototype[method], name: `${type.name}.${method}` }));
-  const onClass = { type, handler: undefined, name: type.name };
-  return limitable.size === 0 && classDecoration(type)?.policies !== undefined ? [onClass, ...places] : places;
-}
-
-/** The metadata keys of Nest's packages on classes and methods that Nest calls without guards. */
-const CALLED_OTHERWISE: Readonly<Record<string, string>> = {
-  SCHEDULER_TYPE: 'a scheduled job, which runs for no client',
-  EVENT_LISTENER_METADATA: 'a listener of events inside the process',
-  'bullmq:processor_metadata': 'a processor of a queue',
-  'bullmq:worker_events_metadata': 'a processor of a queue',
-  'bullmq:queue_events_metadata': 'a listener of a queue',
-  'bull:module_queue_process': 'a processor of a queue',
-  'bull:module_queue': 'a processor of a queue',
-  __commandHandler__: 'a handler of commands inside the process',
-  __queryHandler__: 'a handler of queries inside the process',
-  __eventsHandler__: 'a handler of events inside the process',
-  'CommandBuilder:Command:Meta': 'a command of the command line',
-};
-
-/** Why `@RateLimit` has no effect on a class or a method of it, for a warning. */
-function whyInVain({ type, handler }: InVain): string {
-  for (const [key, what] of Object.entries(CALLED_OTHERWISE)) {
-    if (Reflect.hasMetadata(key, type) || (handler !== undefined && Reflect.hasMetadata(key, handler))) {
-      return `it is ${what}, and no guard sees it; count it with RateLimiter.consume`;
-    }
-  }
-  return 'it limits routes, resolvers and message handlers; count others with RateLimiter.consume';
+  const inVain = scanner
+    .getAllMethodNames(prototype)
+    .filter((method) => !limitable.has(prototype[method]!) && isLimited(type, prototype[method]!));
+  const places = inVain.map((method) => `${type.name}.${method}`);
+  return limitable.size === 0 && classDecoration(type)?.policies !== undefined ? [type.name, ...places] : places;
 }
 
 /**

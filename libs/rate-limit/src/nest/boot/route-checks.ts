@@ -15,7 +15,6 @@ import type { BoundPolicy } from '../types.js';
 import type { LimitableHandler } from '../contexts/limitable-handlers.js';
 import { checkOnePlace } from '../routes/middleware-and-routes.js';
 import { checkPlans } from '../routes/plan-checks.js';
-import { PriorityLines } from './priority-lines.js';
 
 /** The least milliseconds of `plan.cacheFor` as a plain number that was hardly meant in seconds. */
 const SHORT_CACHE_MS = 1_000;
@@ -40,15 +39,12 @@ export interface RouteSources {
 export function checkRoutes(
   handlers: readonly LimitableHandler[],
   { options, policies, middleware, routes, checks, monitor }: RouteSources,
-  logger: Pick<Logger, 'log' | 'warn'>,
+  logger: Pick<Logger, 'warn'>,
 ): void {
-  const classes = new PriorityLines();
   const known: ParsedPolicy<ExecutionContext>[] = [...policies];
-  for (const policy of policies) classes.add(policy, 'RateLimitModule, policies');
   const check = (route: Route | undefined, where: string): void => {
     known.push(...(route?.unconditional ?? []));
     for (const policy of route?.staticPolicies ?? []) {
-      classes.add(policy, where);
       if (asksForKind(policy)) monitor.expectIdentities(policy.name);
       checks.check(policy, where);
       for (const warning of [tooManyPlaces(policy, options), idleUnit(policy, options)]) {
@@ -62,7 +58,6 @@ export function checkRoutes(
     checkOnePlace(middleware?.unconditional ?? [], route?.unconditional ?? [], adapter.type, name);
     check(route, name);
   }
-  for (const line of classes.lines()) logger.log(line);
   if (options.plan !== undefined) checkPlans(options.plan, policies, routes);
   const short = meantInSeconds('plan.cacheFor', options.plan?.cacheFor, SHORT_CACHE_MS);
   if (short !== undefined) logger.warn(withHelp(`RateLimitModule: ${short}`, 'FG_POLICY_NUMBERS'));

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
 import type { ResolvedIdentities } from '../../identity/resolved-identities.js';
+import type { UserFunctions } from '../../functions/user-functions.js';
 import { shown } from '../../util/config-error.js';
 import { isPromise } from '../../util/is-promise.js';
 import { notify } from '../../util/notify.js';
@@ -52,15 +53,25 @@ export class GuardSteps {
 
   /** Logs a later failure of `setHeaders`, which is not awaited. */
   watch(guard: object, answer: unknown): void {
-    // Fastify's response has a method `then` as well.
-    if (answer === undefined || !types.isPromise(answer)) return;
-    const warning = `${nameOf(guard)}.setHeaders failed, and it is not waited for`;
-    notify(
-      () => answer,
-      undefined,
-      (error) => this.runtime.parts.functions.failed('problem', warning, error),
-    );
+    reportLater(this.runtime.parts.functions, guard, 'setHeaders', answer);
   }
+}
+
+/** Logs a later failure of a method of a guard that is not awaited. */
+export function reportLater(
+  functions: Pick<UserFunctions, 'failed'>,
+  guard: object,
+  method: string,
+  answer: unknown,
+): void {
+  // Fastify's response has a method `then` as well.
+  if (answer === undefined || !types.isPromise(answer)) return;
+  const warning = `${nameOf(guard)}.${method} failed, and it is not waited for`;
+  notify(
+    () => answer,
+    undefined,
+    (error) => functions.failed('problem', warning, error),
+  );
 }
 
 function nameOf({ constructor }: object): string {

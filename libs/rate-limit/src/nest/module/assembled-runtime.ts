@@ -18,14 +18,14 @@ import { LimiterParts } from '../../limiter/limiter-parts.js';
 import { Monitor } from '../../watch/monitor.js';
 import { NamedPolicies } from '../../policy/named-policies.js';
 import type { RateLimitStore } from '../../stores/store.js';
-import { withHelp } from '../../util/error-codes.js';
+import { type ErrorCode, withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { ipv6PrefixOf } from '../../identity/resolvers.js';
 import { AddressLists } from '../guard/address-lists.js';
 import { GuardWork } from '../guard/guard-work.js';
 import type { RateLimitGuard } from '../guard/rate-limit.guard.js';
 import { findsIdentities, isGuarded } from '../guard/application-guard.js';
-import { type LimitableHandler, limitableHandlers } from '../contexts/limitable-handlers.js';
+import { limitableHandlers } from '../contexts/limitable-handlers.js';
 import { guardsInVain, warningsOfHandlers } from '../boot/boot-checks.js';
 import { Contexts } from '../contexts/contexts.js';
 import { untoldDecisions } from '../binding/untold-decisions.js';
@@ -53,6 +53,10 @@ import { replacedDefaults, scopeOf, sourcesOf, unguardedHandlers } from '../rout
 import type { IdentityChain, PolicySource } from '../types.js';
 import { RateLimitLogger } from '../handlers/logger.js';
 import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
+
+const UPGRADES =
+  `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them ` +
+  `with @RateLimit on the gateway's handleConnection`;
 
 /**
  * Puts the limiter together from the module's options, and gives it the module's life: it checks every route's policies at
@@ -191,29 +195,27 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     const { checks, monitor } = this.parts;
     checkRoutes(handlers, { options, policies, middleware, routes, checks, monitor }, this.logger);
     for (const { adapter } of handlers) await this.contexts.prepare(adapter);
-    const untold = untoldDecisions(handlers, this.routes, this.middleware !== undefined);
-    for (const warning of [...warningsOfHandlers(handlers, this.discovery, this.scanner), ...untold]) {
-      this.logger.warn(withHelp(warning, 'FG_NOT_LIMITED'));
-    }
-    const unguarded = unguardedHandlers(handlers, this.options.defaults, this.guards);
-    if (unguarded !== undefined) this.logger.warn(withHelp(unguarded, 'FG_NOT_LIMITED'));
-    const counted = skippedButCounted(handlers, this.middleware, this.options.middleware.except);
-    for (const warning of [counted, guardsInVain(this.application, handlers)]) {
-      if (warning !== undefined) this.logger.warn(withHelp(warning, 'FG_OPTION_WITHOUT_EFFECT'));
-    }
-    this.tellReplaced(handlers);
+    const caps = this.options.defaults.filter((source) => this.isCap(source));
+    this.warn('FG_NOT_LIMITED', [
+      ...warningsOfHandlers(handlers, this.discovery, this.scanner),
+      ...untoldDecisions(handlers, this.routes, this.middleware !== undefined),
+      unguardedHandlers(handlers, this.options.defaults, this.guards),
+      // A cap of the whole application is meant for every route: a decorator that drops it is a mistake more often than not.
+      replacedDefaults(handlers, caps),
+      this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost)) ? UPGRADES : undefined,
+    ]);
+    this.warn('FG_OPTION_WITHOUT_EFFECT', [
+      skippedButCounted(handlers, this.middleware, this.options.middleware.except),
+      guardsInVain(this.application, handlers),
+    ]);
+    const replaced = replacedDefaults(
+      handlers,
+      this.options.defaults.filter((source) => !this.isCap(source)),
+    );
+    if (replaced !== undefined) this.logger.log(replaced);
     this.connections.watch(serverOf(this.adapterHost));
     if (handlers.some(({ adapter }) => adapter.type === 'graphql')) linkReplies(this.adapterHost);
     this.logTrustedHeaders();
-    if (this.middleware !== undefined && takesUpgrades(serverOf(this.adapterHost))) {
-      this.logger.warn(
-        withHelp(
-          `RateLimitModule, middleware: WebSocket upgrades go straight to their listener and are not counted. Limit them ` +
-            `with @RateLimit on the gateway's handleConnection`,
-          'FG_NOT_LIMITED',
-        ),
-      );
-    }
     const proxies = trustProxyWarning(trustProxyOf(this.adapterHost));
     if (proxies !== undefined) this.logger.warn(proxies);
     await this.parts.start();
@@ -244,17 +246,12 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     );
   }
 
-  /** A cap of the whole application is meant for every route: a decorator that drops it is a mistake more often than not. */
-  private tellReplaced(handlers: readonly LimitableHandler[]): void {
-    const { defaults, policies } = this.options;
-    const isCap = (source: PolicySource): boolean => scopeOf(source, policies) === 'app';
-    const caps = replacedDefaults(handlers, defaults.filter(isCap));
-    if (caps !== undefined) this.logger.warn(withHelp(caps, 'FG_NOT_LIMITED'));
-    const others = replacedDefaults(
-      handlers,
-      defaults.filter((source) => !isCap(source)),
-    );
-    if (others !== undefined) this.logger.log(others);
+  private isCap(source: PolicySource): boolean {
+    return scopeOf(source, this.options.policies) === 'app';
+  }
+
+  private warn(code: ErrorCode, warnings: readonly (string | undefined)[]): void {
+    for (const warning of warnings) if (warning !== undefined) this.logger.warn(withHelp(warning, code));
   }
 
   private logTrustedHeaders(): void {
