@@ -7,7 +7,7 @@ const EXAMPLE = { ...NEST_12, ci: true } as const;
 const CLIENT = { nest: 'none', libCheck: true } as const;
 
 /**
- * The applications that install the packed library, or the client alone and the examples. They are no full
+ * The applications that install the packed library, or the client alone, the examples, and a template that tests itself. They are no full
  * product: each value of each choice occurs, most pairs of values that touch each other do, and each row says what it alone proves. The
  * file is long since it is one table.
  */
@@ -297,6 +297,13 @@ export const ROWS: readonly Row[] = [
     manager: 'pnpm',
     added: true,
     ci: true,
+  },
+  {
+    ...NEST_11,
+    name: 'nest11-neighbours',
+    proves:
+      "nestjs-cls, Passport's AuthGuard('jwt') in both orders, and a GraphQL formatter that masks what is no HttpException",
+    folder: 'test/consumers/templates/neighbours',
   },
   {
     ...NEST_11,

@@ -11,6 +11,7 @@ const on = useOneRedis();
 const policies = {
   places: { algorithm: 'concurrency', limit: 5, lease: '10m' },
   budget: { algorithm: 'fixed-window', limit: 1_000, window: '300d' },
+  slots: { algorithm: 'leaky-bucket', capacity: 100, drain: '1/s' },
 } as const;
 const WHOLE = { places: 5, budget: 1_000 };
 
@@ -161,6 +162,18 @@ it.each(['settled', 'expired'])(
     await expectLeft(next, { places: 5, budget: how === 'settled' ? 700 : 1_000 });
   },
 );
+
+it('the slots of calls that wait are given back when the application closes', async () => {
+  const pod = await start();
+  const calls = Array.from({ length: 50 }, async () => pod.limiter.schedule('slots', ADA, () => undefined));
+  const ended = Promise.allSettled(calls);
+  await until('all of them wait', LIMIT_MS, () => pod.limiter.stats().scheduled[0]?.waiting === 49);
+  await pod.app.close();
+  expect((await ended).filter(({ status }) => status === 'rejected')).toHaveLength(49);
+  const { decidedBy, delayMs } = await (await start()).limiter.consume('slots', ADA);
+  expect(decidedBy).toBe('store');
+  expect(delayMs).toBeLessThanOrEqual(1_000);
+});
 
 it('what ends before the application closes is given back, also where Redis says too late that it has lost the script', async () => {
   const pod = await start(50);

@@ -64,12 +64,37 @@ describe('a call that holds a lease, or is settled', () => {
     expect(await limiter.schedule('slots', () => 1, { until: wrong })).toBe(1);
     expect(await limiter.schedule('slots', () => 2, { until: () => undefined })).toBe(2);
     expect(await limiter.schedule('slots', () => 3, { until: async () => Promise.reject(new Error('late')) })).toBe(3);
+    // oxlint-disable-next-line unicorn/no-thenable -- that of an application may throw
+    expect(await limiter.schedule('slots', () => 3, { until: () => ({ then: wrong }) })).toBe(3);
     await turns();
     expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(2);
     expect(limiter.stats().functionFailures.settle).toBe(1);
     await expect(limiter.schedule('slots', () => 4, { until: 5 as never })).rejects.toThrow(
       'RateLimiter.schedule: until must be a function of the result, got 5',
     );
+  });
+
+  it('keeps its lease while it waits for its slot, for longer than the lease, and gives both back where it leaves', async () => {
+    const policies: RateLimitModuleOptions['policies'] = {
+      one: { algorithm: 'concurrency', limit: 1, lease: '2s', by: 'global' },
+      rare: { algorithm: 'leaky-bucket', capacity: 3, drain: '1/10s', by: 'global' },
+    };
+    await using opened = await open({ policies });
+    const { call, clock, limiter, ran } = opened;
+    void call('rare', 'first');
+    void call(['one', 'rare'], 'both');
+    await turns();
+    void call('one', 'other');
+    await pass(clock, 11_000);
+    expect(ran).toEqual(['first@0', 'both@10', 'other@10']);
+    const abort = new AbortController();
+    void call(['one', 'rare'], 'leaves', { signal: abort.signal });
+    await pass(clock, 5_000);
+    expect((await limiter.peek('one')).policies[0]!.remaining).toBe(0);
+    abort.abort();
+    await turns();
+    expect((await limiter.peek('one')).policies[0]!.remaining).toBe(1);
+    expect((await limiter.peek('rare')).policies[0]!.delayMs).toBe(4_000);
   });
 
   it('settles the cost of its result', async () => {

@@ -286,10 +286,10 @@ export class Engine {
     return this.store.reset(keys);
   }
 
-  /** Ends the work of the layers and of what watches. Requests that come after are still decided. */
+  /** Waits for left slots, and ends the work of the layers and of what watches. Requests that come after are still decided. */
   async close(): Promise<void> {
-    const { layers, watches, deadlines } = this.store;
-    for (const part of [...layers, ...watches]) {
+    const { slots, layers, watches, deadlines } = this.store;
+    for (const part of [slots, ...layers, ...watches]) {
       const work = part.close?.();
       // Its calls wait for late answers. The end of the process does not.
       if (work !== undefined) await deadlines.within(work).catch(() => undefined);

@@ -72,7 +72,8 @@ export class LayeredStore implements ChargeKeeper {
   readonly open = new OpenCharges((keys) => this.uncertain(keys));
   private readonly store: RateLimitStore;
   private readonly innermost: StoreDecider;
-  private readonly slots: ReturnedSlots;
+  /** The slots of clients that have left. */
+  readonly slots: ReturnedSlots;
   private readonly failures: RationedWarning;
   /** Whether the store answers without a promise. Undefined until the store was asked. */
   private atOnce: boolean | undefined;

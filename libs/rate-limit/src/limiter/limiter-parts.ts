@@ -94,7 +94,7 @@ const NO_STATS = {
   shedding: undefined,
 };
 
-/** Milliseconds that a shutdown waits for claims and renewals that are under way. */
+/** Milliseconds that a shutdown waits for calls that still run, and for claims and renewals that are under way. */
 const CLOSE_PATIENCE_MS = 500;
 
 /** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */
@@ -157,7 +157,7 @@ export class LimiterParts {
     const overrideWatch = new OverrideWatch(log, active, logger);
     this.overrides = new RateLimitOverrides(new OverrideCalls(log, active, overrideWatch, known, counted, logger));
     const queueing = { maxQueued: settings.maxQueuedCalls, deadlineMs, ...timing };
-    this.queue = new CallQueue(turns, queueing, stored && ((charged) => stored.left(charged)));
+    this.queue = new CallQueue(turns, holds, queueing, stored && ((charged) => stored.left(charged)));
     const { gates } = this.queue;
     const pauses = new Pauses(gates, stored, logger);
     active.onChange = (changed) => gates.overridden(changed);
@@ -184,7 +184,7 @@ export class LimiterParts {
       around.headers,
       this,
     );
-    this.running = [this.waitingRoom, ...settling, overrideWatch, this.queue];
+    this.running = [this.waitingRoom, ...settling, overrideWatch, this.queue, scheduler];
   }
 
   /** How keys begin. */

@@ -6,12 +6,13 @@ import type { Engine } from '../engine/engine.js';
 import { CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../charges/errors.js';
 import type { Judgement } from '../charges/judgement.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
+import type { Holds } from '../holds/pending/holds.js';
 import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
 import { type Blocker, blockerOf, napOf, neverFits, type Rejection } from './blocker.js';
 import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
 import { QueueRoom } from './queue-room.js';
-import { ScheduledCall, type Waits } from './scheduled-call.js';
+import { ScheduledCall, type Turn, type Waits } from './scheduled-call.js';
 import { unawaited } from '../util/unawaited.js';
 
 /** `retryAfterMs` of the error of a call that is blocked without an end. */
@@ -38,9 +39,13 @@ export class CallQueue {
   private order = 0;
   private closed = false;
 
-  /** @param stopped how many milliseconds other processes have stopped the policies of charges for; default: not at all */
+  /**
+   * @param holds keeps the leases of a call from its charge on: it may wait for longer than they last
+   * @param stopped how many milliseconds other processes have stopped the policies of charges for; default: not at all
+   */
   constructor(
     private readonly engine: Pick<Engine, 'decide' | 'refund' | 'overriddenCharge'>,
+    private readonly holds: Pick<Holds, 'leasesOf'>,
     private readonly settings: CallQueueSettings,
     private readonly stopped?: (charges: readonly PolicyCharge[]) => Answer<readonly number[]>,
   ) {
@@ -237,24 +242,31 @@ export class CallQueue {
     const { decision } = judgement;
     if (decision.allowed) {
       if (gate !== undefined) gate.room = Math.min(...decision.policies.map(({ remaining }) => remaining));
-      if (call.isOver) this.refund(judgement);
-      else this.depart(call, judgement);
+      const turn = this.turnOf(judgement);
+      if (call.isOver) this.refund(turn);
+      else this.depart(call, turn, decision.delayMs);
     } else if (!call.isOver) this.waitFor(call, gate, { decision, judgement });
   }
 
+  /** Keeps what an allowed judgement has taken. */
+  turnOf({ receipts }: Judgement): Turn {
+    const leases = this.holds.leasesOf(receipts);
+    for (const lease of leases) lease.keep();
+    return { receipts, leases };
+  }
+
   /** Passes a call that was charged: at its departure slot, if it has one. */
-  private depart(call: ScheduledCall, judgement: Judgement): void {
-    const { delayMs } = judgement.decision;
-    if (delayMs === 0) return call.pass(judgement);
+  private depart(call: ScheduledCall, turn: Turn, delayMs: number): void {
+    if (delayMs === 0) return call.pass(turn);
     const leftMs = this.leftOf(call);
-    call.departing = judgement;
+    call.departing = turn;
     if (delayMs >= leftMs) return call.leave(this.late(call, delayMs - leftMs));
     this.noteWaiting(call);
-    return call.after(this.settings.timer, delayMs, () => this.atSlot(call, judgement));
+    return call.after(this.settings.timer, delayMs, () => this.atSlot(call, turn));
   }
 
   /** Passes a call at its departure slot, unless its policies were paused meanwhile: then it waits for another slot. */
-  private atSlot(call: ScheduledCall, judgement: Judgement): void {
+  private atSlot(call: ScheduledCall, turn: Turn): void {
     const charges = call.charges.filter(({ shadow }) => !shadow);
     const own = charges.map(({ key }) => this.gates.pausedFor(key));
     const { stopped } = this;
@@ -264,8 +276,8 @@ export class CallQueue {
         if (call.isOver) return;
         call.departing = undefined;
         const ms = Math.max(...waits);
-        if (ms <= 0) return call.pass(judgement);
-        this.refund(judgement);
+        if (ms <= 0) return call.pass(turn);
+        this.refund(turn);
         this.waitBehind({ charge: charges[waits.indexOf(ms)]!, ms, isCertain: true }, call, undefined, ms);
       }),
     );
@@ -337,11 +349,12 @@ export class CallQueue {
   }
 
   /** Refunds a call that does not run: at most once, best effort, never beyond the limit. */
-  refund({ receipts }: Judgement): void {
+  refund({ receipts, leases }: Turn): void {
     const reserved = new ReservedCharges(receipts);
     if (reserved.receipts.length > 0) unawaited(reserved.settleEach(reserved.receipts.map(() => 0)));
-    const taken = receipts.filter((receipt) => !reserved.receipts.includes(receipt));
-    this.engine.refund(taken);
+    for (const lease of leases) lease.release();
+    const held = new Set(leases.map(({ index }) => index));
+    this.engine.refund(receipts.filter((receipt) => !reserved.receipts.includes(receipt) && !held.has(receipt.index)));
     this.gates.freedSoon(receipts.map(({ charge }) => charge.key));
   }
 }

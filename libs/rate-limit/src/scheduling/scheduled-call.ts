@@ -1,5 +1,6 @@
-import type { Judgement } from '../charges/judgement.js';
+import type { Receipt } from '../charges/judgement.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
+import type { HeldLease } from '../holds/leases/leases.js';
 import type { Timer } from '../stores/timer.js';
 import { onAbort } from '../util/abort-watch.js';
 
@@ -11,16 +12,20 @@ export interface Waits {
   readonly maxWaitMs: number;
 }
 
-/** What a call may do once it has its turn. Undefined where its charge is final and nothing holds it. */
-export type Turn = Judgement | undefined;
+/** What a call was charged, and the leases that it holds. */
+export interface Turn {
+  readonly receipts: readonly Receipt[];
+  readonly leases: readonly HeldLease[];
+}
 
 /** One call that waits for its turn. It is settled once. */
 export class ScheduledCall {
+  /** What it was charged, once it may run. */
   readonly turn: Promise<Turn>;
   /** Whether it got its turn or left: whatever the store answers from now on is refunded. */
   isOver = false;
   /** What the call is charged while it waits for its departure slot. */
-  departing: Judgement | undefined;
+  departing: Turn | undefined;
   /** Whether it had to wait for its turn. */
   hasWaited = false;
   /** The last failure of the limiter, for the error of a call that waits in vain. */

@@ -1,7 +1,7 @@
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import type { Outcome } from '../policy/outcome.js';
-import { isPromise } from '../util/is-promise.js';
+import { adopted, isPromise } from '../util/is-promise.js';
 import { allOf, andThen, type Answer, answerOf } from '../util/answer.js';
 import type { CallCharges, Scheduled, ScheduledCharges } from '../engine/calls/call-charges.js';
 import { KeptClient } from '../layers/plain/kept-clients.js';
@@ -21,6 +21,9 @@ export type Work<T> = () => T | PromiseLike<T>;
 
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
+  /** The calls that hold leases, or whose cost is not final. */
+  private readonly running = new Set<Promise<unknown>>();
+
   /**
    * @param engine counts a call once, when it gets its turn
    * @param charges makes the charges that this engine decides on
@@ -117,13 +120,15 @@ export class Scheduler {
     const { allowed, delayMs } = judgement.decision;
     if (allowed && delayMs === 0) {
       this.queue.tallies.count(scheduled.charges, 'atOnce');
-      return this.take(judgement, scheduled, work, checked);
+      return scheduled.isFinal
+        ? answerOf(work())
+        : this.settled(this.queue.turnOf(judgement), scheduled.charges, work, checked);
     }
     let call: ScheduledCall;
     try {
       call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
     } catch (error) {
-      if (allowed) this.queue.refund(judgement);
+      if (allowed) this.queue.refund(this.queue.turnOf(judgement));
       throw error;
     }
     this.queue.answered(call, undefined, judgement);
@@ -146,19 +151,35 @@ export class Scheduler {
   }
 
   private take<T>(turn: Turn, scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): Answer<T> {
-    if (turn === undefined || scheduled instanceof KeptClient || scheduled.isFinal) return answerOf(work());
+    if (scheduled instanceof KeptClient || scheduled.isFinal) return answerOf(work());
     return this.settled(turn, scheduled.charges, work, checked);
   }
 
+  /** Resolves once no call runs that holds leases, or whose cost is not final. */
+  async stop(): Promise<void> {
+    await Promise.allSettled(this.running);
+  }
+
+  private settled<T>(
+    turn: Turn,
+    charges: readonly PolicyCharge[],
+    work: Work<T>,
+    checked: CheckedSchedule,
+  ): Promise<T> {
+    const ended = this.runHeld(turn, charges, work, checked);
+    const forget = (): unknown => this.running.delete(ended);
+    this.running.add(ended);
+    ended.then(forget, forget);
+    return ended;
+  }
+
   /** Runs a call that holds leases, or whose cost is not final. */
-  private async settled<T>(
-    { receipts }: Judgement,
+  private async runHeld<T>(
+    { receipts, leases }: Turn,
     charges: readonly PolicyCharge[],
     work: Work<T>,
     { costOf, until }: CheckedSchedule,
   ): Promise<T> {
-    const leases = this.holds.leasesOf(receipts);
-    for (const lease of leases) lease.keep();
     const reserved = this.holds.reservedOf(receipts, charges);
     const since = performance.now();
     const release = (): void => {
@@ -168,7 +189,7 @@ export class Scheduler {
     const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
       const held = leases.length === 0 ? undefined : this.heldUntil(until, value, error);
       if (held === undefined) release();
-      else held.then(release, release);
+      else unawaited(adopted(held).then(release, release));
       const durationMs = performance.now() - since;
       this.settle(reserved, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
     };

@@ -1,6 +1,7 @@
 import type { ChargeReceipt } from './receipt.js';
 import type { Timer } from './timer.js';
 import type { Answer } from '../util/answer.js';
+import { setImmediate } from '../util/real-timers.js';
 import { unawaited } from '../util/unawaited.js';
 
 /** The most slots of left clients that wait for their return, of all queues together. */
@@ -25,7 +26,8 @@ interface LeftSlot {
 export class ReturnedSlots {
   /** The slots of each queue, in their order. */
   private readonly left = new Map<string, LeftSlot[]>();
-  private readonly active = new Set<string>();
+  /** The queues whose slots are tried now. */
+  private readonly active = new Map<string, Promise<void>>();
   private size = 0;
   private isArmed = false;
 
@@ -49,12 +51,23 @@ export class ReturnedSlots {
       while (i > 0 && slots[i - 1]!.receipt.resetAt > resetAt) i--;
       slots.splice(i, 0, slot);
     }
-    unawaited(this.takeBack(key));
+    this.begin(key);
+  }
+
+  /** Resolves once all that can come back now has come back, also of the requests that leave in this turn of the event loop. */
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    await Promise.all(this.active.values());
+  }
+
+  private begin(key: string): void {
+    if (this.active.has(key)) return;
+    const taken = this.takeBack(key);
+    this.active.set(key, taken);
+    unawaited(taken);
   }
 
   private async takeBack(key: string): Promise<void> {
-    if (this.active.has(key)) return;
-    this.active.add(key);
     await Promise.resolve(); // those that leave in one callback are tried together, the last one first
     const slots = this.left.get(key)!;
     for (let [count, isLast] = [1, true]; isLast && slots.length > 0; count = Math.min(MOST, 2 * count)) {
@@ -89,7 +102,7 @@ export class ReturnedSlots {
       AGAIN_MS,
       () => {
         this.isArmed = false;
-        for (const key of this.left.keys()) unawaited(this.takeBack(key));
+        for (const key of this.left.keys()) this.begin(key);
       },
       true,
     );

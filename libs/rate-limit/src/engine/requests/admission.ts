@@ -143,11 +143,11 @@ export class Admission<Context extends HandlerContext> {
     record.decided(charges, judgement);
     if (!allowed) shared?.left();
     const holds = route.settles || route.holdsLeases || shared !== undefined;
-    if (allowed && holds) this.hold(context, charges, judgement, record, shared);
+    const held = allowed && holds ? this.hold(context, charges, judgement, record, shared) : undefined;
     // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
-    return decision.delayMs === 0 || this.wait(context, charges, judgement, record);
+    return decision.delayMs === 0 || this.wait(context, charges, judgement, record, held);
   }
 
   /** Keeps the request's leases, and the charges to settle, until the request has ended. */
@@ -157,11 +157,12 @@ export class Admission<Context extends HandlerContext> {
     judgement: Judgement,
     record: RequestRecord,
     shared: PendingCall | undefined,
-  ): void {
+  ): PendingCall | undefined {
     let exchange: Exchange | undefined;
     const call = (): object => (exchange = this.transport.exchange(context)).call;
     const held = this.pending.hold(call, charges, judgement, record, shared);
     if (held !== undefined) (exchange ?? this.transport.exchange(context)).onEnd(held);
+    return held;
   }
 
   private fail(
@@ -185,12 +186,13 @@ export class Admission<Context extends HandlerContext> {
     charges: readonly PolicyCharge[],
     judgement: Judgement,
     record: RequestRecord,
+    held: PendingCall | undefined,
   ): Promise<boolean> {
     const since = this.monitor.begin();
     try {
       const departure = this.waitingRoom.wait(judgement.decision.delayMs, this.transport.exchange(context).client);
       record.departs(charges, departure);
-      await departure;
+      await (held?.whileWaiting(departure) ?? departure);
       this.monitor.waited(judgement.decision, 'allowed', since);
       return true;
     } catch (error) {

@@ -68,6 +68,15 @@ export class PendingCharge {
     for (const lease of this.leases) lease.keep();
   }
 
+  hasBegun(call: object): boolean {
+    return this.begun.has(call);
+  }
+
+  /** Notes that the end of a call is no longer certain to be reported. */
+  lapse(call: object): void {
+    if (this.begun.delete(call) && this.begun.size === 0) for (const lease of this.leases) lease.lapse();
+  }
+
   /** Ends a call. Calls `countIf` or `settle` of its policy once. */
   end(call: object, outcome: Outcome, finalCostOf: FinalCostOf): void {
     const policy = this.calls.get(call);
@@ -80,7 +89,7 @@ export class PendingCharge {
   leave(call: object): void {
     this.calls.delete(call);
     // A call that another guard rejects never begins, and its end is never reported: its lease has to expire by itself.
-    if (this.begun.delete(call) && this.begun.size === 0) for (const lease of this.leases) lease.lapse();
+    this.lapse(call);
   }
 
   /**

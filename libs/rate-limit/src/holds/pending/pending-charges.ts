@@ -34,6 +34,17 @@ export class PendingCall {
     for (const pending of this.charges) pending.begin(this.call);
   }
 
+  /** Renews the leases until the call departs: it may wait for longer than they last. */
+  async whileWaiting(departure: Promise<void>): Promise<void> {
+    const waiting = this.charges.filter((pending) => !pending.hasBegun(this.call));
+    for (const pending of waiting) pending.begin(this.call);
+    try {
+      await departure;
+    } finally {
+      for (const pending of waiting) pending.lapse(this.call);
+    }
+  }
+
   ended(outcome: Outcome): void {
     for (const pending of this.charges) pending.end(this.call, outcome, this.finalCostOf);
     this.settleIdle();

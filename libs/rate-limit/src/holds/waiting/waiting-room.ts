@@ -106,6 +106,7 @@ export class WaitingRoom {
   /** Rejects the requests that wait, and all that come later. */
   close(): void {
     this.closed = true;
-    for (const { leave } of this.waiting) leave(new LimiterClosedError());
+    // From the last one on, as queues take back their slots.
+    for (const { leave } of [...this.waiting].toReversed()) leave(new LimiterClosedError());
   }
 }
