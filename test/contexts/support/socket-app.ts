@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { INestApplication, Type } from '@nestjs/common';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
-import { BaseWsExceptionFilter } from '@nestjs/websockets';
 import { RateLimitModule, type RateLimitModuleExtras, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { io, type Socket } from 'socket.io-client';
 import { WebSocket } from 'ws';
@@ -11,11 +10,6 @@ import { type HttpApp, type Platform, start } from '../../support/http-app.js';
 export type Driver = 'socket.io' | 'ws';
 
 export const DRIVERS: readonly Driver[] = ['socket.io', 'ws'];
-
-/** Whether Nest's own filter tells a client of an exception. On Nest 11 it tells clients of ws nothing. */
-export function nestTells(driver: Driver): boolean {
-  return driver !== 'ws' || 'isNativeWebSocket' in BaseWsExceptionFilter.prototype;
-}
 
 /** What the server said to a client: the event's name and its data. */
 export interface Said {

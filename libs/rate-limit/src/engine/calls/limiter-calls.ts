@@ -24,13 +24,17 @@ const ACQUIRE = 'RateLimiter.acquire';
 
 /** The methods of `RateLimiter` that charge at once. */
 export class LimiterCalls {
+  private readonly reserveOptions: readonly string[];
+
   constructor(
     private readonly engine: Engine,
     private readonly policies: CallPolicies,
     private readonly callCharges: CallCharges,
     private readonly leases: Leases,
     private readonly settling?: Settling,
-  ) {}
+  ) {
+    this.reserveOptions = [...CHARGE_OPTIONS, ...(settling?.options ?? [])];
+  }
 
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
@@ -62,7 +66,7 @@ export class LimiterCalls {
     options?: CallOptions & ExpiryOptions,
   ): Promise<Reservation> {
     const { engine, settling } = this;
-    if (options !== undefined) checkOptions(options, 'reserve', [...CHARGE_OPTIONS, ...(settling?.options ?? [])]);
+    if (options !== undefined) checkOptions(options, 'reserve', this.reserveOptions);
     const bound = this.policies.bind(policies, 'reserve');
     const kept = this.callCharges.keptOf('reserve', bound, identity, options);
     if (kept === undefined) checkConsumable(withElse(bound), RESERVE);

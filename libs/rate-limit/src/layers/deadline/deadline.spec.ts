@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { chargesFor, once } from '../../../../../test/support/asked-decider.js';
+import { chargesFor, once } from '../../../../../test/support/charges-for.js';
 import { unhandledRejections } from '../../../../../test/support/node-warnings.js';
 import { Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
 import type { ChargeReceipt, RateLimitStore, Verdict } from '../../stores/store.js';

@@ -1,22 +1,8 @@
-import type { Decider, LimitedRequest } from '../../libs/rate-limit/src/charges/decider.js';
 import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
-import type { LayerVerdict } from '../../libs/rate-limit/src/charges/layer-verdict.js';
 import { bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
 import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import type { ChargeMode } from '../../libs/rate-limit/src/stores/charge.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-
-/** A decider behind a layer: a `MemoryStore` whose clock stands still, and what it was asked. */
-export class AskedDecider implements Decider {
-  readonly asked: (readonly PolicyCharge[])[] = [];
-  readonly store = new MemoryStore({ clock: () => 1_700_000_000_000_000 });
-
-  decide({ charges }: LimitedRequest): LayerVerdict {
-    this.asked.push(charges);
-    return this.store.consume(charges);
-  }
-}
 
 /** One charge of each policy, for one identity. */
 export function chargesFor(policies: readonly Policy[], mode: ChargeMode = 'take'): PolicyCharge[] {
