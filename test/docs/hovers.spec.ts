@@ -48,6 +48,9 @@ const WITHOUT_UPPER_BOUND = new Set([
   'RedisConnectionOptions.maxLoadingRetryTime',
   'RedisConnectionOptions.sentinelCommandTimeout',
   'RedisConnectionOptions.sentinelMaxConnections',
+  'RedisConnectionOptions.scripts.numberOfKeys',
+  'RedisConnectionOptions.blockingTimeout',
+  'RedisConnectionOptions.blockingTimeoutGrace',
 ]);
 /** An option of ioredis that has no effect whatever its value is. */
 const IGNORED = /^Ignored, and boot says so: /;

@@ -90,10 +90,12 @@ describe('boot stops for an option that a store cannot honour', () => {
   });
 
   it.each<[string, object, string]>([
-    ['url', { url: 'redis://redis.internal' }, "'url' is not an option of ioredis: give the URL itself"],
-    ['hosst', { hosst: 'redis.internal' }, 'no option names the server: give host, path or sentinels'],
-  ])('such as %s, with which ioredis would connect to localhost', async (_, redis, problem) => {
-    expect(await bootError({ redis })).toContain(`RateLimitModule, redis: ${problem}`);
+    ['url', { url: 'redis://redis.internal' }, 'give the URL itself'],
+    ['hosst', { hosst: 'redis.internal' }, 'did you mean host?'],
+  ])('such as %s, which ioredis does not know', async (name, redis, advice) => {
+    const message = await bootError({ redis });
+    expect(message).toContain(`RateLimitModule, redis: '${name}' is not an option of ioredis`);
+    expect(message).toContain(advice);
   });
 });
 

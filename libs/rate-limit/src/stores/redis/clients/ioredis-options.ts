@@ -1,9 +1,73 @@
 import { RateLimitConfigError, shown } from '../../../util/config-error.js';
+import { nearestName } from '../../../util/nearest-name.js';
 
-const WHERE = 'RateLimitModule, redis';
+/**
+ * The options of ioredis 5.4.2 (`RedisOptions`; a test compares the two). ioredis has no list of them at run time: its defaults
+ * lack the options that have none, such as `tls`.
+ */
+export const IOREDIS_OPTIONS = [
+  'Connector',
+  'autoPipeliningIgnoredCommands',
+  'autoResendUnfulfilledCommands',
+  'autoResubscribe',
+  'commandQueue',
+  'commandTimeout',
+  'connectTimeout',
+  'connectionName',
+  'db',
+  'disconnectTimeout',
+  'enableAutoPipelining',
+  'enableOfflineQueue',
+  'enableReadyCheck',
+  'enableTLSForSentinelMode',
+  'failoverDetector',
+  'family',
+  'host',
+  'keepAlive',
+  'keyPrefix',
+  'lazyConnect',
+  'maxLoadingRetryTime',
+  'maxRetriesPerRequest',
+  'monitor',
+  'name',
+  'natMap',
+  'noDelay',
+  'offlineQueue',
+  'password',
+  'path',
+  'port',
+  'preferredSlaves',
+  'readOnly',
+  'reconnectOnError',
+  'retryStrategy',
+  'role',
+  'scripts',
+  'sentinelCommandTimeout',
+  'sentinelMaxConnections',
+  'sentinelPassword',
+  'sentinelReconnectStrategy',
+  'sentinelRetryStrategy',
+  'sentinelTLS',
+  'sentinelUsername',
+  'sentinels',
+  'showFriendlyErrorStack',
+  'socketTimeout',
+  'stringNumbers',
+  'tls',
+  'updateSentinels',
+  'username',
+] as const;
 
-/** Options that say where the server is. */
-const SERVERS = ['host', 'path', 'sentinels', 'Connector'];
+/** Later options of ioredis, each with one that has a default in every version that has both. */
+export const LATER_OPTIONS = {
+  blockingTimeout: 'blockingTimeoutGrace',
+  blockingTimeoutGrace: 'blockingTimeoutGrace',
+  clientInfoTag: 'clientInfoTag',
+  disableClientInfo: 'disableClientInfo',
+  himportFieldsets: 'himportFieldsets',
+  protocol: 'protocol',
+  replyMapping: 'replyMapping',
+} as const;
 
 /** Options of other clients, each with the way to say the same here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
@@ -18,19 +82,21 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks where ioredis options lead. ioredis ignores a name that it does not know, and connects to localhost.
+ * Checks the names of ioredis options, and where they lead. ioredis ignores a name that it does not know, and connects to localhost.
  *
- * @throws {RateLimitConfigError} for options that name no server, and for a host or a port that cannot be one
+ * @param defaults the options of a client without options: an ioredis newer than the lists may know more names
+ * @throws {RateLimitConfigError} that suggests the nearest name, or a newer ioredis; for a host or a port that cannot be one
  */
-export function checkIoredisOptions(options: object): void {
-  const names = Object.keys(options);
-  const foreign = names.find((name) => Object.hasOwn(ELSEWHERE, name));
-  if (foreign !== undefined) {
-    throw unknown(`${shown(foreign)} is not an option of ioredis: ${ELSEWHERE[foreign]}`);
-  }
-  if (!names.some((name) => SERVERS.includes(name))) {
-    const got = names.length === 0 ? 'none' : names.map(shown).join(', ');
-    throw unknown(`no option names the server: give host, path or sentinels, as in { host: 'localhost' }, got ${got}`);
+export function checkIoredisOptions(options: object, defaults: object): void {
+  const installed = Object.entries(LATER_OPTIONS).filter(([, sign]) => sign in defaults);
+  const known = new Set<string>([...IOREDIS_OPTIONS, ...installed.map(([name]) => name), ...Object.keys(defaults)]);
+  for (const name of Object.keys(options)) {
+    if (known.has(name)) continue;
+    throw new RateLimitConfigError(
+      'RateLimitModule, redis',
+      `${shown(name)} ${problemOf(name, known)}`,
+      'FG_UNKNOWN_OPTION',
+    );
   }
   const { host, port } = options as { readonly host?: unknown; readonly port?: unknown };
   if (host !== undefined && host !== null && typeof host !== 'string') fail('host', 'a text, such as localhost', host);
@@ -44,9 +110,14 @@ function isPort(port: unknown): boolean {
 }
 
 function fail(name: string, wanted: string, got: unknown): never {
-  throw new RateLimitConfigError(WHERE, `${name} must be ${wanted}, got ${shown(got)}`);
+  throw new RateLimitConfigError('RateLimitModule, redis', `${name} must be ${wanted}, got ${shown(got)}`);
 }
 
-function unknown(problem: string): RateLimitConfigError {
-  return new RateLimitConfigError(WHERE, problem, 'FG_UNKNOWN_OPTION');
+function problemOf(name: string, known: Iterable<string>): string {
+  if (Object.hasOwn(LATER_OPTIONS, name)) {
+    return 'is an option of a newer ioredis than the installed one: npm install ioredis@latest';
+  }
+  const nearest = nearestName(name, known);
+  const advice = ELSEWHERE[name] ?? (nearest === undefined ? undefined : `did you mean ${nearest}?`);
+  return `is not an option of ioredis${advice === undefined ? '' : `: ${advice}`}`;
 }

@@ -87,7 +87,7 @@ export async function openIoredis(redis: string | RedisConnectionOptions): Promi
     const own = { ...DEFAULTS, ...PROMISED, ...CONNECTOR, connections };
     return { client: owned(new Client(url, own as RedisOptions), connections), ignored };
   }
-  checkIoredisOptions(redis);
+  checkIoredisOptions(redis, new Client({ lazyConnect: true }).options);
   const options = { ...DEFAULTS, ...defined(redis), ...PROMISED, retryStrategy: endless(redis.retryStrategy) };
   const client = new Client(
     (opensItself(options) ? options : { ...options, ...CONNECTOR, connections }) as RedisOptions,

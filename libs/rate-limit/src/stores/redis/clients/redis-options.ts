@@ -21,8 +21,8 @@ interface PreferredReplica extends Replica {
 }
 
 /**
- * The options of ioredis, 5.4.2 to 6, that can have an effect here. ioredis documents them. The types are written out, so that an
- * application without ioredis compiles. One of `host`, `path`, `sentinels` and `Connector` is needed.
+ * The options of ioredis, 5.4.2 to 6, of which any may be given as `redis`. ioredis documents them. The types are written out
+ * here, so that an application without ioredis compiles. Boot refuses an option that the installed ioredis does not know.
  *
  * @example { host: 'redis.internal', port: 6379, password: process.env.REDIS_PASSWORD, tls: {} }
  * @see https://redis.github.io/ioredis/interfaces/CommonRedisOptions.html
@@ -120,8 +120,36 @@ export interface RedisConnectionOptions {
   disableClientInfo?: boolean | undefined;
   /** A tag beside the client's name in `CLIENT SETINFO`. Default none. */
   clientInfoTag?: string | undefined;
+  /** Default true. Without effect: the library subscribes to nothing. */
+  autoResubscribe?: boolean | undefined;
+  /** Default none. Without effect: `enableAutoPipelining` is ignored. */
+  autoPipeliningIgnoredCommands?: string[] | undefined;
+  /** No default. Without effect on a connection. */
+  offlineQueue?: boolean | undefined;
+  /** No default. Without effect on a connection. */
+  commandQueue?: boolean | undefined;
   /** Whether errors have the stack of the call. Default false. */
   showFriendlyErrorStack?: boolean | undefined;
+  /** Default none. Without effect: the library sends no `HIMPORT`. */
+  himportFieldsets?: readonly object[] | undefined;
+  /** Commands of your own, by name. Default none. Without effect: the library calls none of them. */
+  scripts?:
+    | Record<
+        string,
+        {
+          /** The source. */
+          lua: string;
+          /** The number of keys: a whole number from 0. Default: the call's first argument. */
+          numberOfKeys?: number | undefined;
+          /** Whether replicas may run it. Default false. */
+          readOnly?: boolean | undefined;
+        }
+      >
+    | undefined;
+  /** Milliseconds from 1 that a blocking command may take. Default none. Without effect: the library sends none. */
+  blockingTimeout?: number | undefined;
+  /** Milliseconds from 0 beside a blocking command's own time. Default 100. Without effect: the library sends none. */
+  blockingTimeoutGrace?: number | undefined;
 
   // Promises rest on those below.
   /** Ignored, and boot says so: the default, false, always holds. */
