@@ -49,7 +49,7 @@ const ROOMS = {
     leases: [],
     settlements: [],
     expiry: ['settlements'],
-    pending: ['expiry', 'leases', 'settlements'],
+    pending: ['leases', 'settlements'],
   },
   operate: { identities: [], overrides: ['identities'], explain: ['overrides', 'identities'] },
   watch: { rejected: [], thresholds: [], publish: [] },

@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, jest } from '@jest/globals';
-import type { Lease, Reservation } from 'nestjs-floodgate';
+import type { Lease, Policy, Reservation } from 'nestjs-floodgate';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, type Pod } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
@@ -11,8 +12,16 @@ const on = useOneRedis();
 const policies = {
   places: { algorithm: 'concurrency', limit: 5, lease: '10m' },
   budget: { algorithm: 'fixed-window', limit: 1_000, window: '300d' },
-  slots: { algorithm: 'leaky-bucket', capacity: 100, drain: '1/s' },
-} as const;
+  expiring: {
+    algorithm: 'fixed-window',
+    limit: 1_000,
+    window: '300d',
+    cost: 100,
+    expires: '1h',
+    settle: ({ value }) => value as number,
+  },
+  slots: { algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/s' },
+} as const satisfies Record<string, Policy>;
 const WHOLE = { places: 5, budget: 1_000 };
 
 interface Held {
@@ -163,13 +172,42 @@ it.each(['settled', 'expired'])(
   },
 );
 
+it('a call that ends while the application closes is settled, and frees its place', async () => {
+  const pod = await start(5_000);
+  let end!: (cost: number) => void;
+  const ended = new Promise<number>((resolve) => (end = resolve));
+  const calls = [
+    pod.limiter.schedule('budget', ADA, () => ended, { estimate: 100, cost: async (value) => delay(20, value) }),
+    pod.limiter.schedule('expiring', ADA, () => ended),
+    pod.limiter.schedule('places', ADA, () => undefined, { until: () => ended }),
+  ];
+  await until('all of them run', LIMIT_MS, async () => {
+    const names = ['budget', 'expiring', 'places'];
+    const decisions = await Promise.all(names.map(async (name) => pod.limiter.peek(name, ADA)));
+    return decisions.map(({ policies: rows }) => rows[0]!.remaining).join() === '900,900,4';
+  });
+  on.proxy.delay(3); // in each direction
+  const closed = pod.app.close();
+  await delay(50);
+  end(10);
+  await Promise.all([...calls, closed]);
+  await on.proxy.pass();
+  const next = await start();
+  await expectLeft(next, { places: 5, budget: 990 });
+  expect((await next.limiter.peek('expiring', ADA)).policies[0]!.remaining).toBe(990);
+});
+
 it('the slots of calls that wait are given back when the application closes', async () => {
   const pod = await start();
-  const calls = Array.from({ length: 50 }, async () => pod.limiter.schedule('slots', ADA, () => undefined));
+  const calls = Array.from({ length: 1_000 }, async () =>
+    pod.limiter.schedule('slots', ADA, () => undefined, { maxWait: Infinity }),
+  );
   const ended = Promise.allSettled(calls);
-  await until('all of them wait', LIMIT_MS, () => pod.limiter.stats().scheduled[0]?.waiting === 49);
+  await until('all of them wait', LIMIT_MS, () => pod.limiter.stats().scheduled[0]?.waiting === 999);
+  on.proxy.delay(1); // in each direction
   await pod.app.close();
-  expect((await ended).filter(({ status }) => status === 'rejected')).toHaveLength(49);
+  expect((await ended).filter(({ status }) => status === 'rejected')).toHaveLength(999);
+  await on.proxy.pass();
   const { decidedBy, delayMs } = await (await start()).limiter.consume('slots', ADA);
   expect(decidedBy).toBe('store');
   expect(delayMs).toBeLessThanOrEqual(1_000);

@@ -145,4 +145,25 @@ describe('in Redis', () => {
     await expect(gone).rejects.toThrow('aborted');
     await until('it is refunded', 10_000, async () => (await limiter.peek('partner')).policies[0]!.remaining === 2);
   });
+
+  it('leases behind an else are renewed, and their renewals leave other requests alone', async () => {
+    const policies = {
+      few: { algorithm: 'concurrency', limit: 1, lease: '1s', else: 'more' },
+      more: { algorithm: 'concurrency', limit: 1, lease: '1s' },
+      other: { algorithm: 'fixed-window', limit: 1_000_000, window: '300d' },
+    } as const;
+    const options: RateLimitModuleOptions = { redis: redis.server.url, policies, deadline: '10s' };
+    await using app = await start('Express', { imports: [RateLimitModule.forRoot(options)] });
+    const limiter = app.app.get(RateLimiter);
+    const ada = { kind: 'user', value: 'ada' } as const;
+    const held = [await limiter.acquire('few', ada), await limiter.acquire('few', ada)];
+    expect(held.map(({ decision }) => decision.allowed)).toEqual([true, true]);
+    // In Redis's own time: a lease is renewed four times within its length.
+    for (const end = performance.now() + 1_500; performance.now() < end;) {
+      const [third, another] = await Promise.all([limiter.acquire('few', ada), limiter.consume('other', ada)]);
+      expect([third.decision.allowed, third.decision.decidedBy]).toEqual([false, 'store']);
+      expect([another.allowed, another.decidedBy]).toEqual([true, 'store']);
+    }
+    for (const lease of held) lease.release();
+  });
 });

@@ -86,6 +86,24 @@ describe('a call that leaves the queue', () => {
     await expect(limiter.schedule('partner', () => 1)).rejects.toThrow(LimiterClosedError);
   });
 
+  it.each([undefined, new AbortController().signal])(
+    'does not run once the application shuts down, and gives back what the store grants it then (signal: %p)',
+    async (signal) => {
+      await using opened = await open();
+      const { call, close, limiter, ran, store } = opened;
+      store.hold();
+      const late = call('slots', 'late', { signal });
+      await turns();
+      const closed = close();
+      await turns();
+      store.release();
+      await expect(late).rejects.toThrow(LimiterClosedError);
+      await closed;
+      expect(ran).toEqual([]);
+      expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(2);
+    },
+  );
+
   it('does not get in where maxQueuedCalls wait', async () => {
     await using opened = await open({ maxQueuedCalls: 3 });
     const { call, runtime, store, clock } = opened;

@@ -286,10 +286,10 @@ export class Engine {
     return this.store.reset(keys);
   }
 
-  /** Waits for left slots, and ends the work of the layers and of what watches. Requests that come after are still decided. */
+  /** Ends the work of the layers and of what watches. Requests that come after are still decided. */
   async close(): Promise<void> {
-    const { slots, layers, watches, deadlines } = this.store;
-    for (const part of [slots, ...layers, ...watches]) {
+    const { layers, watches, deadlines } = this.store;
+    for (const part of [...layers, ...watches]) {
       const work = part.close?.();
       // Its calls wait for late answers. The end of the process does not.
       if (work !== undefined) await deadlines.within(work).catch(() => undefined);

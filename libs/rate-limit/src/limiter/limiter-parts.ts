@@ -94,7 +94,7 @@ const NO_STATS = {
   shedding: undefined,
 };
 
-/** Milliseconds that a shutdown waits for calls that still run, and for claims and renewals that are under way. */
+/** Milliseconds that a shutdown waits for calls that still run, and then for claims, renewals and slots that are under way. */
 const CLOSE_PATIENCE_MS = 500;
 
 /** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */
@@ -115,6 +115,7 @@ export class LimiterParts {
   readonly checks: PolicyChecks;
   private readonly running: readonly RunningPart[];
   private readonly named: CallPolicies;
+  private readonly scheduler: Scheduler;
   /** Whether it closes, or has closed. */
   isClosed = false;
 
@@ -176,15 +177,15 @@ export class LimiterParts {
 
     const chargesOf = (engine: Engine): CallCharges => new CallCharges(engine, plans, ipv6Prefix);
     const charges = chargesOf(this.engine);
-    const scheduler = new Scheduler(turns, chargesOf(turns), this.queue, holds);
+    this.scheduler = new Scheduler(turns, chargesOf(turns), this.queue, holds);
     this.limiter = new RateLimiter(
       new LimiterCalls(this.engine, named, charges, this.leases, settling[0]),
       new LimitLooks(this.engine, named, charges, routes, explainer, around.timeZones, gates, pauses, counted),
-      new ScheduledCalls(named, scheduler, pauses),
+      new ScheduledCalls(named, this.scheduler, pauses),
       around.headers,
       this,
     );
-    this.running = [this.waitingRoom, ...settling, overrideWatch, this.queue, scheduler];
+    this.running = [this.waitingRoom, ...settling, overrideWatch, this.queue];
   }
 
   /** How keys begin. */
@@ -229,9 +230,13 @@ export class LimiterParts {
   /** Ends what runs by itself, and the store if the limiter has opened it. The last requests have ended. */
   async close(): Promise<void> {
     this.drain();
+    const inTime = (work: Promise<unknown>): Promise<unknown> =>
+      withinLoopTime(CLOSE_PATIENCE_MS, work).catch(() => undefined);
+    // What they settle and give back is among what stops then.
+    await inTime(Promise.all([this.queue, this.scheduler, this.pending].map((work) => work.stop())));
     const ended = this.running.map((part) => Promise.resolve(part.stop?.()));
     if (this.opened.owned) ended.push(this.leases.stop());
-    await withinLoopTime(CLOSE_PATIENCE_MS, Promise.all(ended)).catch(() => undefined);
+    await inTime(Promise.all([...ended, this.layered.slots.close()]));
     await this.engine.close();
     if (this.opened.owned) await this.opened.store.close?.();
   }

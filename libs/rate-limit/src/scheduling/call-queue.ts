@@ -13,6 +13,7 @@ import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
 import { QueueRoom } from './queue-room.js';
 import { ScheduledCall, type Turn, type Waits } from './scheduled-call.js';
+import { RunningWork } from '../util/running-work.js';
 import { unawaited } from '../util/unawaited.js';
 
 /** `retryAfterMs` of the error of a call that is blocked without an end. */
@@ -37,7 +38,10 @@ export class CallQueue {
   private readonly calls = new Map<ScheduledCall, Gate | undefined>();
   private readonly room: QueueRoom;
   private order = 0;
-  private closed = false;
+  /** Whether `close` was called. */
+  isClosed = false;
+  /** The questions that the store has not answered. */
+  private readonly asking = new RunningWork();
 
   /**
    * @param holds keeps the leases of a call from its charge on: it may wait for longer than they last
@@ -64,7 +68,7 @@ export class CallQueue {
    * @throws {LimiterClosedError} once `close` was called
    */
   gateBefore(charges: readonly PolicyCharge[]): Gate | undefined {
-    if (this.closed) throw this.counted(charges, 'closed', new LimiterClosedError());
+    if (this.isClosed) throw this.counted(charges, 'closed', new LimiterClosedError());
     return this.gates.before(charges);
   }
 
@@ -98,7 +102,7 @@ export class CallQueue {
     order = this.next(),
     since = this.settings.nowMs(),
   ): ScheduledCall {
-    if (this.closed) throw this.counted(charges, 'closed', new LimiterClosedError());
+    if (this.isClosed) throw this.counted(charges, 'closed', new LimiterClosedError());
     const lack = this.room.lackFor(charges);
     if (lack !== undefined) throw this.counted(charges, 'full', lack);
     this.room.enter(charges);
@@ -146,9 +150,14 @@ export class CallQueue {
 
   /** Rejects the calls that wait, and all that come later. */
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
     for (const call of this.calls.keys()) call.leave(new LimiterClosedError());
     this.gates.close();
+  }
+
+  /** Resolves once the store has answered: what it has granted to calls that have left is given back. */
+  stop(): Promise<void> {
+    return this.asking.ended();
   }
 
   /** The calls by policy, in `RateLimiter.stats`. */
@@ -200,7 +209,7 @@ export class CallQueue {
   private pump(gate: Gate): void {
     // Not by recursion: a store in the process answers at once, and thousands of calls may wait.
     gate.isPumping = true;
-    while (gate.asking === 0 && gate.cancelTimer === undefined && !this.closed) {
+    while (gate.asking === 0 && gate.cancelTimer === undefined && !this.isClosed) {
       const asking = gate.take();
       if (asking.length === 0) {
         this.gates.dropIdle(gate);
@@ -217,18 +226,20 @@ export class CallQueue {
   /** @param gate the gate at which the call is the next one; undefined: it is new */
   private askAt(gate: Gate | undefined, call: ScheduledCall): void {
     unawaited(
-      attempt<Judgement, void>(
-        () => this.engine.decide(call.charges),
-        (judgement) => {
-          this.answered(call, gate, judgement);
-          this.endRound(gate);
-        },
-        (error) => {
-          if (call.isOver) return this.endRound(gate);
-          if (error instanceof LimiterUnavailableError) this.failed(call, gate, error);
-          else call.leave(error);
-          return this.endRound(gate);
-        },
+      this.asking.track(
+        attempt<Judgement, void>(
+          () => this.engine.decide(call.charges),
+          (judgement) => {
+            this.answered(call, gate, judgement);
+            this.endRound(gate);
+          },
+          (error) => {
+            if (call.isOver) return this.endRound(gate);
+            if (error instanceof LimiterUnavailableError) this.failed(call, gate, error);
+            else call.leave(error);
+            return this.endRound(gate);
+          },
+        ),
       ),
     );
   }

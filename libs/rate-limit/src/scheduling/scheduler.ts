@@ -14,6 +14,7 @@ import { wholeCost } from '../holds/settlements/final-cost.js';
 import type { CallQueue } from './call-queue.js';
 import type { CheckedSchedule } from './schedule-options.js';
 import type { ScheduledCall, Turn } from './scheduled-call.js';
+import { RunningWork } from '../util/running-work.js';
 import { unawaited } from '../util/unawaited.js';
 
 /** What a scheduled call runs. */
@@ -21,8 +22,8 @@ export type Work<T> = () => T | PromiseLike<T>;
 
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
-  /** The calls that hold leases, or whose cost is not final. */
-  private readonly running = new Set<Promise<unknown>>();
+  /** The calls that hold leases, or whose cost is not final, and what settles them. */
+  private readonly running = new RunningWork();
 
   /**
    * @param engine counts a call once, when it gets its turn
@@ -37,6 +38,11 @@ export class Scheduler {
 
   /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
   run<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
+    const answer = this.begin(scheduled, work, checked);
+    return isFinal(scheduled) ? answer : this.running.track(answer);
+  }
+
+  private begin<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
     const { queue } = this;
     const { charges } = scheduled;
     const { signal, maxWaitMs } = checked;
@@ -118,7 +124,7 @@ export class Scheduler {
     checked: CheckedSchedule,
   ): Answer<T> {
     const { allowed, delayMs } = judgement.decision;
-    if (allowed && delayMs === 0) {
+    if (allowed && delayMs === 0 && !this.queue.isClosed) {
       this.queue.tallies.count(scheduled.charges, 'atOnce');
       return scheduled.isFinal
         ? answerOf(work())
@@ -151,30 +157,17 @@ export class Scheduler {
   }
 
   private take<T>(turn: Turn, scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): Answer<T> {
-    if (scheduled instanceof KeptClient || scheduled.isFinal) return answerOf(work());
+    if (isFinal(scheduled)) return answerOf(work());
     return this.settled(turn, scheduled.charges, work, checked);
   }
 
-  /** Resolves once no call runs that holds leases, or whose cost is not final. */
-  async stop(): Promise<void> {
-    await Promise.allSettled(this.running);
-  }
-
-  private settled<T>(
-    turn: Turn,
-    charges: readonly PolicyCharge[],
-    work: Work<T>,
-    checked: CheckedSchedule,
-  ): Promise<T> {
-    const ended = this.runHeld(turn, charges, work, checked);
-    const forget = (): unknown => this.running.delete(ended);
-    this.running.add(ended);
-    ended.then(forget, forget);
-    return ended;
+  /** Resolves once no call runs any more that holds leases, or whose cost is not final, and all of them are settled. */
+  stop(): Promise<void> {
+    return this.running.ended();
   }
 
   /** Runs a call that holds leases, or whose cost is not final. */
-  private async runHeld<T>(
+  private async settled<T>(
     { receipts, leases }: Turn,
     charges: readonly PolicyCharge[],
     work: Work<T>,
@@ -189,7 +182,7 @@ export class Scheduler {
     const end = (value: unknown, error: unknown, hasFailed: boolean): void => {
       const held = leases.length === 0 ? undefined : this.heldUntil(until, value, error);
       if (held === undefined) release();
-      else unawaited(adopted(held).then(release, release));
+      else unawaited(this.running.track(adopted(held).then(release, release)));
       const durationMs = performance.now() - since;
       this.settle(reserved, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
     };
@@ -228,7 +221,8 @@ export class Scheduler {
       andThen(finalCost(policy), (final) => final ?? receipt.charge.cost),
     );
     const settled = andThen(allOf(costs), (finals) => this.holds.settle(reserved.map((one, n) => [one, finals[n]!])));
-    unawaited(andThen(settled, () => this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key))));
+    const freed = andThen(settled, () => this.queue.gates.freedSoon(reserved.map(({ receipt }) => receipt.charge.key)));
+    unawaited(this.running.track(freed));
   }
 
   /** The final cost under each policy: by the call's own function, asked once, else by the policy's. */
@@ -248,4 +242,9 @@ export class Scheduler {
     );
     return () => cost;
   }
+}
+
+/** Whether a call holds no lease, and its cost is final. */
+function isFinal(scheduled: ScheduledCharges): scheduled is KeptClient | (Scheduled & { readonly isFinal: true }) {
+  return scheduled instanceof KeptClient || scheduled.isFinal;
 }

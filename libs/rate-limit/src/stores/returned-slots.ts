@@ -9,7 +9,7 @@ const MAX_SLOTS = 10_000;
 /** Milliseconds after which slots are tried again that stand before slots of others. */
 const AGAIN_MS = 100;
 /** The most slots that are tried at once. */
-const MOST = 32;
+const MOST = 256;
 const MICROSECONDS = 1000;
 
 /** A slot whose client has left. */

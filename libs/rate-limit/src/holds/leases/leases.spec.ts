@@ -93,6 +93,21 @@ it('a lease that is confirmed and kept later loses no time', () => {
   }
 });
 
+it.each([0.1, 2.4, 10])(
+  'a lease that is kept for %d s while it waits, and confirmed again, is a whole one',
+  (seconds) => {
+    const test = opened();
+    test.lease.confirm();
+    test.lease.keep();
+    test.pass(seconds);
+    test.lease.confirm();
+    test.pass(40);
+    expect(test.left()).toBe(4);
+    test.pass(60);
+    expect(test.left()).toBe(5);
+  },
+);
+
 it('a lease that is released during its renewal is free once the leases have stopped', async () => {
   const answers: (() => void)[] = [];
   const test = opened((answer) => new Promise((resolve) => void answers.push(() => resolve(answer))));

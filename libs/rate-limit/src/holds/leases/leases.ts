@@ -26,7 +26,7 @@ interface Group {
 export interface HeldLease {
   /** The index of its charge in the request. */
   readonly index: number;
-  /** Makes it a whole lease, once. Call it where the release is not certain to come: it then expires by itself. */
+  /** Makes it a whole lease, and renews it no further. Call it where the release is not certain to come: it then expires by itself. */
   confirm(): void;
   /** Starts to renew the lease. Call it once the release is certain to come. */
   keep(): void;
@@ -59,8 +59,11 @@ class RenewedLease implements HeldLease {
   }
 
   confirm(): void {
-    const { granted, length } = this.receipt.proof.algorithm.lease!;
-    if (!this.isReleased && granted < length) this.leases.add(this);
+    const { length } = this.receipt.proof.algorithm.lease!;
+    this.isKept = false;
+    if (this.isReleased) return;
+    if (this.group.length < length) this.leases.add(this);
+    else this.group.held.delete(this);
   }
 
   keep(): void {

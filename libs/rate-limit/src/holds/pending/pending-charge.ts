@@ -72,9 +72,9 @@ export class PendingCharge {
     return this.begun.has(call);
   }
 
-  /** Notes that the end of a call is no longer certain to be reported. */
-  lapse(call: object): void {
-    if (this.begun.delete(call) && this.begun.size === 0) for (const lease of this.leases) lease.lapse();
+  /** Notes that the end of a call is not certain to be reported any more, and may be later. */
+  rest(call: object): void {
+    if (this.begun.delete(call) && this.begun.size === 0) for (const lease of this.leases) lease.confirm();
   }
 
   /** Ends a call. Calls `countIf` or `settle` of its policy once. */
@@ -89,7 +89,7 @@ export class PendingCharge {
   leave(call: object): void {
     this.calls.delete(call);
     // A call that another guard rejects never begins, and its end is never reported: its lease has to expire by itself.
-    this.lapse(call);
+    if (this.begun.delete(call) && this.begun.size === 0) for (const lease of this.leases) lease.lapse();
   }
 
   /**

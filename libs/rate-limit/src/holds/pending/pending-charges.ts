@@ -4,6 +4,7 @@ import type { Judgement } from '../../charges/judgement.js';
 import type { Holds, ReservedCharge } from './holds.js';
 import type { DecidedCost, FinalCostOf, PendingCharge } from './pending-charge.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
+import { RunningWork } from '../../util/running-work.js';
 import { unawaited } from '../../util/unawaited.js';
 
 /** The charges of one request that are not final yet. */
@@ -41,7 +42,7 @@ export class PendingCall {
     try {
       await departure;
     } finally {
-      for (const pending of waiting) pending.lapse(this.call);
+      for (const pending of waiting) pending.rest(this.call);
     }
   }
 
@@ -66,6 +67,8 @@ export class PendingCall {
  * with `countIf` or `settle`.
  */
 export class PendingCharges {
+  private readonly settling = new RunningWork();
+
   constructor(private readonly holds: Holds) {}
 
   /**
@@ -114,6 +117,11 @@ export class PendingCharges {
     return held;
   }
 
+  /** Resolves once all that has ended is settled. */
+  stop(): Promise<void> {
+    return this.settling.ended();
+  }
+
   private of(call: object): PendingCall {
     return new PendingCall(call, this.finalCostOf, (idle) => this.settle(idle));
   }
@@ -125,7 +133,7 @@ export class PendingCharges {
       const one = costOf?.();
       return one === undefined ? [] : [one];
     };
-    unawaited(andThen(decided, (costs) => this.holds.settle(costs.flatMap(known))));
+    unawaited(this.settling.track(andThen(decided, (costs) => this.holds.settle(costs.flatMap(known)))));
   }
 
   private readonly finalCostOf: FinalCostOf = (policy, outcome) => this.holds.finalCost(policy, outcome);
