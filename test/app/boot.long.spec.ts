@@ -25,7 +25,7 @@ it('logs little at boot, and ends with the routes, their policies and the addres
   const lines = service.log.trimEnd().split('\n');
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Limited routes and their policies:\n${ROUTES}`);
-  expect(lines.length).toBe(19); // four lines of the library, the table, the address
+  expect(lines.length).toBe(17); // two lines of the library, the table, the address
 });
 
 describe('an address that cannot be listened on ends the boot with one line', () => {
