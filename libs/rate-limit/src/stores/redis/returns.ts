@@ -2,7 +2,8 @@ import { wallClock } from '../clock.js';
 import { withinLoopTime } from '../loop-timer.js';
 import type { ChargeReceipt, ChargeSettlement, Clock, SettledCharge } from '../store.js';
 import { ReturnedSlots } from '../returned-slots.js';
-import { processTimer, type Timer } from '../timer.js';
+import type { Timer } from '../timer.js';
+import { clearTimeout, setTimeout } from '../../util/real-timers.js';
 import { PendingSettlement } from './batch/pending-request.js';
 
 /** The most settlements that wait for Redis, about 0.5 KB each. What comes while so many wait stays charged. */
@@ -45,7 +46,7 @@ export class Returns {
 
   constructor(private readonly settings: ReturnsSettings) {
     this.now = settings.clock ?? wallClock;
-    this.timer = settings.timer ?? processTimer;
+    this.timer = settings.timer ?? realTimer;
     this.slots = new ReturnedSlots((receipt) => this.refundSlot(receipt), this.timer);
   }
 
@@ -151,3 +152,9 @@ export class Returns {
 }
 
 const nothing = (): void => undefined;
+
+/** Redis answers in real time, whatever a test makes of the timers. */
+const realTimer: Timer = (ms, task) => {
+  const timer = setTimeout(task, ms).unref();
+  return () => clearTimeout(timer);
+};
