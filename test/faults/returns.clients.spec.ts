@@ -1,8 +1,11 @@
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Controller, Get } from '@nestjs/common';
 import { expect, it, jest } from '@jest/globals';
-import type { Lease, Policy, Reservation } from 'nestjs-floodgate';
+import { type Lease, type Policy, RateLimit, RateLimiter, type Reservation } from 'nestjs-floodgate';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, type Pod } from '../support/faults/pod.js';
+import { FROM_HEADERS, limited } from '../support/http-app.js';
 import { until } from '../support/faults/until.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
@@ -23,6 +26,13 @@ const policies = {
   slots: { algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/s' },
 } as const satisfies Record<string, Policy>;
 const WHOLE = { places: 5, budget: 1_000 };
+
+@Controller()
+class Line {
+  @Get()
+  @RateLimit({ name: 'places', scope: 'app', ...policies.places }, { name: 'slots', scope: 'app', ...policies.slots })
+  ask(): void {}
+}
 
 interface Held {
   readonly leases: readonly Lease[];
@@ -211,6 +221,63 @@ it('the slots of calls that wait are given back when the application closes', as
   const { decidedBy, delayMs } = await (await start()).limiter.consume('slots', ADA);
   expect(decidedBy).toBe('store');
   expect(delayMs).toBeLessThanOrEqual(1_000);
+});
+
+it('slots that were granted in time and too late come back together when the application closes', async () => {
+  const pod = await start(500);
+  const waitFor = async (count: number): Promise<void> => {
+    const calls = Array.from({ length: 20 }, async () =>
+      pod.limiter.schedule('slots', ADA, () => undefined, { maxWait: Infinity }),
+    );
+    for (const call of calls) call.catch(() => undefined);
+    await until('all of them wait', LIMIT_MS, () => pod.limiter.stats().scheduled[0]?.waiting === count);
+  };
+  expect((await pod.limiter.consume('slots', ADA)).decidedBy).toBe('store'); // Redis knows the program
+  await waitFor(20);
+  on.server.pause();
+  const late = Array.from({ length: 20 }, async () => pod.limiter.consume('slots', ADA));
+  for (const { decidedBy } of await Promise.all(late)) expect(decidedBy).toBe('local');
+  const others = waitFor(40);
+  await delay(20); // they reach the socket of Redis behind the late ones
+  on.server.resume();
+  await others;
+  expect((await pod.limiter.peek('slots', ADA)).delayMs).toBeGreaterThan(50_000);
+  await pod.app.close();
+  expect((await (await start()).limiter.peek('slots', ADA)).delayMs).toBeLessThanOrEqual(1_000);
+});
+
+it('what Redis grants to questions that are under way when the application closes is given back', async () => {
+  const app = await limited('Express', Line, {
+    redis: on.proxy.url,
+    deadline: 5_000,
+    identity: FROM_HEADERS,
+    policies,
+  });
+  const other = await on.start({ policies, redis: on.server.url });
+  const limiter = app.app.get(RateLimiter);
+  expect((await limiter.consume('slots', ADA)).decidedBy).toBe('store'); // Redis knows the program
+  const leftNow = async (): Promise<object> => ({
+    ...(await left(other)),
+    waits: (await other.limiter.peek('slots', ADA)).delayMs > 1_000,
+  });
+  on.proxy.delay(100); // in each direction
+  const calls = Array.from({ length: 8 }, async () => limiter.schedule('slots', ADA, () => undefined));
+  const held = Array.from({ length: 2 }, async () => limiter.schedule(['places', 'slots'], ADA, () => undefined));
+  const gone = Array.from({ length: 3 }, () => {
+    const socket = connect(app.port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-User-Id: ada\r\n\r\n');
+    return socket;
+  });
+  await until(
+    'Redis has granted all',
+    LIMIT_MS,
+    async () => JSON.stringify(await leftNow()) === JSON.stringify({ places: 0, budget: 1_000, waits: true }),
+  );
+  for (const socket of gone) socket.destroy();
+  const ended = Promise.allSettled([...calls, ...held]);
+  await app.close();
+  expect((await ended).map(({ status }) => status)).not.toContain('fulfilled');
+  expect(await leftNow()).toEqual({ ...WHOLE, waits: false });
 });
 
 it('what ends before the application closes is given back, also where Redis says too late that it has lost the script', async () => {

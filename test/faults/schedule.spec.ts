@@ -23,7 +23,7 @@ it.each([
   const { limiter } = await on.start({ localShare: 4 });
   await ended(limiter, PARTNER, LIMIT_MS);
   await fail();
-  const ends = await Promise.all(Array.from({ length: 40 }, () => ended(limiter, PARTNER, 400)));
+  const ends = await Promise.all(Array.from({ length: 40 }, () => ended(limiter, PARTNER, 2_000)));
   expect(ends.filter((end) => end === 'ran')).toHaveLength(25);
   expect(ends.filter((end) => end instanceof CallWaitError)).toHaveLength(15);
 });

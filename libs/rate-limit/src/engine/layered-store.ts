@@ -20,6 +20,7 @@ import { adopted, isPromise } from '../util/is-promise.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
 import { RationedWarning } from '../util/rationed-warning.js';
+import { RunningWork } from '../util/running-work.js';
 import { readable, reasonOf } from '../util/thrown.js';
 import { unawaited } from '../util/unawaited.js';
 import type { RateLimitStats } from '../watch/stats.js';
@@ -73,7 +74,9 @@ export class LayeredStore implements ChargeKeeper {
   private readonly store: RateLimitStore;
   private readonly innermost: StoreDecider;
   /** The slots of clients that have left. */
-  readonly slots: ReturnedSlots;
+  private readonly slots: ReturnedSlots;
+  /** What a store was asked that does not tell by itself when it has answered. */
+  private readonly asked = new RunningWork();
   private readonly failures: RationedWarning;
   /** Whether the store answers without a promise. Undefined until the store was asked. */
   private atOnce: boolean | undefined;
@@ -87,11 +90,12 @@ export class LayeredStore implements ChargeKeeper {
     this.deadlines = deadlines;
     this.atOnce = traits.answersAtOnce;
     this.failures = new RationedWarning(logger);
-    this.slots = new ReturnedSlots((receipt) => this.refundSlot(receipt), this.timer);
-    this.innermost = withinDeadline(store, traits, deadlines, (receipts) => {
+    this.slots = traits.slots ?? new ReturnedSlots((receipt) => this.refundSlot(receipt), this.timer);
+    const abandoned = (receipts: readonly ChargeReceipt[]): void => {
       const others = receipts.filter((receipt) => !this.returnSlot(receipt));
       if (others.length > 0) this.refund(others);
-    });
+    };
+    this.innermost = withinDeadline(store, traits, deadlines, abandoned, (answer) => this.track(answer));
     let inner: Decider = new EstimatesLayer(this.open, this.innermost);
     this.layers = settings.layers.flatMap((make) => {
       const layer = make(inner, this, settings);
@@ -156,13 +160,13 @@ export class LayeredStore implements ChargeKeeper {
   refund(receipts: readonly ChargeReceipt[]): void {
     const failed = (error: unknown): void =>
       this.failures.warn(withHelp(`The store refunded nothing: ${reasonOf(error)}`, 'FG_STORE_UNAVAILABLE'));
-    unawaited(attempt(() => answerOf(this.store.refund?.(receipts)), nothing, failed));
+    unawaited(attempt(() => this.track(answerOf(this.store.refund?.(receipts))), nothing, failed));
   }
 
   /** Takes back the slot of a queue, as soon as it is the last one. Returns false for a charge without a slot. */
   returnSlot(receipt: ChargeReceipt): boolean {
     if (!receipt.algorithm.delays || !this.traits.settles) return false;
-    this.slots.add(receipt);
+    this.slots.add(receipt, (keys) => this.uncertain(keys));
     return true;
   }
 
@@ -204,8 +208,18 @@ export class LayeredStore implements ChargeKeeper {
   }
 
   private settleInStore(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]> {
-    const answer = answerOf(this.store.settle!(settlements));
+    const answer = this.track(answerOf(this.store.settle!(settlements)));
     return this.traits.keepsDeadline || !(answer instanceof Promise) ? answer : this.deadlines.within(answer);
+  }
+
+  /** Resolves once the store has answered all that it was asked, however late, and what that has led to. The process is about to end. */
+  idle(): Promise<void> {
+    this.slots.hurry();
+    return this.traits.idle?.() ?? this.asked.ended();
+  }
+
+  private track<T>(answer: T): T {
+    return this.traits.idle === undefined ? this.asked.track(answer) : answer;
   }
 
   /** A part of what the keys were charged may have come back. */
@@ -218,7 +232,9 @@ export class LayeredStore implements ChargeKeeper {
     const { store, traits } = this;
     if (!traits.refunds) return settlements.map(() => undefined);
     const parts = settlements.map(({ receipt, finalCost }) => ({ ...receipt, cost: receipt.cost - finalCost }));
-    await this.deadlines.within(Promise.resolve(store.refund!(parts.filter(({ cost }) => cost > 0))));
+    await this.deadlines.within(
+      Promise.resolve(this.track(answerOf(store.refund!(parts.filter(({ cost }) => cost > 0))))),
+    );
     return settlements.map(() => ({ refunded: null, charged: 0 }));
   }
 

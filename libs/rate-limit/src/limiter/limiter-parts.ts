@@ -94,7 +94,7 @@ const NO_STATS = {
   shedding: undefined,
 };
 
-/** Milliseconds that a shutdown waits for calls that still run, and then for claims, renewals and slots that are under way. */
+/** Milliseconds that a shutdown waits for answers of the store, then for calls that still run, and then for claims. */
 const CLOSE_PATIENCE_MS = 500;
 
 /** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */
@@ -232,13 +232,13 @@ export class LimiterParts {
     this.drain();
     const inTime = (work: Promise<unknown>): Promise<unknown> =>
       withinLoopTime(CLOSE_PATIENCE_MS, work).catch(() => undefined);
-    // What they settle and give back is among what stops then.
-    await inTime(Promise.all([this.queue, this.scheduler, this.pending].map((work) => work.stop())));
-    const ended = this.running.map((part) => Promise.resolve(part.stop?.()));
-    if (this.opened.owned) ended.push(this.leases.stop());
-    await inTime(Promise.all([...ended, this.layered.slots.close()]));
+    await inTime(this.layered.idle()); // what is granted now is given back, or runs
+    await inTime(Promise.all([this.scheduler, this.pending].map((work) => work.stop())));
+    if (this.opened.owned) this.leases.stop();
+    await inTime(Promise.all(this.running.map((part) => Promise.resolve(part.stop?.()))));
     await this.engine.close();
-    if (this.opened.owned) await this.opened.store.close?.();
+    // What all of them have settled and given back.
+    await (this.opened.owned ? this.opened.store.close?.() : inTime(this.layered.idle()));
   }
 
   /** A feature that is not configured counts nothing. */

@@ -13,7 +13,6 @@ import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
 import { QueueRoom } from './queue-room.js';
 import { ScheduledCall, type Turn, type Waits } from './scheduled-call.js';
-import { RunningWork } from '../util/running-work.js';
 import { unawaited } from '../util/unawaited.js';
 
 /** `retryAfterMs` of the error of a call that is blocked without an end. */
@@ -40,8 +39,6 @@ export class CallQueue {
   private order = 0;
   /** Whether `close` was called. */
   isClosed = false;
-  /** The questions that the store has not answered. */
-  private readonly asking = new RunningWork();
 
   /**
    * @param holds keeps the leases of a call from its charge on: it may wait for longer than they last
@@ -155,11 +152,6 @@ export class CallQueue {
     this.gates.close();
   }
 
-  /** Resolves once the store has answered: what it has granted to calls that have left is given back. */
-  stop(): Promise<void> {
-    return this.asking.ended();
-  }
-
   /** The calls by policy, in `RateLimiter.stats`. */
   stats(): { readonly scheduled: readonly ScheduledStats[] } {
     return { scheduled: this.tallies.snapshot() };
@@ -226,20 +218,18 @@ export class CallQueue {
   /** @param gate the gate at which the call is the next one; undefined: it is new */
   private askAt(gate: Gate | undefined, call: ScheduledCall): void {
     unawaited(
-      this.asking.track(
-        attempt<Judgement, void>(
-          () => this.engine.decide(call.charges),
-          (judgement) => {
-            this.answered(call, gate, judgement);
-            this.endRound(gate);
-          },
-          (error) => {
-            if (call.isOver) return this.endRound(gate);
-            if (error instanceof LimiterUnavailableError) this.failed(call, gate, error);
-            else call.leave(error);
-            return this.endRound(gate);
-          },
-        ),
+      attempt<Judgement, void>(
+        () => this.engine.decide(call.charges),
+        (judgement) => {
+          this.answered(call, gate, judgement);
+          this.endRound(gate);
+        },
+        (error) => {
+          if (call.isOver) return this.endRound(gate);
+          if (error instanceof LimiterUnavailableError) this.failed(call, gate, error);
+          else call.leave(error);
+          return this.endRound(gate);
+        },
       ),
     );
   }

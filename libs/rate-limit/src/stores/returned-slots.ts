@@ -1,7 +1,6 @@
 import type { ChargeReceipt } from './receipt.js';
 import type { Timer } from './timer.js';
 import type { Answer } from '../util/answer.js';
-import { setImmediate } from '../util/real-timers.js';
 import { unawaited } from '../util/unawaited.js';
 
 /** The most slots of left clients that wait for their return, of all queues together. */
@@ -17,6 +16,7 @@ interface LeftSlot {
   readonly receipt: ChargeReceipt;
   /** When it has passed: milliseconds of this process's clock. */
   readonly passesAtMs: number;
+  readonly returned: ((keys: readonly string[]) => void) | undefined;
 }
 
 /**
@@ -27,8 +27,10 @@ export class ReturnedSlots {
   /** The slots of each queue, in their order. */
   private readonly left = new Map<string, LeftSlot[]>();
   /** The queues whose slots are tried now. */
-  private readonly active = new Map<string, Promise<void>>();
+  private readonly active = new Set<string>();
   private size = 0;
+  /** How many slots of a queue are tried first: if one is not the last, those before it are not either. */
+  private first = 1;
   private isArmed = false;
 
   /** @param refund takes a slot back, and says whether it was the last one; rejects where that is not known */
@@ -38,11 +40,15 @@ export class ReturnedSlots {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** Takes back a slot as soon as it is the last one of its queue. Never throws. */
-  add(receipt: ChargeReceipt): void {
+  /**
+   * Takes back a slot as soon as it is the last one of its queue. Never throws.
+   *
+   * @param returned is told its key once the slot has come back, or may have
+   */
+  add(receipt: ChargeReceipt, returned?: (keys: readonly string[]) => void): void {
     if (this.size >= MAX_SLOTS) return;
     const { key, at, resetAt } = receipt;
-    const slot = { receipt, passesAtMs: this.nowMs() + (resetAt - at) / MICROSECONDS };
+    const slot = { receipt, passesAtMs: this.nowMs() + (resetAt - at) / MICROSECONDS, returned };
     const slots = this.left.get(key);
     this.size++;
     if (slots === undefined) this.left.set(key, [slot]);
@@ -54,33 +60,38 @@ export class ReturnedSlots {
     this.begin(key);
   }
 
-  /** Resolves once all that can come back now has come back, also of the requests that leave in this turn of the event loop. */
-  async close(): Promise<void> {
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    await Promise.all(this.active.values());
+  /** From now on all are tried at once: a process that ends has no time for one round after the other. */
+  hurry(): void {
+    this.first = MOST;
+    for (const key of this.left.keys()) this.begin(key);
   }
 
   private begin(key: string): void {
     if (this.active.has(key)) return;
-    const taken = this.takeBack(key);
-    this.active.set(key, taken);
-    unawaited(taken);
+    this.active.add(key);
+    unawaited(this.takeBack(key));
   }
 
   private async takeBack(key: string): Promise<void> {
     await Promise.resolve(); // those that leave in one callback are tried together, the last one first
     const slots = this.left.get(key)!;
-    for (let [count, isLast] = [1, true]; isLast && slots.length > 0; count = Math.min(MOST, 2 * count)) {
+    let count = this.first;
+    while (slots.length > 0) {
       const tried = slots.splice(-count).toReversed();
       const results = await Promise.allSettled(tried.map(async ({ receipt }) => this.refund(receipt)));
-      // Where it is not known what became of a refund, it is not sent again.
-      const kept = tried.filter(
-        (_, i) => results[i]!.status === 'fulfilled' && !(results[i] as { value: boolean }).value,
-      );
+      const kept = tried.filter(({ returned }, i) => {
+        const result = results[i]!;
+        if (result.status === 'fulfilled' && !result.value) return true;
+        returned?.([key]); // or perhaps: where it is not known what became of a refund, it is not sent again
+        return false;
+      });
       for (const slot of kept.toReversed()) slots.push(slot);
       slots.sort((one, other) => one.receipt.resetAt - other.receipt.resetAt); // others have left meanwhile
       this.size -= tried.length - kept.length;
-      isLast = kept.length === 0;
+      const refused = kept[0];
+      // Another one may have left meanwhile, from behind it.
+      if (refused !== undefined && refused === slots.at(-1)) break;
+      count = refused === undefined ? Math.min(MOST, 2 * count) : this.first;
     }
     this.active.delete(key);
     this.drop(key, slots);

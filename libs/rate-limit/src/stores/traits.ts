@@ -5,6 +5,7 @@ import type { ReservationLog } from './reservation-log.js';
 import type { RateLimitStore, Verdict } from './store.js';
 import type { Answer } from '../util/answer.js';
 import type { PlainStore } from './memory/plain.js';
+import type { ReturnedSlots } from './returned-slots.js';
 
 /** What a store can do, and how it answers. The engine knows nothing else about a store. */
 export interface StoreTraits {
@@ -50,6 +51,12 @@ export interface StoreTraits {
    * Opens the log of reservations that expire, under keys with these parts. Undefined: no other process can settle them.
    */
   readonly reservationLog?: ((keyOf: (part: string) => string) => ReservationLog) | undefined;
+  /** The slots that it takes back by itself, of requests whose answer came too late. Undefined: it has no list of them. */
+  readonly slots?: ReturnedSlots | undefined;
+  /**
+   * Resolves once all that it was asked has its answer, however late, and so has what that has led to. Undefined: its promises tell it.
+   */
+  readonly idle?: (() => Promise<void>) | undefined;
   /** Forgets all states. Undefined: others may use them, too. */
   readonly clear?: (() => void) | undefined;
   /** Decisions on a state that clients without room share. */

@@ -1,4 +1,5 @@
 import { adopted, isPromise } from './is-promise.js';
+import { setImmediate } from './real-timers.js';
 
 /** Work that nobody may await, and that a shutdown waits for. */
 export class RunningWork {
@@ -13,8 +14,17 @@ export class RunningWork {
     return work;
   }
 
-  /** Resolves once nothing runs, also of what begins meanwhile. */
+  /** Resolves once nothing runs, also of what it leads to. */
   async ended(): Promise<void> {
-    while (this.running.size > 0) await Promise.allSettled(this.running);
+    for (;;) {
+      await consequences();
+      if (this.running.size === 0) return;
+      await Promise.allSettled(this.running);
+    }
   }
+}
+
+/** Resolves once what has just ended has begun what it leads to: some of it waits for the end of a turn of the event loop. */
+export async function consequences(): Promise<void> {
+  for (let turns = 0; turns < 2; turns++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -3,7 +3,6 @@ import type { LeaseStats } from '../../watch/stats.js';
 import { processTimer, type Timer } from '../../stores/timer.js';
 import type { Verdict } from '../../stores/store.js';
 import { attempt } from '../../util/answer.js';
-import { isPromise } from '../../util/is-promise.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
@@ -106,8 +105,6 @@ export class Leases {
   private readonly seen = new Map<string, number>();
   private readonly ended: RationedWarning;
   private stopped = false;
-  /** Those that are under way. */
-  private readonly renewals = new Set<Promise<void>>();
 
   /** @param timer the store's own if the store has a clock of its own */
   constructor(
@@ -159,13 +156,9 @@ export class Leases {
     if (!group.isArmed) this.arm(group);
   }
 
-  /**
-   * Ends the renewals: the store is about to close. A lease that is still held ends by itself. Resolves when those that were released
-   * during a renewal are free.
-   */
-  async stop(): Promise<void> {
+  /** Ends the renewals: the store is about to close. A lease that is still held ends by itself. */
+  stop(): void {
     this.stopped = true;
-    await Promise.allSettled(this.renewals);
   }
 
   private groupOf(length: number): Group {
@@ -205,9 +198,7 @@ export class Leases {
         this.renewed(lease);
       },
     );
-    if (!isPromise(renewed)) return;
-    this.renewals.add(renewed);
-    unawaited(renewed.finally(() => this.renewals.delete(renewed)));
+    unawaited(renewed);
   }
 
   /** @param verdict undefined: the store has not answered */

@@ -8,30 +8,37 @@ import { adopted, isPromise } from '../../util/is-promise.js';
 import type { StoreDecider } from '../../charges/decider.js';
 import { plainFirst } from '../plain/plain.js';
 
+/** Notes an answer until it is there. */
+type Track = <T>(answer: T) => T;
+
 /**
  * Makes the store the innermost decider, which answers or fails every request within the deadline.
  *
  * An in-process store needs no deadline, and `RedisStore` keeps the deadline by itself, for many requests at a time. Only the
  * verdicts of an application's store are checked.
+ *
+ * @param refund takes back what a late answer has charged
+ * @param track is given each answer of an application's store; default: nothing is done with it
  */
 export function withinDeadline(
   store: RateLimitStore,
   traits: StoreTraits,
   deadlines: Deadlines,
   refund: (receipts: readonly ChargeReceipt[]) => void,
+  track: Track = (answer) => answer,
 ): StoreDecider {
   if (traits.plain !== undefined) return plainFirst(store, traits.plain);
   const { decidePatiently } = traits;
   const ask = traits.keepsDeadline
     ? (charges: readonly Charge[]): Answer<Verdict> => store.consume(charges)
-    : checking(store, traits, (answer, charges) =>
+    : checking(store, traits, track, (answer, charges) =>
         deadlines.within(answer, (verdict) => {
           const abandoned = abandonedBy(charges, verdict);
           if (abandoned.length > 0) refund(abandoned);
         }),
       );
   return {
-    decidePatiently: decidePatiently ?? checking(store, traits, (answer) => answer),
+    decidePatiently: decidePatiently ?? checking(store, traits, track, (answer) => answer),
     decide({ charges, execution }) {
       const missed = execution?.missedDeadline;
       // The store missed the deadline in another part of this execution: do not ask it again.
@@ -44,6 +51,7 @@ export function withinDeadline(
 function checking(
   store: RateLimitStore,
   traits: StoreTraits,
+  track: Track,
   wait: (answer: Promise<Verdict>, charges: readonly Charge[]) => Promise<Verdict>,
 ) {
   return (charges: readonly Charge[]): Answer<Verdict> => {
@@ -52,7 +60,7 @@ function checking(
     // A synchronous answer is not awaited: a renewal on a test's clock has to be done before the clock advances.
     if (!isPromise(answer)) return checked(answer, charges.length);
     // Checked before the wait: a late answer may be anything, too.
-    const verdict = adopted(answer).then((given) => checked(given, charges.length));
+    const verdict = adopted(track(answer)).then((given) => checked(given, charges.length));
     return wait(verdict, charges);
   };
 }

@@ -86,6 +86,12 @@ export class LoadedRedisStore implements RateLimitStore {
     this.client = storeClientOf(client);
     this.given = client as Partial<NodeRedisClient>;
     this.supports = supportsOf({ byPods });
+    this.returns = new Returns({
+      settle: (settlement, isSure) => this.queue.settle(settlement, isSure),
+      idle: () => this.queue.idle(),
+      isAvailable: (key) => this.availability.checkLane(this.topology.laneOfKey(key)) === undefined,
+      clock,
+    });
     this.traits = {
       answersAtOnce: false,
       keepsDeadline: deadlines !== undefined,
@@ -93,6 +99,8 @@ export class LoadedRedisStore implements RateLimitStore {
       decidePatiently: (charges) => this.queue.decide(charges, true),
       decidesAlternatives: (charges) => this.topology.decidesAlternatives(charges),
       server: 'Redis',
+      slots: this.returns.slots,
+      idle: () => this.queue.idle(),
       overrideLog: (keyOf) => new RedisOverrideLog(this, keyOf),
       reportBoard: (keyOf) => new RedisReportBoard(this.client, keyOf),
       reservationLog: (keyOf) => new RedisReservationLog(this, keyOf, clock && { read: clock, maxSkew }),
@@ -126,11 +134,6 @@ export class LoadedRedisStore implements RateLimitStore {
       denials,
       observer,
       refund: (receipts, isSure) => this.returns.refund(receipts, () => undefined, isSure),
-    });
-    this.returns = new Returns({
-      settle: (settlement, isSure) => this.queue.settle(settlement, isSure),
-      isAvailable: (key) => this.availability.checkLane(topology.laneOfKey(key)) === undefined,
-      clock,
     });
   }
 

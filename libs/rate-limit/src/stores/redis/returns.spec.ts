@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { algorithmOf } from '../../../../../test/support/algorithm-of.js';
 import type { ChargeReceipt } from '../receipt.js';
@@ -25,6 +26,7 @@ function opened() {
         rejectAll(settlement, new Error(redis.answer), redis.answer === 'not run');
       }
     },
+    idle: () => Promise.resolve(),
     isAvailable: () => redis.isAvailable,
     clock: () => redis.now,
     timer: (_, task) => {
@@ -109,9 +111,10 @@ it('sends what is left until it is run when it closes, whatever the breaker says
   returns.refund([receipt('a')], nothing);
   redis.isAvailable = false;
   const closed = returns.close();
-  expect([sent(), fire(), sent()]).toEqual([['a', 'a!'], 1, ['a!']]);
+  await turn();
+  expect([sent(), fire(), await turn(), sent()]).toEqual([['a', 'a!'], 2, undefined, ['a!']]);
   redis.answer = 'run';
-  expect([fire(), sent()]).toEqual([1, ['a!']]);
+  expect([fire(), await turn(), sent()]).toEqual([1, undefined, ['a!']]);
   await closed;
   redis.answer = 'not run';
   returns.refund([receipt('b')], nothing);

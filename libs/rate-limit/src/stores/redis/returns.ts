@@ -18,6 +18,8 @@ const CLOSE_PATIENCE_MS = 500;
 export interface ReturnsSettings {
   /** Sends a settlement; never throws. @param isSure whether it is sent whatever the breaker says */
   readonly settle: (settlement: PendingSettlement, isSure: boolean) => void;
+  /** Resolves once nothing waits for an answer of Redis. */
+  readonly idle: () => Promise<void>;
   /** Whether the server of a key may be asked. */
   readonly isAvailable: (key: string) => boolean;
   /** The clock that decides; undefined: that of Redis. */
@@ -36,13 +38,10 @@ export class Returns {
   private isArmed = false;
   private isClosing = false;
   private isClosed = false;
-  /** Settlements that have no answer yet. */
-  private unanswered = 0;
-  private ended: (() => void) | undefined;
   private readonly now: Clock;
   private readonly timer: Timer;
-  /** The slots that are not the last ones of their queues. */
-  private readonly slots: ReturnedSlots;
+  /** The slots of all that has left: a queue can only take back its last one. */
+  readonly slots: ReturnedSlots;
 
   constructor(private readonly settings: ReturnsSettings) {
     this.now = settings.clock ?? wallClock;
@@ -54,35 +53,45 @@ export class Returns {
    * Refunds charges, each by itself. Never throws.
    *
    * @param done called once, with or without success
-   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says, and a slot that is not the last one of
-   * its queue is tried again
+   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says, and slots as soon as they can come back
    */
   refund(taken: readonly ChargeReceipt[], done: () => void, isAbandoned = false): void {
-    let left = taken.length;
-    if (left === 0) done();
+    let left = 1;
+    const answered = (): void => {
+      if (--left === 0) done();
+    };
     // A queue can only take back its last slot, and then the one before it is the last.
     const ordered = taken.length > 1 ? taken.toSorted((one, other) => other.resetAt - one.resetAt) : taken;
     for (const receipt of ordered) {
-      const answered = (settled?: readonly SettledCharge[]): void => {
-        if (isAbandoned && receipt.algorithm.delays && settled?.[0]!.refunded === 0) this.slots.add(receipt);
-        if (--left === 0) done();
-      };
-      this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, () => answered(), isAbandoned);
+      if (isAbandoned && receipt.algorithm.delays) {
+        this.slots.add(receipt);
+        continue;
+      }
+      left++;
+      this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, answered, isAbandoned);
     }
+    answered();
   }
 
   /** Settles charges whose keys share a slot: all or none. Rejects at once where the server is unavailable. */
   settle(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
-    return new Promise((resolve, reject) => this.send(settlements, resolve, reject));
+    return new Promise((resolve, reject) => this.send(settlements, resolve, reject, this.isClosing));
   }
 
   /** Sends what waits, whatever the breaker says, until all of it has an answer or a while has passed. Nothing is sent again afterwards. */
   async close(): Promise<void> {
     this.isClosing = true;
-    const ended = new Promise<void>((resolve) => (this.ended = resolve));
-    this.again();
-    await withinLoopTime(CLOSE_PATIENCE_MS, ended).catch(nothing);
+    await withinLoopTime(CLOSE_PATIENCE_MS, this.emptied()).catch(nothing);
     this.isClosed = true;
+  }
+
+  private async emptied(): Promise<void> {
+    for (;;) {
+      this.again();
+      await this.settings.idle();
+      if (this.waiting.length === 0 || this.isClosed) return;
+      await new Promise<void>((resolve) => this.timer(AGAIN_MS, resolve));
+    }
   }
 
   private send(
@@ -91,27 +100,7 @@ export class Returns {
     reject: (error: Error) => void,
     isSure = false,
   ): void {
-    this.unanswered++;
-    const settlement = new PendingSettlement(
-      settlements,
-      (settled) => {
-        this.answered();
-        resolve(settled);
-      },
-      reject,
-      () => this.keep(settlements),
-      () => this.answered(),
-    );
-    this.settings.settle(settlement, isSure);
-  }
-
-  private answered(): void {
-    this.unanswered--;
-    this.checkEnd();
-  }
-
-  private checkEnd(): void {
-    if (this.unanswered === 0 && this.waiting.length === 0) this.ended?.();
+    this.settings.settle(new PendingSettlement(settlements, resolve, reject, () => this.keep(settlements)), isSure);
   }
 
   /** Takes back the slot of a queue, if it is the last one. */
@@ -124,13 +113,13 @@ export class Returns {
   private keep(settlements: readonly ChargeSettlement[]): void {
     if (this.isClosed || this.waiting.length >= MOST) return;
     this.waiting.push(settlements);
-    if (this.isArmed) return;
+    if (this.isArmed || this.isClosing) return;
     this.isArmed = true;
     this.timer(
       AGAIN_MS,
       () => {
         this.isArmed = false;
-        if (!this.isClosed) this.again();
+        if (!this.isClosing) this.again();
       },
       true,
     );
@@ -141,13 +130,11 @@ export class Returns {
     for (const settlements of this.waiting.splice(0)) {
       const { receipt } = settlements[0]!;
       if (settlements.every(({ receipt: { resetAt } }) => resetAt <= ended)) continue;
-      if (this.isClosing) this.send(settlements, nothing, nothing, true);
-      else if (!this.settings.isAvailable(receipt.key)) this.keep(settlements);
+      if (!this.isClosing && !this.settings.isAvailable(receipt.key)) this.keep(settlements);
       // A slot may stand before others by now.
       else if (receipt.algorithm.delays) this.slots.add(receipt);
-      else this.send(settlements, nothing, nothing);
+      else this.send(settlements, nothing, nothing, this.isClosing);
     }
-    this.checkEnd();
   }
 }
 

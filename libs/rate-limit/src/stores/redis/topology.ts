@@ -19,6 +19,8 @@ export interface StoreQueue {
   settle(settlement: PendingSettlement, isSure?: boolean): void;
   /** Sends what this turn has brought so far. */
   flush(): void;
+  /** Resolves once nothing waits for an answer, and no answer has led to another question. */
+  idle(): Promise<void>;
 }
 
 /** What does not depend on the servers behind the client. */

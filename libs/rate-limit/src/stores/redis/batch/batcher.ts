@@ -12,6 +12,7 @@ import type { BatchCall, Lane, Routing } from './lane.js';
 import { placesOf } from './wire.js';
 import { isNotRun } from '../clients/client-failure.js';
 import { nextTick, setImmediate } from '../../../util/real-timers.js';
+import { consequences } from '../../../util/running-work.js';
 import { unawaited } from '../../../util/unawaited.js';
 
 /**
@@ -76,8 +77,12 @@ export class Batcher {
   private open = new Map<Lane, InFlightBatch>();
   /** The requests of this turn. */
   private waiting = 0;
-  /** Batches that were sent and not answered. */
+  /** Batches that were sent, and neither answered nor failed. */
   private inFlight = 0;
+  /** Batches that were sent and not answered, however late that is. */
+  private unanswered = 0;
+  /** Those who wait until there are none. */
+  private readonly waitForAnswers: (() => void)[] = [];
   /** Whether the last flush carried one request alone. */
   private alone = true;
   private turns = 0;
@@ -156,6 +161,15 @@ export class Batcher {
     uncork?.();
   };
 
+  /** Resolves once nothing waits for an answer, and no answer has led to another question. */
+  async idle(): Promise<void> {
+    for (;;) {
+      await consequences();
+      if (this.unanswered + this.waiting === 0) return;
+      if (this.unanswered > 0) await new Promise<void>((resolve) => this.waitForAnswers.push(resolve));
+    }
+  }
+
   /**
    * The check phase follows the poll phase: it catches all requests that the poll phase's callbacks make. A client that asks
    * one request at a time would only wait for it. So while requests come alone, and none is in flight, the end of the callback
@@ -191,6 +205,7 @@ export class Batcher {
     const sentAt = performance.now();
     call.wasSent = true;
     this.inFlight++;
+    this.unanswered++;
     let undecided: readonly Pending[] | undefined;
     try {
       const reply = await this.ask(lane, batch, call);
@@ -205,6 +220,7 @@ export class Batcher {
         batch.fail(new RateLimitStoreError('the server left it undecided, and there was no time to ask again'), true);
       else await others?.ask(undecided, call);
     }
+    if (--this.unanswered === 0) for (const answered of this.waitForAnswers.splice(0)) answered();
     // oxlint-disable-next-line typescript/no-unnecessary-condition -- the deadline may have passed meanwhile
     if (call.isLate) return;
     this.inFlight--;

@@ -10,7 +10,6 @@ export interface PendingRequest {
   readonly charges: readonly Charge[];
   readonly settlements?: undefined;
   readonly notRun?: undefined;
-  readonly ended?: undefined;
   /** @param found the levels before the request; undefined unless `keepsLevels` */
   resolve: (verdict: Verdict, found: readonly Found[] | undefined) => void;
   reject: (error: Error) => void;
@@ -32,7 +31,6 @@ export interface PendingRequest {
 export class StoreRequest implements PendingRequest {
   declare readonly settlements: undefined;
   declare readonly notRun: undefined;
-  declare readonly ended: undefined;
   next: PendingRequest | undefined = undefined;
 
   constructor(
@@ -54,14 +52,12 @@ export class PendingSettlement {
 
   /**
    * @param notRun called where Redis has certainly not run it, also after the deadline has rejected it
-   * @param ended called after a failure, and where an answer comes after the deadline
    */
   constructor(
     readonly settlements: readonly ChargeSettlement[],
     public resolve: (settled: readonly SettledCharge[]) => void,
     public reject: (error: Error) => void,
     readonly notRun: () => void,
-    readonly ended: () => void,
   ) {
     this.charges = settlements.map(({ receipt }) => new SettledKey(receipt.key, receipt.algorithm));
   }
@@ -90,7 +86,6 @@ export function rejectAll(first: Pending, error: Error, isNotRun: boolean): void
   for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) {
     pending.reject(error);
     if (isNotRun) pending.notRun?.();
-    pending.ended?.();
   }
 }
 
@@ -102,7 +97,7 @@ export function expireAll(first: Pending, error: Error): void {
   for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) {
     if (pending.isPatient === true) continue;
     pending.reject(error);
-    pending.resolve = pending.ended ?? nothing;
+    pending.resolve = nothing;
     pending.reject = nothing;
   }
 }

@@ -89,6 +89,7 @@ export class Cluster extends ClusterRouting implements Topology {
       },
       settle: (settlement, isSure) => batcher.settle(settlement, isSure),
       flush: batcher.flush,
+      idle: () => batcher.idle(),
     };
   }
 }
