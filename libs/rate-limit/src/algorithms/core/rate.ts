@@ -44,24 +44,24 @@ function gcd(a: bigint, b: bigint): bigint {
   return b === 0n ? a : gcd(b, a % b);
 }
 
-/** The largest fraction p/q <= a/b with p <= maxP and q <= maxQ, by descent of the Stern-Brocot tree. */
+/**
+ * The largest fraction p/q <= a/b with p <= maxP and q <= maxQ, by descent of the Stern-Brocot tree. a/b is reduced, and exceeds
+ * one of them.
+ */
 function floorFraction(a: bigint, b: bigint, maxP: bigint, maxQ: bigint): [p: bigint, q: bigint] {
   const least = (...values: bigint[]): bigint => values.reduce((x, y) => (y < x ? y : x));
   let [lowP, lowQ, highP, highQ] = [0n, 1n, 1n, 0n];
   for (;;) {
     const below = a * lowQ - lowP * b;
-    if (below === 0n) return [lowP, lowQ];
     const above = highP * b - a * highQ;
-    let steps = least(below / above, (maxP - lowP) / highP, highQ > 0n ? (maxQ - lowQ) / highQ : below);
+    const wanted = below / above;
+    const steps = least(wanted, (maxP - lowP) / highP, highQ > 0n ? (maxQ - lowQ) / highQ : wanted);
     lowP += steps * highP;
     lowQ += steps * highQ;
-    const left = a * lowQ - lowP * b;
-    if (left === 0n) return [lowP, lowQ];
-    const raised = least((above - 1n) / left, (maxQ - highQ) / lowQ, lowP > 0n ? (maxP - highP) / lowP : above);
+    if (steps < wanted) return [lowP, lowQ];
+    const raised = (above - 1n) / (below - steps * above);
     highP += raised * lowP;
     highQ += raised * lowQ;
-    steps += raised;
-    if (steps === 0n) return [lowP, lowQ];
   }
 }
 
