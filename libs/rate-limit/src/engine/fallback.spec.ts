@@ -13,7 +13,7 @@ import { decisionOf } from '../charges/judgement.js';
 import { chargeOf } from '../charges/policy-charge.js';
 import { Fallback } from './fallback.js';
 import { parsePolicy } from '../policy/parse-policy.js';
-import type { Policy } from '../policy/policy.js';
+import type { OnStoreFailure, Policy } from '../policy/policy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 
 const ORIGIN = 19_900 * 86_400_000_000;
@@ -154,4 +154,59 @@ it('blocks locally for longer each time the client comes back, and a reset forge
   outage.fallback.reset([key, block!.key]);
   outage.drain(policy);
   expect(outage.ask(policy)).toMatchObject({ blockedForMs: 60_000, blockStep: 1 });
+});
+
+const WINDOW = { algorithm: 'fixed-window', limit: 2, window: '1h' } as const;
+
+describe('a row of policies', () => {
+  const one = (name: string, onStoreFailure: OnStoreFailure, shadow = false): Policy => ({
+    ...WINDOW,
+    name,
+    onStoreFailure,
+    mode: shadow ? 'shadow' : 'enforce',
+  });
+  const [open, closed, local] = (['open', 'closed', 'local'] as const).map((choice) => one(choice, choice));
+  const [shadow, closedShadow] = [one('shadow', 'local', true), one('closed-shadow', 'closed', true)];
+
+  it.each<[string, Policy[], string, (number | null)[]]>([
+    ['open', [open!], 'open', [null]],
+    ['closed', [closed!], 'closed', [null]],
+    ['open beside closed', [open!, closed!, local!], 'closed', [null, null, null]],
+    ['a shadow that says closed', [closedShadow], 'open', [null]],
+    ['local', [local!], 'local', [1]],
+    ['local beside open', [open!, local!, closedShadow], 'local', [null, 1, null]],
+    ['a shadow', [shadow], 'open', [1]],
+    ['a shadow beside local', [shadow, local!], 'local', [1, 1]],
+  ])('is decided as each says: %s', (_, policies, source, remaining) => {
+    const { fallback } = new Outage(1);
+    const charges = policies.map((policy) => chargeOf(bound(policy), 'k', 1, 'take'));
+    const verdict = fallback.decide(charges, AWAY);
+    expect([verdict.source, verdict.allowed]).toEqual([source, source !== 'closed']);
+    expect(verdict.unavailable?.cause).toBe(source === 'closed' ? AWAY : undefined);
+    expect(verdict.charges.map((charge) => charge.remaining)).toEqual(remaining.map((left) => left ?? 0));
+    expect(verdict.charges.map((charge) => charge.unasked !== undefined)).toEqual(
+      remaining.map((left) => left === null),
+    );
+  });
+
+  it('has the choice of the module where it says nothing', () => {
+    const settings = { onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1_000_000 } as const;
+    const charge = chargeOf(bound(WINDOW), 'k', 1, 'take');
+    expect(new Fallback(settings).decide([charge], AWAY).source).toBe('closed');
+  });
+});
+
+it('refunds and settles what it has charged, and a share has room for a request of the usual cost', () => {
+  const { fallback } = new Outage(4);
+  const policy = bound({ algorithm: 'fixed-window', limit: 8, window: '1h', cost: 3 });
+  const ask = (cost: number) => fallback.decide([chargeOf(policy, 'k', cost, 'reserve')], AWAY);
+  const [charge] = ask(3).charges;
+  expect(charge).toMatchObject({ allowed: true, remaining: 0 });
+  expect(fallback.settle([{ receipt: charge!.receipt!, finalCost: 1, overdraft: 0 }])).toEqual([
+    { refunded: 2, charged: 0 },
+  ]);
+  const [second] = ask(2).charges;
+  expect(second).toMatchObject({ allowed: true, remaining: 0 });
+  fallback.refund([second!.receipt!]);
+  expect(ask(0).charges[0]).toMatchObject({ remaining: 2 });
 });
