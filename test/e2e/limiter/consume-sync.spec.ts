@@ -35,6 +35,8 @@ const POLICIES: Readonly<Record<string, Policy>> = {
   watched: { algorithm: 'fixed-window', limit: 2, window: '1s', mode: 'shadow' },
 };
 const NAMES = Object.keys(POLICIES);
+/** Gains nothing while a test runs in real time. */
+const SLOW: Readonly<Record<string, Policy>> = { bucket: { algorithm: 'token-bucket', capacity: 5, refill: '10/h' } };
 
 interface Application extends AsyncDisposable {
   readonly limiter: RateLimiter;
@@ -168,7 +170,7 @@ describe('consumeSync and a store that answers later', () => {
 
 describe('consumeSync with the rest of the limiter', () => {
   it('obeys overrides, also those that come after the first call', async () => {
-    await using app = await open({});
+    await using app = await open({ policies: SLOW });
     const { limiter, overrides } = app;
     expect(limiter.consumeSync('bucket', ADA).policies[0]!.limit).toBe(5);
     await overrides.set({ policy: 'bucket', identity: ADA }, { capacity: 50 });
@@ -183,12 +185,12 @@ describe('consumeSync with the rest of the limiter', () => {
     const store = new ToldStore(() => {
       throw new Error('disk is full');
     });
-    await using app = await open({ store, policies: { bucket: POLICIES['bucket']! } });
+    await using app = await open({ store, policies: SLOW });
     const decisions = Array.from({ length: 6 }, () => app.limiter.consumeSync('bucket', ADA));
     expect(decisions.map(({ allowed, decidedBy }) => [allowed, decidedBy])).toEqual(
       decisions.map((_, i) => [i < 5, 'local']),
     );
-    await using closed = await open({ store, policies: { bucket: POLICIES['bucket']! }, onStoreFailure: 'closed' });
+    await using closed = await open({ store, policies: SLOW, onStoreFailure: 'closed' });
     expect(() => closed.limiter.consumeSync('bucket', ADA)).toThrow(LimiterUnavailableError);
   });
 });
