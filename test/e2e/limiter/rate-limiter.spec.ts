@@ -9,6 +9,7 @@ import {
   RateLimiter,
   type RateLimitModuleOptions,
   RateLimitModule,
+  RateLimitOverrides,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, left, start } from '../../support/http-app.js';
 import { inTime } from '../../support/in-time.js';
@@ -107,4 +108,12 @@ it('the limiter rejects within the deadline when the store never answers a reset
     result: 'RateLimitStoreError: the store gave no answer within 50 ms',
     inTime: true,
   });
+});
+
+it('counts the overrides, and the decisions of a full store on a state that its clients share', async () => {
+  await using app = await service({ store: new MemoryStore({ maxKeys: 1 }) });
+  const { limiter } = app.app.get(Mailer);
+  for (const value of ['ada', 'bob', 'eve']) await limiter.consume('daily', { kind: 'user', value }, { cost: 4 });
+  await app.app.get(RateLimitOverrides).set({ policy: 'daily', identity: ADA }, { limit: 20 });
+  expect(limiter.stats()).toMatchObject({ memoryOverflows: 2, overrides: { count: 1, loaded: true } });
 });

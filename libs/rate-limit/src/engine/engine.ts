@@ -18,7 +18,7 @@ import type { Fallback } from './fallback.js';
 import { Judgement, type Receipt } from '../charges/judgement.js';
 import { ElseLayer, hasElse, UnmadeCharge } from '../layers/alternatives/else.js';
 import { OverridesLayer } from '../layers/overrides/overrides.js';
-import { ActiveOverrides } from '../layers/overrides/active-overrides.js';
+import type { ActiveOverrides } from '../layers/overrides/active-overrides.js';
 import type { ActiveOverride } from '../layers/overrides/override-table.js';
 import { PlainPath } from '../layers/plain/plain.js';
 import { chargeOf, type PolicyCharge } from '../charges/policy-charge.js';
@@ -26,9 +26,6 @@ import { Reservation } from '../holds/settlements/reservation.js';
 import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
 import type { LayerVerdict } from '../charges/layer-verdict.js';
 import type { LayeredStore } from './layered-store.js';
-
-/** An engine without overrides logs nothing about them. */
-const NO_LOGGER = { warn: (): void => undefined };
 
 /** A request that is being decided, and who waits for it. */
 class Question<T> implements LimitedRequest {
@@ -73,7 +70,7 @@ export class Engine {
     private readonly store: LayeredStore,
     private readonly fallback: Fallback,
     private readonly monitor: DecisionMonitor,
-    private readonly overrides: ActiveOverrides = new ActiveOverrides(NO_LOGGER),
+    private readonly overrides: ActiveOverrides,
     front?: Front,
   ) {
     const { traits, open, chain } = store;
