@@ -192,11 +192,12 @@ describe('a row of policies', () => {
   it('has the choice of the module where it says nothing', () => {
     const settings = { onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1_000_000 } as const;
     const charge = chargeOf(bound(WINDOW), 'k', 1, 'take');
-    expect(new Fallback(settings).decide([charge], AWAY).source).toBe('closed');
+    const { source, at } = new Fallback(settings).decide([charge], AWAY);
+    expect([source, Math.round(at / 6e10 - Date.now() / 6e7)]).toEqual(['closed', 0]);
   });
 });
 
-it('refunds and settles what it has charged, and a share has room for a request of the usual cost', () => {
+it('refunds and settles what it has charged', () => {
   const { fallback } = new Outage(4);
   const policy = bound({ algorithm: 'fixed-window', limit: 8, window: '1h', cost: 3 });
   const ask = (cost: number) => fallback.decide([chargeOf(policy, 'k', cost, 'reserve')], AWAY);
@@ -209,4 +210,16 @@ it('refunds and settles what it has charged, and a share has room for a request 
   expect(second).toMatchObject({ allowed: true, remaining: 0 });
   fallback.refund([second!.receipt!]);
   expect(ask(0).charges[0]).toMatchObject({ remaining: 2 });
+});
+
+it('has room in its share for a request of the usual cost, whatever its class leaves to others', () => {
+  const usual = bound({ ...WINDOW, limit: 16, cost: 3 });
+  const ofLowClass = { ...usual, priorities: new Map([['low', 0.5]]), priority: 'low' };
+  const ofRequest = { ...usual, cost: () => 3 };
+  const told = [usual, ofLowClass, ofRequest].map((policy) => new Outage(4).ask(policy, 3));
+  expect(told.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+    [true, 1],
+    [true, 0],
+    [true, 1],
+  ]);
 });

@@ -79,6 +79,8 @@ describe('an escalating block', () => {
         () => given,
       );
       const then = now - back;
+      const most = algorithm.durations.at(-1)! + SKEW;
+      expectHolds(algorithm.read(state, then, SKEW).left <= most, () => ({ given, back }));
       if (algorithm.isAhead(state!, then, SKEW)) return expectHolds(back > SKEW, () => given);
       const again = algorithm.write(algorithm.read(state, then, SKEW), then, { ...state! });
       for (const at of [then, then + later]) {

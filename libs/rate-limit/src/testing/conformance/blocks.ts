@@ -39,6 +39,14 @@ const TABLES: Readonly<Record<string, BlockTable>> = {
       [182 * SECOND - 1, MINUTE],
     ],
   },
+  'rejections count together from the first one on, and later ones make that no longer': {
+    block: new BlockAlgorithm(3, MINUTE),
+    rows: [[0], [30 * SECOND], [MINUTE], [90 * SECOND], [90 * SECOND, MINUTE]],
+  },
+  'rejections of a list count together from the first one on, too': {
+    block: afterThree,
+    rows: [[0], [30 * SECOND], [MINUTE], [90 * SECOND], [90 * SECOND, MINUTE, 1]],
+  },
   'a list blocks for its next duration while the client comes back, and its last one repeats': {
     block: escalating,
     rows: [
