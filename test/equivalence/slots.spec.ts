@@ -9,6 +9,7 @@ import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.j
 import { readStoreOptions } from '../../libs/rate-limit/src/stores/redis/store-options.js';
 import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
+import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
@@ -198,23 +199,28 @@ describe('the policies of a request in several slots of a Cluster', () => {
     expect(await counted('{user:c}')).toBe(1);
   });
 
-  it("refund the request's own slot in a queue, although another policy was asked later", async () => {
-    const queue: Policy = { algorithm: 'leaky-bucket', capacity: 10, drain: 1 };
-    const clock = new TestClock(NOW);
-    let step = 0;
-    const asked = store(() => (clock.now += step));
-    await untilByNode(asked, await on.cluster.masters()); // the probe of a node reads the clock, too
-    const [queued, all] = request({ 'user:a': queue, 'global:all': DAY });
-    await asked.consume([queued!]);
-    await asked.consume([queued!]);
-    step = 1_000_000; // as long as one departure: at the second question the next slot would be named
-    const left = await asked.consume([queued!, all!]);
-    expect(left.charges[0]!.delay).toBe(1_000_000);
-    step = 0;
-    const behind = await asked.consume([queued!]);
-    await asked.refund([{ ...queued!, at: left.at, resetAt: left.at + left.charges[0]!.resetAfter }]);
-    const next = await asked.consume([queued!]);
-    const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
-    expect(departure(next)).toBe(departure(behind) + 1_000_000);
-  });
+  it.each([1_000_000, -1_000_000])(
+    'are refunded, each where the clock of its own slot has put it (%d)',
+    async (apart) => {
+      const queue: Policy = { algorithm: 'leaky-bucket', capacity: 10, drain: 1 };
+      const clock = new TestClock(NOW);
+      let step = 0;
+      const asked = store(() => (clock.now += step));
+      await untilByNode(asked, await on.cluster.masters()); // the probe of a node reads the clock, too
+      const [queued, all] = request({ 'user:a': queue, 'global:all': DAY });
+      await asked.consume([queued!]);
+      await asked.consume([queued!]);
+      step = apart; // as long as one departure: by the other clock the next slot would be named, and another window
+      const left = await asked.consume([queued!, all!]);
+      expect(left.charges[0]!.delay).toBe(2_000_000 - apart);
+      step = 0;
+      const behind = await asked.consume([queued!]);
+      expect(await counted('{global:all}')).toBe(1);
+      await asked.refund(receiptsOf([queued!, all!], left));
+      expect(await counted('{global:all}')).toBe(0);
+      const next = await asked.consume([queued!]);
+      const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
+      expect(departure(next)).toBe(departure(behind) + 1_000_000);
+    },
+  );
 });

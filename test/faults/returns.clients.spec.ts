@@ -223,6 +223,19 @@ it('the slots of calls that wait are given back when the application closes', as
   expect(delayMs).toBeLessThanOrEqual(1_000);
 });
 
+it('the slots of calls that wait in several applications are given back when these close at once', async () => {
+  const pods = [await start(), await start(), await start()];
+  for (let i = 0; i < 20; i++) {
+    for (const { limiter } of pods) {
+      limiter.schedule('slots', ADA, () => undefined, { maxWait: Infinity }).catch(() => undefined);
+      await limiter.peek('slots', ADA); // the next one stands behind it
+    }
+  }
+  expect((await pods[0]!.limiter.peek('slots', ADA)).delayMs).toBeGreaterThan(50_000);
+  await Promise.all(pods.map(async ({ app }) => app.close()));
+  expect((await (await start()).limiter.peek('slots', ADA)).delayMs).toBeLessThanOrEqual(1_000);
+});
+
 it('slots that were granted in time and too late come back together when the application closes', async () => {
   const pod = await start(500);
   const waitFor = async (count: number): Promise<void> => {

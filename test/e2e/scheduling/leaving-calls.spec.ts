@@ -52,6 +52,24 @@ describe('a call that leaves the queue', () => {
     expect((await limiter.peek('partner')).policies[0]!.remaining).toBe(2);
   });
 
+  it.each([
+    ['is known', {}],
+    ['is a function of the result', { cost: () => 1, estimate: 3 }],
+  ])('gives its departure slot back whose cost %s, and so do those before it', async (_, options) => {
+    await using opened = await open();
+    const { call, limiter } = opened;
+    const abort = new AbortController();
+    await call('line', 'first');
+    const { signal } = abort;
+    const calls = ['a', 'b', 'c'].map(async (name) => call('line', name, { maxWait: Infinity, signal, ...options }));
+    await turns();
+    expect((await limiter.peek('line')).delayMs).toBeGreaterThan(2_000);
+    abort.abort();
+    await Promise.allSettled(calls);
+    await turns();
+    expect((await limiter.peek('line')).delayMs).toBe(1_000);
+  });
+
   it('rejects at once where its time is certain not to suffice, and says when to come again', async () => {
     await using opened = await open();
     const { clock, call } = opened;

@@ -171,8 +171,9 @@ export class LayeredStore implements ChargeKeeper {
   }
 
   private refundSlot(receipt: ChargeReceipt): Answer<boolean> {
-    const settlements = [{ receipt, finalCost: 0, overdraft: 0 }];
-    return andThen(this.settle(settlements), ([settled]) => (settled?.refunded ?? 0) > 0);
+    // Without a deadline: a slot whose answer is not known is lost, and those before it stay.
+    const answer = this.track(answerOf(this.store.settle!([{ receipt, finalCost: 0, overdraft: 0 }])));
+    return andThen(answer, ([settled]) => (settled?.refunded ?? 0) > 0);
   }
 
   /** @throws {RateLimitConfigError} when the store would have to charge more than was reserved, and has no `settle` */
@@ -198,6 +199,9 @@ export class LayeredStore implements ChargeKeeper {
       (settled) => {
         this.uncertain(settlements.map(({ receipt }) => receipt.key));
         if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
+        // A queue can only take back its last slot: the others come back once those behind them have.
+        for (const [i, { receipt, finalCost }] of settlements.entries())
+          if (finalCost === 0 && settled[i]?.refunded === 0) this.returnSlot(receipt);
         return settled;
       },
       (error) => {
@@ -216,6 +220,12 @@ export class LayeredStore implements ChargeKeeper {
   idle(): Promise<void> {
     this.slots.hurry();
     return this.traits.idle?.() ?? this.asked.ended();
+  }
+
+  /** Resolves once nothing is on its way back to a store that stays open. */
+  async close(): Promise<void> {
+    await this.idle();
+    if (!this.traits.isLocal) await this.slots.emptied();
   }
 
   private track<T>(answer: T): T {

@@ -238,7 +238,7 @@ export class LimiterParts {
     await inTime(Promise.all(this.running.map((part) => Promise.resolve(part.stop?.()))));
     await this.engine.close();
     // What all of them have settled and given back.
-    await (this.opened.owned ? this.opened.store.close?.() : inTime(this.layered.idle()));
+    await (this.opened.owned ? this.opened.store.close?.() : inTime(this.layered.close()));
   }
 
   /** A feature that is not configured counts nothing. */

@@ -1,12 +1,15 @@
 import type { ChargeReceipt } from './receipt.js';
 import type { Timer } from './timer.js';
 import type { Answer } from '../util/answer.js';
+import { setTimeout } from '../util/real-timers.js';
 import { unawaited } from '../util/unawaited.js';
 
 /** The most slots of left clients that wait for their return, of all queues together. */
 const MAX_SLOTS = 10_000;
 /** Milliseconds after which slots are tried again that stand before slots of others. */
 const AGAIN_MS = 100;
+/** For how many milliseconds a process that ends tries them again. */
+const CLOSE_PATIENCE_MS = 500;
 /** The most slots that are tried at once. */
 const MOST = 256;
 const MICROSECONDS = 1000;
@@ -60,9 +63,21 @@ export class ReturnedSlots {
     this.begin(key);
   }
 
-  /** From now on all are tried at once: a process that ends has no time for one round after the other. */
+  /** From now on many are tried at once: a process that ends has no time for one round after the other. */
   hurry(): void {
     this.first = MOST;
+    this.tryAll();
+  }
+
+  /** Resolves once none waits, or after half a second: slots of other processes, which may end as well, stand behind the others. */
+  async emptied(): Promise<void> {
+    this.hurry();
+    this.first = 1;
+    for (const end = performance.now() + CLOSE_PATIENCE_MS; this.size > 0 && performance.now() < end; this.tryAll())
+      await new Promise<void>((resolve) => setTimeout(resolve, 1));
+  }
+
+  private tryAll(): void {
     for (const key of this.left.keys()) this.begin(key);
   }
 
@@ -113,7 +128,7 @@ export class ReturnedSlots {
       AGAIN_MS,
       () => {
         this.isArmed = false;
-        for (const key of this.left.keys()) this.begin(key);
+        this.tryAll();
       },
       true,
     );

@@ -21,6 +21,7 @@ import { RateLimitRuntime } from '../../../support/runtime.js';
 export const POLICIES = {
   partner: { algorithm: 'token-bucket', capacity: 2, refill: 1, by: 'global' },
   window: { algorithm: 'fixed-window', limit: 100, window: '1m', by: 'global' },
+  line: { algorithm: 'leaky-bucket', capacity: 20, drain: 1, by: 'global' },
   even: { algorithm: 'leaky-bucket', capacity: 3, drain: 1, by: 'global' },
   slots: { algorithm: 'concurrency', limit: 2, lease: '30s', by: 'global' },
   tokens: { algorithm: 'token-bucket', capacity: 1_000, refill: '1/h', by: 'global' },

@@ -118,7 +118,7 @@ it('sends what is left until it is run when it closes, whatever the breaker says
   await closed;
   redis.answer = 'not run';
   returns.refund([receipt('b')], nothing);
-  expect([sent(), fire()]).toEqual([['b'], 0]);
+  expect([sent(), fire()]).toEqual([['b!'], 0]);
 });
 
 it('a slot that was not run waits for its turn to be the last one', async () => {

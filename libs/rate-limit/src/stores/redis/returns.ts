@@ -68,14 +68,15 @@ export class Returns {
         continue;
       }
       left++;
-      this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, answered, isAbandoned);
+      const isSure = isAbandoned || this.isClosing;
+      this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, answered, isSure);
     }
     answered();
   }
 
   /** Settles charges whose keys share a slot: all or none. Rejects at once where the server is unavailable. */
   settle(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
-    return new Promise((resolve, reject) => this.send(settlements, resolve, reject, this.isClosing));
+    return new Promise((resolve, reject) => this.send(settlements, resolve, reject));
   }
 
   /** Sends what waits, whatever the breaker says, until all of it has an answer or a while has passed. Nothing is sent again afterwards. */
@@ -89,6 +90,7 @@ export class Returns {
     for (;;) {
       this.again();
       await this.settings.idle();
+      await this.slots.emptied();
       if (this.waiting.length === 0 || this.isClosed) return;
       await new Promise<void>((resolve) => this.timer(AGAIN_MS, resolve));
     }
@@ -98,15 +100,20 @@ export class Returns {
     settlements: readonly ChargeSettlement[],
     resolve: (settled: readonly SettledCharge[]) => void,
     reject: (error: Error) => void,
-    isSure = false,
+    isSure = this.isClosing,
+    isPatient = false,
   ): void {
-    this.settings.settle(new PendingSettlement(settlements, resolve, reject, () => this.keep(settlements)), isSure);
+    const notRun = (): void => this.keep(settlements);
+    this.settings.settle(new PendingSettlement(settlements, resolve, reject, notRun, isPatient), isSure);
   }
 
   /** Takes back the slot of a queue, if it is the last one. */
-  private async refundSlot(receipt: ChargeReceipt): Promise<boolean> {
-    const [settled] = await this.settle([{ receipt, finalCost: 0, overdraft: 0 }]);
-    return settled!.refunded! > 0;
+  private refundSlot(receipt: ChargeReceipt): Promise<boolean> {
+    const settlements = [{ receipt, finalCost: 0, overdraft: 0 }];
+    // However late: a slot whose answer is not known is lost, and those before it stay.
+    return new Promise((resolve, reject) =>
+      this.send(settlements, ([settled]) => resolve(settled!.refunded! > 0), reject, this.isClosing, true),
+    );
   }
 
   /** Keeps what Redis has not run. */
@@ -133,7 +140,7 @@ export class Returns {
       if (!this.isClosing && !this.settings.isAvailable(receipt.key)) this.keep(settlements);
       // A slot may stand before others by now.
       else if (receipt.algorithm.delays) this.slots.add(receipt);
-      else this.send(settlements, nothing, nothing, this.isClosing);
+      else this.send(settlements, nothing, nothing);
     }
   }
 }

@@ -45,19 +45,20 @@ export class StoreRequest implements PendingRequest {
  * Charges that are settled together, all or none: their keys share a slot. A settlement never shares a row.
  */
 export class PendingSettlement {
-  declare readonly isPatient: undefined;
   declare readonly next: undefined;
   /** The charges that tell the program their keys and policies. */
   readonly charges: readonly Charge[];
 
   /**
    * @param notRun called where Redis has certainly not run it, also after the deadline has rejected it
+   * @param isPatient whether its answer counts however late it comes; default false
    */
   constructor(
     readonly settlements: readonly ChargeSettlement[],
     public resolve: (settled: readonly SettledCharge[]) => void,
     public reject: (error: Error) => void,
     readonly notRun: () => void,
+    readonly isPatient = false,
   ) {
     this.charges = settlements.map(({ receipt }) => new SettledKey(receipt.key, receipt.algorithm));
   }

@@ -105,10 +105,8 @@ export class CrossSlot {
       answers.push(answer);
     }
     const verdicts: ChargeVerdict[] = [];
-    for (const [i, answer] of answers.entries()) place(steps[i]!, withLeases(answer, steps[i]!.charges), verdicts);
-    // A refund of a departure slot needs the instant of its own answer: `at` and `resetAfter` together identify the slot.
-    const queued = answers.find(({ verdict }) => verdict.charges.some(({ delay }) => delay > 0));
-    const decided = queued ?? answers.at(-1);
+    for (const [i, answer] of answers.entries()) place(steps[i]!, withReceipts(answer, steps[i]!.charges), verdicts);
+    const decided = answers.at(-1);
     // If there are only shadows, the first answer gives the time.
     const at = decided?.verdict.at ?? wallClock();
     const allowance = { allowed: true, at, charges: verdicts };
@@ -211,13 +209,12 @@ function place(step: Step, answers: readonly ChargeVerdict[], verdicts: ChargeVe
   for (const [i, verdict] of answers.entries()) verdicts[step.indexes[i]!] = verdict;
 }
 
-/** The verdicts of a slot. The end of a lease is an instant of its own slot's clock. */
-function withLeases({ verdict }: SlotAnswer, charges: readonly Charge[]): readonly ChargeVerdict[] {
-  if (!charges.some(({ algorithm }) => algorithm.lease !== undefined)) return verdict.charges;
+/** The verdicts of a slot, with receipts: what identifies a charge is an instant of its own slot's clock. */
+function withReceipts({ verdict }: SlotAnswer, charges: readonly Charge[]): readonly ChargeVerdict[] {
   const receipts = receiptsOf(charges, verdict);
   return verdict.charges.map((one, i) => {
     const receipt = receipts.find(({ key }) => key === charges[i]!.key);
-    return receipt?.algorithm.lease === undefined ? one : { ...one, receipt };
+    return receipt === undefined ? one : { ...one, receipt };
   });
 }
 
