@@ -16,7 +16,7 @@ import type { Decider, Front, LimitedRequest } from '../charges/decider.js';
 import type { Execution } from '../charges/execution.js';
 import type { Fallback } from './fallback.js';
 import { Judgement, type Receipt } from '../charges/judgement.js';
-import { ElseLayer, hasElse, UnmadeCharge } from '../layers/alternatives/else.js';
+import { ElseLayer, UnmadeCharge } from '../layers/alternatives/else.js';
 import { OverridesLayer } from '../layers/overrides/overrides.js';
 import type { ActiveOverrides } from '../layers/overrides/active-overrides.js';
 import type { ActiveOverride } from '../layers/overrides/override-table.js';
@@ -48,17 +48,15 @@ class Question<T> implements LimitedRequest {
 }
 
 /**
- * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store, overrides
- * first. If it is rejected, they are asked for what its policies run over to. If they fail, the fallback decides instead, in the same
- * way.
+ * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store, `else` and
+ * overrides first. If they fail, the fallback decides instead, behind the same two.
  */
 export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
   private readonly refunds: ChargeReceipt[] = [];
   private readonly chain: Decider;
-  private readonly orElse: ElseLayer;
   /** Decides where the store has failed. */
-  private readonly local: ElseLayer;
+  private readonly local: Decider;
   private readonly inLayers: KeptDecider = { isPlain: false, decide: ({ charges }) => this.decision(charges) };
   /** Undefined if the store has no fast path. */
   private readonly plain: PlainPath | undefined;
@@ -74,9 +72,8 @@ export class Engine {
     front?: Front,
   ) {
     const { traits, open, chain } = store;
-    this.chain = new OverridesLayer(overrides, front?.over(chain) ?? chain);
-    this.orElse = new ElseLayer({
-      inner: this.chain,
+    this.chain = new ElseLayer({
+      inner: new OverridesLayer(overrides, front?.over(chain) ?? chain),
       monitor,
       overrides,
       decidesAlternatives: traits.decidesAlternatives,
@@ -159,7 +156,6 @@ export class Engine {
   }
 
   private judge<T>(question: Question<T>): Answer<T> {
-    const { charges } = question;
     let answer: Answer<LayerVerdict>;
     // `attempt` is not used here: every decision would pay for its closures.
     try {
@@ -167,26 +163,10 @@ export class Engine {
     } catch (error) {
       return this.fallBack(question, error);
     }
-    if (!isPromise(answer)) return this.concluded(question, answer, undefined);
-    const askedAt = hasElse(charges) ? performance.now() : undefined;
+    if (!isPromise(answer)) return this.answer(question, answer);
     return answer.then(
-      (verdict) => this.concluded(question, verdict, askedAt),
+      (verdict) => this.answer(question, verdict),
       (error: unknown) => this.fallBack(question, error),
-    );
-  }
-
-  /**
-   * Asks the policies that a rejected request runs over to. That is no layer of the chain: every request of a policy with an `else`
-   * would pay for its promise.
-   *
-   * @param askedAt when the store was asked, in monotonic milliseconds; undefined if it has answered at once
-   */
-  private concluded<T>(question: Question<T>, verdict: LayerVerdict, askedAt: number | undefined): Answer<T> {
-    if (verdict.allowed || !hasElse(question.charges)) return this.answer(question, verdict);
-    return attempt<LayerVerdict, T>(
-      () => this.orElse.after(question, verdict, askedAt),
-      (last) => this.answer(question, last),
-      (error) => this.fallBack(question, error),
     );
   }
 

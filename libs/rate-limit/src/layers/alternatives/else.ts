@@ -52,24 +52,23 @@ export interface ElseSettings {
 export class ElseLayer implements Decider {
   constructor(private readonly settings: ElseSettings) {}
 
+  /** @throws {UnmadeCharge} when a charge cannot be made, and what the inner decider throws */
   decide(request: LimitedRequest): Answer<LayerVerdict> {
-    return andThen(this.settings.inner.decide(request), (verdict) =>
-      hasElse(request.charges) ? this.after(request, verdict) : verdict,
-    );
+    const answer = this.settings.inner.decide(request);
+    if (!hasElse(request.charges)) return answer;
+    const askedAt = isPromise(answer) ? performance.now() : undefined;
+    return andThen(answer, (verdict) => {
+      if (verdict.allowed) return verdict;
+      const rows = request.charges.map((charge) => new ElseRow(charge));
+      return this.next(request, rows, verdict, askedAt) ?? verdict;
+    });
   }
 
   /**
-   * Continues after the first question. Returns its verdict where nothing runs over.
+   * Returns undefined if the request runs over nowhere.
    *
-   * @param askedAt when the store was first asked, in milliseconds of the monotonic clock; undefined for a decider without a deadline
-   * @throws {UnmadeCharge} when a charge cannot be made, and what the inner decider throws
+   * @param askedAt when the store was first asked, in milliseconds of the monotonic clock; undefined if it has answered at once
    */
-  after(request: LimitedRequest, verdict: LayerVerdict, askedAt?: number): Answer<LayerVerdict> {
-    const rows = request.charges.map((charge) => new ElseRow(charge));
-    return this.next(request, rows, verdict, askedAt) ?? verdict;
-  }
-
-  /** Returns undefined if the request runs over nowhere. */
   private next(
     request: LimitedRequest,
     rows: readonly ElseRow[],
@@ -138,7 +137,7 @@ export class ElseLayer implements Decider {
 }
 
 /** Whether another policy may take the request of one of the charges. */
-export function hasElse(charges: readonly PolicyCharge[]): boolean {
+function hasElse(charges: readonly PolicyCharge[]): boolean {
   for (let i = 0; i < charges.length; i++) if (charges[i]!.instead !== undefined) return true;
   return false;
 }
