@@ -74,12 +74,12 @@ describe('an algorithm that is made from its rate', () => {
 
 describe('a reply of Redis', () => {
   const wireOf = (name: AlgorithmName): WireFormat => algorithmOf(SMALL_POLICIES[name]).wire;
-  const bucket = new TokenBucket(4, { tokens: 1, microseconds: 1_000_000, rounded: false });
+  const bucket = new TokenBucket(4, { tokens: 2, microseconds: 1_000_000, rounded: false });
   const lease = algorithmOf(SMALL_POLICIES.concurrency).lease!;
 
   it.each<[string, WireFormat, number[]]>([
-    ['a token bucket', bucket.wire, [5.5e15 + SKEW]],
-    ['a prefetch bucket', new PrefetchBucket(bucket, 1_000).wire, [5.5e15 + SKEW, 4, 4, MOST]],
+    ['a token bucket', bucket.wire, [8e15 + 2 * SKEW]],
+    ['a prefetch bucket', new PrefetchBucket(bucket, 1_000).wire, [8e15 + 2 * SKEW, 4, 4, MOST]],
     ['a fixed window', wireOf('fixed-window'), [MOST, 1_000_000 + SKEW]],
     ['a log', wireOf('sliding-window-log'), [MOST, 1_000_000 + SKEW, 1_000_000 + SKEW]],
     ['a counter', wireOf('sliding-window-counter'), [MOST, MOST, 1_000_000 + SKEW]],

@@ -29,15 +29,14 @@ export const BUCKET_FOOTPRINT: Footprint<Instant> = {
 };
 
 /**
- * The rate of a bucket whose `rate` is this text; undefined for a text that no bucket of this limit has.
+ * The rate of a bucket whose `rate` ends with it; undefined for a text of no bucket. `algorithmOfRate` compares the whole text.
  *
  * @param places the tokens or departures that the bucket counts
  */
-export function bucketRateOf(rate: string, limit: number, places: number): ExactRate | undefined {
-  const [, capacity, p, q] = /^(\d{1,16})@(\d{1,16})\/(\d{1,16})$/.exec(rate) ?? [];
+export function bucketRateOf(rate: string, places: number): ExactRate | undefined {
+  const [, p, q] = /@(\d{1,16})\/(\d{1,16})$/.exec(rate) ?? [];
   const [tokens, microseconds] = [Number(p), Number(q)];
-  if (Number(capacity) !== limit || !isCountable(tokens, microseconds, places)) return undefined;
-  return { tokens, microseconds, rounded: false };
+  return isCountable(tokens, microseconds, places) ? { tokens, microseconds, rounded: false } : undefined;
 }
 
 /**

@@ -14,7 +14,7 @@ export const LEAKY_BUCKET = {
     return new LeakyBucket(capacity, readRate(options, 'drain', capacity + 1));
   },
   ofRate: (limit, rate): Algorithm | undefined => {
-    const drain = bucketRateOf(rate, limit, limit + 1);
+    const drain = bucketRateOf(rate, limit + 1);
     return drain === undefined ? undefined : new LeakyBucket(limit, drain);
   },
   whyNoPrefetch: 'each request waits for a departure slot of its own, which only the store can give',

@@ -18,7 +18,7 @@ export const TOKEN_BUCKET = {
   ofRate: (limit, rate): Algorithm | undefined => {
     // The rate of a bucket with prefetch has the length of a prefetch at its end.
     const [, own = rate, length] = /^(.*@.*)@([1-9]\d{0,15})$/.exec(rate) ?? [];
-    const refill = bucketRateOf(own, limit, limit);
+    const refill = bucketRateOf(own, limit);
     if (refill === undefined) return undefined;
     const bucket = new TokenBucket(limit, refill);
     return length === undefined ? bucket : new PrefetchBucket(bucket, Number(length));
