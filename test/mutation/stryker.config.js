@@ -16,6 +16,10 @@ export default {
   // A process evaluates the code once: what happens then cannot be mutated afterwards.
   coverageAnalysis: 'perTest',
   ignoreStatic: true,
+  // Of all tests that reach a mutant, of which the runner takes those of a few seconds.
+  timeoutFactor: 0.5,
+  // A busy machine.
+  dryRunTimeoutMinutes: 15,
   // A process keeps the specs of each run.
   maxTestRunnerReuse: 50,
   // Its comment would change the generated module.
