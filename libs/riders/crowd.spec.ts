@@ -1,8 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ownTimers } from '../../test/support/own-timers.js';
 import { type Answer, Crowd, type CrowdOptions, type Observation } from './crowd.js';
 import type { RiderRequest } from './rider.js';
 
-beforeEach(() => void jest.useFakeTimers());
+let timers: () => number;
+beforeEach(() => {
+  jest.useFakeTimers();
+  timers = ownTimers('crowd.ts');
+});
 afterEach(() => void jest.useRealTimers());
 
 interface Seen {
@@ -109,7 +114,7 @@ describe('stop', () => {
     await stopping;
     expect(sent).toHaveLength(count);
     expect(seen).toHaveLength(count);
-    expect(jest.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
     expect(crowd.snapshot()).toMatchObject({ inApp: 0, waiting: 0 });
   });
 });

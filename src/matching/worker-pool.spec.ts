@@ -1,10 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
+import { ownTimers } from '../../test/support/own-timers.js';
 import { histories } from '../../test/support/property-runs.js';
 import { MatchingUnavailableError } from './matching.js';
 import { WorkerPool, type WorkerPoolOptions } from './worker-pool.js';
 
-beforeEach(() => void jest.useFakeTimers());
+let timers: () => number;
+beforeEach(() => {
+  jest.useFakeTimers();
+  timers = ownTimers('worker-pool.ts');
+});
 afterEach(() => void jest.useRealTimers());
 
 const outcome = (work: Promise<unknown>): Promise<unknown> =>
@@ -68,7 +73,7 @@ describe('WorkerPool', () => {
           expect(waiting === 0 || busy === limits.workers).toBe(true);
           expect(total.asked).toBe(began.length + waiting + total.unavailable + total.abandoned);
           // A job takes no timer but that of its patience.
-          expect(jest.getTimerCount()).toBe(waiting);
+          expect(timers()).toBe(waiting);
         }
         const closing = pool.close();
         await jest.advanceTimersByTimeAsync(0);
@@ -76,7 +81,7 @@ describe('WorkerPool', () => {
         await closing;
         await jest.advanceTimersByTimeAsync(0);
         expect(Object.keys(outcomes)).toHaveLength(clients.length);
-        expect(jest.getTimerCount()).toBe(0);
+        expect(timers()).toBe(0);
       }),
       histories(),
     );

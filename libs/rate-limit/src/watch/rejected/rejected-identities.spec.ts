@@ -1,10 +1,15 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
+import { ownTimers } from '../../../../../test/support/own-timers.js';
 import { PERIOD_MS, RejectedIdentities } from './rejected-identities.js';
 
 const MINUTE = 60_000;
 
-beforeEach(() => void jest.useFakeTimers());
+let timers: () => number;
+beforeEach(() => {
+  jest.useFakeTimers();
+  timers = ownTimers('rejected-identities.ts');
+});
 afterEach(() => void jest.useRealTimers());
 
 it('speaks of the last 5 to 10 minutes: of every rejection of the last 5, and of none before the last 10', () => {
@@ -29,13 +34,13 @@ it('speaks of the last 5 to 10 minutes: of every rejection of the last 5, and of
 
 it('forgets what nobody has repeated, and has a timer only until then', () => {
   const rejected = new RejectedIdentities();
-  expect(jest.getTimerCount()).toBe(0);
+  expect(timers()).toBe(0);
   rejected.count('user:ada', 'rides');
   jest.advanceTimersByTime(PERIOD_MS);
   expect(rejected.top().identities).toHaveLength(1);
   jest.advanceTimersByTime(PERIOD_MS);
   expect(rejected.top()).toEqual({ identities: [], othersAtMost: 0 });
-  expect(jest.getTimerCount()).toBe(0);
+  expect(timers()).toBe(0);
 });
 
 it.each(['tag', 'hash'] as const)('never shows an API key, with the naming %s', (naming) => {
