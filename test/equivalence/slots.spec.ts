@@ -208,16 +208,18 @@ describe('the policies of a request in several slots of a Cluster', () => {
       const asked = store(() => (clock.now += step));
       await untilByNode(asked, await on.cluster.masters()); // the probe of a node reads the clock, too
       const [queued, all] = request({ 'user:a': queue, 'global:all': DAY });
+      const sharded: Charge = { ...request({ 'global:sharded': DAY })[0]!, shardKeys: ['{s:0}', '{s:1}'] };
       await asked.consume([queued!]);
       await asked.consume([queued!]);
       step = apart; // as long as one departure: by the other clock the next slot would be named, and another window
-      const left = await asked.consume([queued!, all!]);
+      const left = await asked.consume([queued!, all!, sharded]);
       expect(left.charges[0]!.delay).toBe(2_000_000 - apart);
       step = 0;
       const behind = await asked.consume([queued!]);
       expect(await counted('{global:all}')).toBe(1);
-      await asked.refund(receiptsOf([queued!, all!], left));
+      await asked.refund(receiptsOf([queued!, all!, sharded], left));
       expect(await counted('{global:all}')).toBe(0);
+      for (let i = 0; i < 10; i++) expect((await asked.consume([sharded])).allowed).toBe(true);
       const next = await asked.consume([queued!]);
       const departure = ({ at, charges }: Verdict): number => at + charges[0]!.delay;
       expect(departure(next)).toBe(departure(behind) + 1_000_000);

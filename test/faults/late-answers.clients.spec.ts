@@ -2,7 +2,14 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import {
+  type Identity,
+  type Lease,
+  RateLimiter,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type Reservation,
+} from 'nestjs-floodgate';
 import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -22,6 +29,8 @@ const POLICIES: RateLimitModuleOptions['policies'] = {
   tokens: { algorithm: 'token-bucket', capacity: 100, refill: '1/d' },
   queue: { algorithm: 'leaky-bucket', capacity: 20, drain: '1/h' },
   line: { algorithm: 'leaky-bucket', capacity: 1_000, drain: '1/h' },
+  last: { algorithm: 'concurrency', limit: 1, lease: '10m', else: 'places' },
+  spent: { algorithm: 'fixed-window', limit: 1, window: '300d', else: 'budget' },
 };
 
 let server: RedisServer;
@@ -100,6 +109,28 @@ describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure
     await until('all is given back', LIMIT_MS, isBack).catch(() => undefined);
     expect(await left()).toEqual(wanted);
   });
+});
+
+it('what the second question of a request with else was granted too late is given back', async () => {
+  const { limiter, left } = await pod({ deadline: 200, onStoreFailure: 'closed' });
+  const take = async (identity: Identity): Promise<PromiseSettledResult<Lease | Reservation>[]> =>
+    Promise.allSettled([
+      ...Array.from({ length: 3 }, async () => limiter.acquire('last', identity)),
+      ...Array.from({ length: 3 }, async () => limiter.reserve('spent', identity, { cost: 1 })),
+    ]);
+  await take({ kind: 'user', value: 'bob' }); // Redis knows the programs
+  await limiter.acquire('last', ADA);
+  await limiter.consume('spent', ADA);
+  const whole = await left();
+  proxy.delay(65); // in each direction: two questions take 260 ms
+  const asked = await take(ADA);
+  await proxy.pass();
+  for (const one of asked) {
+    if (one.status === 'fulfilled') await ('release' in one.value ? one.value.release() : one.value.cancel());
+  }
+  const isBack = async (): Promise<boolean> => JSON.stringify(await left()) === JSON.stringify(whole);
+  await until('all is given back', LIMIT_MS, isBack).catch(() => undefined);
+  expect(await left()).toEqual(whole);
 });
 
 it('a renewal that is answered after the deadline has moved its lease, and takes no other one', async () => {

@@ -3,7 +3,8 @@ import type { DecisionMonitor } from '../watch/monitor.js';
 import type { OverrideStats } from '../watch/stats.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
-import type { ChargeReceipt } from '../stores/receipt.js';
+import { reserves } from '../stores/charge.js';
+import { type ChargeReceipt, isLasting } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import type { RateLimitStoreError } from '../stores/store.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
@@ -11,6 +12,7 @@ import { setImmediate } from '../util/real-timers.js';
 import { type Answer, attempt } from '../util/answer.js';
 import type { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
+import { unawaited } from '../util/unawaited.js';
 import type { KeptDecider } from '../layers/plain/kept-clients.js';
 import type { Decider, Front, LimitedRequest } from '../charges/decider.js';
 import type { Execution } from '../charges/execution.js';
@@ -78,6 +80,7 @@ export class Engine {
       overrides,
       decidesAlternatives: traits.decidesAlternatives,
       deadlines: store.deadlines,
+      abandoned: (charges, verdict) => this.abandoned(charges, verdict),
     });
     const withoutStore: Decider = { decide: ({ charges, cause }) => fallback.decide(charges, cause!) };
     this.local = new ElseLayer({
@@ -87,6 +90,7 @@ export class Engine {
       // Each policy of a row says by itself who decides without the store. In the process nothing happens between two questions.
       decidesAlternatives: () => false,
       deadlines: { ms: Infinity },
+      abandoned: () => undefined,
     });
     this.plain =
       traits.plain &&
@@ -239,6 +243,15 @@ export class Engine {
       setImmediate(() => this.store.refund(this.refunds.splice(0)));
     }
     this.refunds.push(...made);
+  }
+
+  /** Gives back what must not stay with a request that has its answer already. */
+  private abandoned(charges: readonly PolicyCharge[], verdict: LayerVerdict): void {
+    const { source = 'store' } = verdict;
+    const { receipts } = Judgement.of(charges, verdict, source === 'store' ? this.store : undefined);
+    const reserved = new ReservedCharges(receipts);
+    unawaited(reserved.settleEach(reserved.receipts.map(() => 0)));
+    this.refund(receipts.filter(({ charge }) => isLasting(charge) && !reserves(charge)));
   }
 
   /** Decides charges of mode `'reserve'`. Throws as `decide` does. */

@@ -57,10 +57,13 @@ export function receiptsOf(charges: readonly Charge[], { at, charges: verdicts }
  */
 export function abandonedBy(charges: readonly Charge[], verdict: Verdict): ChargeReceipt[] {
   if (!verdict.allowed) return [];
-  const lasting = charges.filter(
-    (charge) => reserves(charge) || charge.algorithm.lease !== undefined || charge.algorithm.delays,
-  );
+  const lasting = charges.filter(isLasting);
   return receiptsOf(charges, verdict).filter(({ key }) => lasting.some((charge) => charge.key === key));
+}
+
+/** Whether a charge must not stay with a request that was given up. */
+export function isLasting(charge: Charge): boolean {
+  return reserves(charge) || charge.algorithm.lease !== undefined || charge.algorithm.delays;
 }
 
 /** The charges of one request, which can be refunded once. */

@@ -39,6 +39,8 @@ export interface ElseSettings {
   readonly decidesAlternatives: (charges: readonly PolicyCharge[]) => boolean;
   /** How long the store may take for all questions of a request together. */
   readonly deadlines: Pick<Deadlines, 'ms'>;
+  /** Gives back what an answer has charged that comes later. */
+  readonly abandoned: (charges: readonly PolicyCharge[], verdict: LayerVerdict) => void;
 }
 
 /**
@@ -91,7 +93,7 @@ export class ElseLayer implements Decider {
       for (const row of going) row.goOn(together, overrides);
       const asked = rows.flatMap((row) => row.asked);
       const since = askedAt === undefined ? undefined : this.deadlineSince(askedAt);
-      const answer = this.withinRest(since, () => inner.decide(asking(request, asked)));
+      const answer = this.withinRest(since, asked, () => inner.decide(asking(request, asked)));
       return andThen(answer, (last) => this.next(request, rows, last, since) ?? last);
     });
   }
@@ -106,16 +108,29 @@ export class ElseLayer implements Decider {
   }
 
   /** Asks within what is left of the deadline: the questions of a request share one. */
-  private withinRest(since: number | undefined, ask: () => Answer<LayerVerdict>): Answer<LayerVerdict> {
+  private withinRest(
+    since: number | undefined,
+    asked: readonly PolicyCharge[],
+    ask: () => Answer<LayerVerdict>,
+  ): Answer<LayerVerdict> {
     if (since === undefined) return ask();
-    const { ms } = this.settings.deadlines;
+    const { abandoned, deadlines } = this.settings;
+    const { ms } = deadlines;
     const leftMs = since + ms - performance.now();
     const answer = ask();
     if (!isPromise(answer)) return answer;
     return new Promise((resolve, reject) => {
-      const missed = (): void => reject(new StoreDeadlineError(`the store gave no answer within ${ms} ms`));
-      const cancel = afterLoopTime(leftMs, missed, true);
-      void answer.finally(cancel).then(resolve, reject);
+      let isLate = false;
+      const cancel = afterLoopTime(
+        leftMs,
+        () => {
+          isLate = true;
+          reject(new StoreDeadlineError(`the store gave no answer within ${ms} ms`));
+        },
+        true,
+      );
+      const answered = (verdict: LayerVerdict): void => (isLate ? abandoned(asked, verdict) : resolve(verdict));
+      void answer.finally(cancel).then(answered, reject);
     });
   }
 

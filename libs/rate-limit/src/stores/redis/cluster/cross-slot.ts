@@ -105,7 +105,7 @@ export class CrossSlot {
       answers.push(answer);
     }
     const verdicts: ChargeVerdict[] = [];
-    for (const [i, answer] of answers.entries()) place(steps[i]!, withReceipts(answer, steps[i]!.charges), verdicts);
+    for (const [i, answer] of answers.entries()) place(steps[i]!, withReceipts(answer), verdicts);
     const decided = answers.at(-1);
     // If there are only shadows, the first answer gives the time.
     const at = decided?.verdict.at ?? wallClock();
@@ -209,8 +209,8 @@ function place(step: Step, answers: readonly ChargeVerdict[], verdicts: ChargeVe
   for (const [i, verdict] of answers.entries()) verdicts[step.indexes[i]!] = verdict;
 }
 
-/** The verdicts of a slot, with receipts: what identifies a charge is an instant of its own slot's clock. */
-function withReceipts({ verdict }: SlotAnswer, charges: readonly Charge[]): readonly ChargeVerdict[] {
+/** The verdicts of a slot, with receipts: what identifies a charge is its shard, and an instant of its own slot's clock. */
+function withReceipts({ charges, verdict }: SlotAnswer): readonly ChargeVerdict[] {
   const receipts = receiptsOf(charges, verdict);
   return verdict.charges.map((one, i) => {
     const receipt = receipts.find(({ key }) => key === charges[i]!.key);
