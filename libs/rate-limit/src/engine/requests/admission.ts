@@ -25,6 +25,18 @@ export interface Transport<Context> {
   exchange(context: Context): Exchange;
 }
 
+/** One request on its way, or a further step of it. */
+export interface AdmittedRequest<Context> {
+  /** What its requests may need. */
+  readonly route: RouteTraits;
+  readonly context: Context;
+  readonly charges: readonly PolicyCharge[];
+  /** What the request was charged before. */
+  readonly record: RequestRecord;
+  /** The call that holds what an earlier step was charged; undefined: none. */
+  readonly shared: PendingCall | undefined;
+}
+
 /**
  * Takes one request from its charges to its answer: reserves a place in the waiting room, asks the limiter, sets headers, and
  * waits for a departure slot. Synchronous steps are not awaited: every request would pay for the promise.
@@ -38,31 +50,16 @@ export class Admission<Context extends HandlerContext> {
     private readonly monitor: Pick<Monitor, 'begin' | 'waited'>,
   ) {}
 
-  /**
-   * @param route what its requests may need
-   * @param record what the request was charged before
-   * @throws what the transport throws
-   */
-  admit(
-    route: RouteTraits,
-    context: Context,
-    charges: readonly PolicyCharge[],
-    record: RequestRecord,
-  ): Answer<boolean> {
-    return record.isFresh
-      ? this.queue(route, context, charges, record, undefined)
-      : this.admitRest(route, context, charges, record);
+  /** @throws what the transport throws */
+  admit(request: AdmittedRequest<Context>): Answer<boolean> {
+    return request.record.isFresh ? this.queue(request) : this.admitRest(request);
   }
 
   /** Admits a further step of a request: reuses earlier decisions of its policies, and asks the other policies. */
-  private admitRest(
-    route: RouteTraits,
-    context: Context,
-    charges: readonly PolicyCharge[],
-    record: RequestRecord,
-  ): Answer<boolean> {
+  private admitRest(request: AdmittedRequest<Context>): Answer<boolean> {
+    const { context, charges, record } = request;
     const underWay = record.underWay(charges);
-    if (underWay !== undefined) return underWay.then(() => this.admitRest(route, context, charges, record));
+    if (underWay !== undefined) return underWay.then(() => this.admitRest(request));
     const rejection = record.rejection(charges);
     if (rejection !== undefined) return this.transport.reject(context, rejection);
     const failure = record.failure(charges);
@@ -70,7 +67,7 @@ export class Admission<Context extends HandlerContext> {
     const shared = this.pending.join(() => this.transport.exchange(context).call, charges, record);
     const left = record.left(charges);
     const departures = record.departures(charges);
-    const answer = left.length === 0 || this.queue(route, context, left, record, shared);
+    const answer = left.length === 0 || this.queue({ ...request, charges: left, shared });
     if (left.length === 0 && shared !== undefined) this.transport.exchange(context).onEnd(shared);
     if (departures.length === 0) return answer;
     const departed = Promise.all(departures).catch((error: unknown) => this.leave(context, error));
@@ -78,85 +75,63 @@ export class Admission<Context extends HandlerContext> {
   }
 
   /** Reserves a place before the store charges a request that may have to wait, and releases it at the end. */
-  private queue(
-    route: RouteTraits,
-    context: Context,
-    charges: readonly PolicyCharge[],
-    record: RequestRecord,
-    shared: PendingCall | undefined,
-  ): Answer<boolean> {
-    const queued = route.queues ? charges.find(canDelay) : undefined;
-    if (queued === undefined) return this.decide(route, context, charges, record, shared);
+  private queue(request: AdmittedRequest<Context>): Answer<boolean> {
+    const queued = request.route.queues ? request.charges.find(canDelay) : undefined;
+    if (queued === undefined) return this.decide(request);
     const { waitingRoom } = this;
     const client = queued.global === true ? undefined : queued.identity;
     try {
       waitingRoom.reserve(client);
     } catch (error) {
-      shared?.left();
-      return this.transport.failed(context, error);
+      request.shared?.left();
+      return this.transport.failed(request.context, error);
     }
     let answer: Answer<boolean> | undefined;
     try {
-      answer = this.decide(route, context, charges, record, shared);
+      answer = this.decide(request);
     } finally {
       if (!isPromise(answer)) waitingRoom.release(client);
     }
     return isPromise(answer) ? answer.finally(() => waitingRoom.release(client)) : answer;
   }
 
-  private decide(
-    route: RouteTraits,
-    context: Context,
-    charges: readonly PolicyCharge[],
-    record: RequestRecord,
-    shared: PendingCall | undefined,
-  ): Answer<boolean> {
+  private decide(request: AdmittedRequest<Context>): Answer<boolean> {
+    const { context, charges, record } = request;
     let judged: Answer<Judgement>;
     // `attempt` is not used here: every request would pay for its closures.
     try {
       judged = this.engine.decide(charges, context, record.execution);
     } catch (error) {
-      return this.fail(context, charges, error, record, shared);
+      return this.fail(request, error);
     }
-    if (judged instanceof Judgement) {
-      return this.conclude(route, context, charges, judged, record, shared);
-    }
+    if (judged instanceof Judgement) return this.conclude(request, judged);
     const answer = judged.then(
-      (judgement) => this.conclude(route, context, charges, judgement, record, shared),
-      (error: unknown) => this.fail(context, charges, error, record, shared),
+      (judgement) => this.conclude(request, judgement),
+      (error: unknown) => this.fail(request, error),
     );
     // `judged` settles after the outcome is noted, and before the request waits for its departure slot.
     record.decides(charges, judged);
     return answer;
   }
 
-  private conclude(
-    route: RouteTraits,
-    context: Context,
-    charges: readonly PolicyCharge[],
-    judgement: Judgement,
-    record: RequestRecord,
-    shared: PendingCall | undefined,
-  ): Answer<boolean> {
+  private conclude(request: AdmittedRequest<Context>, judgement: Judgement): Answer<boolean> {
+    const { route, context, charges, record, shared } = request;
     const { decision } = judgement;
     const { allowed } = decision;
     record.decided(charges, judgement);
     if (!allowed) shared?.left();
     const holds = route.settles || route.holdsLeases || shared !== undefined;
-    const held = allowed && holds ? this.hold(context, charges, judgement, record, shared) : undefined;
+    const held = allowed && holds ? this.hold(request, judgement) : undefined;
     // The list is empty if all policies are in shadow, or 'open' while the store is unavailable: then there are no headers.
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
-    return decision.delayMs === 0 || this.wait(context, charges, judgement, record, held);
+    return decision.delayMs === 0 || this.wait(request, judgement, held);
   }
 
   /** Keeps the request's leases, and the charges to settle, until the request has ended. */
   private hold(
-    context: Context,
-    charges: readonly PolicyCharge[],
+    { context, charges, record, shared }: AdmittedRequest<Context>,
     judgement: Judgement,
-    record: RequestRecord,
-    shared: PendingCall | undefined,
   ): PendingCall | undefined {
     let exchange: Exchange | undefined;
     const call = (): object => (exchange = this.transport.exchange(context)).call;
@@ -165,13 +140,7 @@ export class Admission<Context extends HandlerContext> {
     return held;
   }
 
-  private fail(
-    context: Context,
-    charges: readonly PolicyCharge[],
-    error: unknown,
-    record: RequestRecord,
-    shared: PendingCall | undefined,
-  ): never {
+  private fail({ context, charges, record, shared }: AdmittedRequest<Context>, error: unknown): never {
     shared?.left();
     record.failed(charges, error);
     return this.transport.failed(context, error);
@@ -182,10 +151,8 @@ export class Admission<Context extends HandlerContext> {
    * disconnects early pays, too.
    */
   private async wait(
-    context: Context,
-    charges: readonly PolicyCharge[],
+    { context, charges, record }: AdmittedRequest<Context>,
     judgement: Judgement,
-    record: RequestRecord,
     held: PendingCall | undefined,
   ): Promise<boolean> {
     const since = this.monitor.begin();

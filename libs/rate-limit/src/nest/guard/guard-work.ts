@@ -216,7 +216,7 @@ export class GuardWork {
   private admit(route: Route, context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
     if (charges.length === 0) return true;
     const record = context instanceof ContextView ? context.asks(charges) : RequestRecord.of(requestOf(context));
-    return this.admission.admit(route, context, charges, record);
+    return this.admission.admit({ route, context, charges, record, shared: undefined });
   }
 
   /** The guard's own step, or the chain of identities. */
