@@ -20,6 +20,13 @@ import { unawaited } from '../util/unawaited.js';
 /** What a scheduled call runs. */
 export type Work<T> = () => T | PromiseLike<T>;
 
+/** A scheduled call. */
+interface Run<T> {
+  readonly scheduled: ScheduledCharges;
+  readonly work: Work<T>;
+  readonly checked: CheckedSchedule;
+}
+
 /** Runs calls in their turns, and settles them. */
 export class Scheduler {
   /** The calls that hold leases, or whose cost is not final, and what settles them. */
@@ -38,91 +45,73 @@ export class Scheduler {
 
   /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
   run<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
-    const answer = this.begin(scheduled, work, checked);
+    const answer = this.begin({ scheduled, work, checked });
     return isFinal(scheduled) ? answer : this.running.track(answer);
   }
 
-  private begin<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
+  private begin<T>(run: Run<T>): T | PromiseLike<T> {
     const { queue } = this;
+    const { scheduled } = run;
     const { charges } = scheduled;
-    const { signal, maxWaitMs } = checked;
+    const { signal, maxWaitMs } = run.checked;
     if (signal?.aborted === true) throw queue.counted(charges, 'aborted', signal.reason as unknown);
     const gate = queue.gateBefore(charges);
     if (gate !== undefined) {
-      return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), scheduled, work, checked);
+      return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), run);
     }
     // Without a signal, a call whose question takes less than its time needs nothing to leave by.
     if (signal !== undefined || queue.mayLeaveEarly(maxWaitMs)) {
       const call = queue.begin(charges, signal, maxWaitMs);
       queue.ask(call);
-      return this.inTurn(call, scheduled, work, checked);
+      return this.inTurn(call, run);
     }
-    return scheduled instanceof KeptClient
-      ? this.askKept(scheduled, work, checked)
-      : this.askFirst(scheduled, work, checked);
+    return scheduled instanceof KeptClient ? this.askKept(scheduled, run) : this.askFirst(scheduled, run);
   }
 
-  private inTurn<T>(
-    call: ScheduledCall,
-    scheduled: ScheduledCharges,
-    work: Work<T>,
-    checked: CheckedSchedule,
-  ): Promise<T> {
-    return call.turn.then((turn) => this.take(turn, scheduled, work, checked));
+  private inTurn<T>(call: ScheduledCall, run: Run<T>): Promise<T> {
+    return call.turn.then((turn) => this.take(turn, run));
   }
 
   /** Asks the fast path, whose charges are final and never delayed. */
-  private askKept<T>(kept: KeptClient, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
+  private askKept<T>(kept: KeptClient, run: Run<T>): T | PromiseLike<T> {
     const order = this.queue.next();
     let decision: Answer<Decision>;
     // `attempt` is not used here: every call with room would pay for its closures.
     try {
       decision = kept.decider.decide(kept);
     } catch (error) {
-      return this.unavailable(kept, order, this.queue.nowMs(), error, work, checked);
+      return this.unavailable(run, order, this.queue.nowMs(), error);
     }
-    if (!(decision instanceof Promise)) return this.decided(kept, order, decision, work, checked);
+    if (!(decision instanceof Promise)) return this.decided(kept, order, decision, run);
     return decision.then(
-      (later) => this.decided(kept, order, later, work, checked),
-      (error: unknown) => this.unavailable(kept, order, this.queue.nowMs(), error, work, checked),
+      (later) => this.decided(kept, order, later, run),
+      (error: unknown) => this.unavailable(run, order, this.queue.nowMs(), error),
     );
   }
 
-  private decided<T>(
-    kept: KeptClient,
-    order: number,
-    decision: Decision,
-    work: Work<T>,
-    checked: CheckedSchedule,
-  ): T | PromiseLike<T> {
+  private decided<T>(kept: KeptClient, order: number, decision: Decision, run: Run<T>): T | PromiseLike<T> {
     if (decision.allowed) {
       this.queue.tallies.ranAtOnce(kept.firstPolicy);
-      return work();
+      return run.work();
     }
-    const call = this.queue.begin(kept.charges, undefined, checked.maxWaitMs, order);
+    const call = this.queue.begin(kept.charges, undefined, run.checked.maxWaitMs, order);
     this.queue.waitFor(call, undefined, { decision, judgement: undefined });
-    return this.inTurn(call, kept, work, checked);
+    return this.inTurn(call, run);
   }
 
   /** Asks for a call that nothing waits before. */
-  private askFirst<T>(scheduled: Scheduled, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+  private askFirst<T>(scheduled: Scheduled, run: Run<T>): Answer<T> {
     const order = this.queue.next();
     const since = this.queue.nowMs();
     return this.engine.decideThen<T>(
       scheduled.charges,
-      (judgement) => this.judged(scheduled, order, since, judgement, work, checked),
-      (error) => this.unavailable(scheduled, order, since, error, work, checked),
+      (judgement) => this.judged(scheduled, order, since, judgement, run),
+      (error) => this.unavailable(run, order, since, error),
     );
   }
 
-  private judged<T>(
-    scheduled: Scheduled,
-    order: number,
-    since: number,
-    judgement: Judgement,
-    work: Work<T>,
-    checked: CheckedSchedule,
-  ): Answer<T> {
+  private judged<T>(scheduled: Scheduled, order: number, since: number, judgement: Judgement, run: Run<T>): Answer<T> {
+    const { work, checked } = run;
     const { allowed, delayMs } = judgement.decision;
     if (allowed && delayMs === 0 && !this.queue.isClosed) {
       this.queue.tallies.count(scheduled.charges, 'atOnce');
@@ -138,25 +127,19 @@ export class Scheduler {
       throw error;
     }
     this.queue.answered(call, undefined, judgement);
-    return this.inTurn(call, scheduled, work, checked);
+    return this.inTurn(call, run);
   }
 
   /** Lets a call wait that the limiter could not decide on. */
-  private unavailable<T>(
-    scheduled: ScheduledCharges,
-    order: number,
-    since: number,
-    error: unknown,
-    work: Work<T>,
-    checked: CheckedSchedule,
-  ): Promise<T> {
+  private unavailable<T>(run: Run<T>, order: number, since: number, error: unknown): Promise<T> {
+    const { scheduled, checked } = run;
     if (!(error instanceof LimiterUnavailableError)) throw this.queue.counted(scheduled.charges, 'failed', error);
     const call = this.queue.begin(scheduled.charges, undefined, checked.maxWaitMs, order, since);
     this.queue.failed(call, undefined, error);
-    return this.inTurn(call, scheduled, work, checked);
+    return this.inTurn(call, run);
   }
 
-  private take<T>(turn: Turn, scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): Answer<T> {
+  private take<T>(turn: Turn, { scheduled, work, checked }: Run<T>): Answer<T> {
     if (isFinal(scheduled)) return answerOf(work());
     return this.settled(turn, scheduled.charges, work, checked);
   }
