@@ -193,7 +193,8 @@ describe('a row of policies', () => {
     const settings = { onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1_000_000 } as const;
     const charge = chargeOf(bound(WINDOW), 'k', 1, 'take');
     const { source, at } = new Fallback(settings).decide([charge], AWAY);
-    expect([source, Math.round(at / 6e10 - Date.now() / 6e7)]).toEqual(['closed', 0]);
+    expect(source).toBe('closed');
+    expect(Math.abs(at / 1000 - Date.now())).toBeLessThan(60_000); // by the process's clock
   });
 });
 
