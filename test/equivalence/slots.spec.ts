@@ -9,12 +9,14 @@ import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.j
 import { readStoreOptions } from '../../libs/rate-limit/src/stores/redis/store-options.js';
 import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
 import { Deadlines } from '../../libs/rate-limit/src/stores/deadlines.js';
+import { peekOf } from '../../libs/rate-limit/src/stores/charge.js';
 import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
 import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';
 import { useEmptyCluster } from '../support/faults/cluster-fixture.js';
+import { until } from '../support/faults/until.js';
 import { untilByNode } from '../support/faults/until-by-node.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';
@@ -197,6 +199,33 @@ describe('the policies of a request in several slots of a Cluster', () => {
       ]);
     }
     expect(await counted('{user:c}')).toBe(1);
+  });
+
+  it('give all their departure slots back if a later slot rejects them', async () => {
+    const queue: Policy = { algorithm: 'leaky-bucket', capacity: 100, drain: 1 };
+    const asked = store();
+    const charges = request({ 'user:a': queue, 'global:all': { ...DAY, limit: 1 } });
+    await asked.consume([charges[1]!]);
+    const verdicts = await Promise.all(Array.from({ length: 10 }, async () => asked.consume(charges)));
+    expect(verdicts.map(({ allowed }) => allowed)).toEqual(verdicts.map(() => false));
+    await until(
+      'the queue is empty',
+      20_000,
+      async () => (await asked.consume([peekOf(charges[0]!)])).charges[0]!.delay === 0,
+    );
+  });
+
+  it('have receipts of the clocks of their own slots, shadows too', async () => {
+    let now = NOW;
+    const asked = store(() => (now += 1_000));
+    const lease = { algorithm: 'concurrency', limit: 5, lease: '10m' } as const;
+    const [all, shadow] = request({ 'user:a': DAY, 'global:places': lease });
+    const charges: Charge[] = [all!, { ...shadow!, shadow: true }];
+    const places = async (): Promise<number> => (await asked.consume([peekOf(shadow!)])).charges[0]!.remaining;
+    const verdict = await asked.consume(charges);
+    expect(await places()).toBe(4);
+    await asked.refund(receiptsOf(charges, verdict));
+    expect(await places()).toBe(5);
   });
 
   it.each([1_000_000, -1_000_000])(

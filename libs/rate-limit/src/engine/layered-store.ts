@@ -166,7 +166,7 @@ export class LayeredStore implements ChargeKeeper {
   /** Takes back the slot of a queue, as soon as it is the last one. Returns false for a charge without a slot. */
   returnSlot(receipt: ChargeReceipt): boolean {
     if (!receipt.algorithm.delays || !this.traits.settles) return false;
-    this.slots.add(receipt, (keys) => this.uncertain(keys));
+    unawaited(this.slots.add(receipt, (keys) => this.uncertain(keys)));
     return true;
   }
 

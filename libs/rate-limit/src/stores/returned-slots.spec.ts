@@ -66,7 +66,7 @@ it('takes back all slots behind the last request that stays, in whatever order a
       const test = opened(answerTurns);
       const waiting = given.map((client) => ({ ...client, receipt: test.take() }));
       for (const { receipt, turns } of waiting.filter(({ stays }) => !stays).toSorted((a, b) => a.leaves - b.leaves)) {
-        test.slots.add(receipt);
+        void test.slots.add(receipt);
         for (let i = 0; i < turns; i++) await turn();
       }
       await settled();
@@ -80,13 +80,13 @@ it('takes back slots before those of another process once these have come back, 
   const test = opened();
   const own = Array.from({ length: 40 }, () => test.take());
   const other = test.take();
-  for (const receipt of own) test.slots.add(receipt);
+  for (const receipt of own) void test.slots.add(receipt);
   await settled();
   const before = test.asked;
   expect(before).toBeLessThan(10);
   await test.fire();
   expect([test.waiting(), test.asked]).toEqual([41, before + 1]);
-  test.slots.add(other); // as if the other process had
+  void test.slots.add(other); // as if the other process had
   await settled();
   expect(test.waiting()).toBe(0);
 });
@@ -95,7 +95,7 @@ it('forgets slots that have passed', async () => {
   const test = opened();
   const first = test.take();
   test.take();
-  test.slots.add(first);
+  void test.slots.add(first);
   await settled();
   expect(test.isArmed).toBe(true);
   test.time.ms = 1_000;

@@ -30,7 +30,7 @@ export class ReturnedSlots {
   /** The slots of each queue, in their order. */
   private readonly left = new Map<string, LeftSlot[]>();
   /** The queues whose slots are tried now. */
-  private readonly active = new Set<string>();
+  private readonly active = new Map<string, Promise<void>>();
   private size = 0;
   /** How many slots of a queue are tried first: if one is not the last, those before it are not either. */
   private first = 1;
@@ -44,12 +44,12 @@ export class ReturnedSlots {
   ) {}
 
   /**
-   * Takes back a slot as soon as it is the last one of its queue. Never throws.
+   * Takes back a slot as soon as it is the last one of its queue. Resolves once it was tried, and never rejects.
    *
    * @param returned is told its key once the slot has come back, or may have
    */
-  add(receipt: ChargeReceipt, returned?: (keys: readonly string[]) => void): void {
-    if (this.size >= MAX_SLOTS) return;
+  add(receipt: ChargeReceipt, returned?: (keys: readonly string[]) => void): Promise<void> {
+    if (this.size >= MAX_SLOTS) return Promise.resolve();
     const { key, at, resetAt } = receipt;
     const slot = { receipt, passesAtMs: this.nowMs() + (resetAt - at) / MICROSECONDS, returned };
     const slots = this.left.get(key);
@@ -60,7 +60,7 @@ export class ReturnedSlots {
       while (i > 0 && slots[i - 1]!.receipt.resetAt > resetAt) i--;
       slots.splice(i, 0, slot);
     }
-    this.begin(key);
+    return this.begin(key);
   }
 
   /** From now on many are tried at once: a process that ends has no time for one round after the other. */
@@ -78,13 +78,13 @@ export class ReturnedSlots {
   }
 
   private tryAll(): void {
-    for (const key of this.left.keys()) this.begin(key);
+    for (const key of this.left.keys()) unawaited(this.begin(key));
   }
 
-  private begin(key: string): void {
-    if (this.active.has(key)) return;
-    this.active.add(key);
-    unawaited(this.takeBack(key));
+  private begin(key: string): Promise<void> {
+    let active = this.active.get(key);
+    if (active === undefined) this.active.set(key, (active = this.takeBack(key)));
+    return active;
   }
 
   private async takeBack(key: string): Promise<void> {

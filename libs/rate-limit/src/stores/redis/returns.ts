@@ -4,6 +4,7 @@ import type { ChargeReceipt, ChargeSettlement, Clock, SettledCharge } from '../s
 import { ReturnedSlots } from '../returned-slots.js';
 import type { Timer } from '../timer.js';
 import { clearTimeout, setTimeout } from '../../util/real-timers.js';
+import { unawaited } from '../../util/unawaited.js';
 import { PendingSettlement } from './batch/pending-request.js';
 
 /** The most settlements that wait for Redis, about 0.5 KB each. What comes while so many wait stays charged. */
@@ -53,21 +54,19 @@ export class Returns {
    * Refunds charges, each by itself. Never throws.
    *
    * @param done called once, with or without success
-   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says, and slots as soon as they can come back
+   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says
    */
   refund(taken: readonly ChargeReceipt[], done: () => void, isAbandoned = false): void {
     let left = 1;
     const answered = (): void => {
       if (--left === 0) done();
     };
-    // A queue can only take back its last slot, and then the one before it is the last.
-    const ordered = taken.length > 1 ? taken.toSorted((one, other) => other.resetAt - one.resetAt) : taken;
-    for (const receipt of ordered) {
-      if (isAbandoned && receipt.algorithm.delays) {
-        this.slots.add(receipt);
+    for (const receipt of taken) {
+      left++;
+      if (receipt.algorithm.delays) {
+        unawaited(this.slots.add(receipt).then(answered));
         continue;
       }
-      left++;
       const isSure = isAbandoned || this.isClosing;
       this.send([{ receipt, finalCost: 0, overdraft: 0 }], answered, answered, isSure);
     }
@@ -139,7 +138,7 @@ export class Returns {
       if (settlements.every(({ receipt: { resetAt } }) => resetAt <= ended)) continue;
       if (!this.isClosing && !this.settings.isAvailable(receipt.key)) this.keep(settlements);
       // A slot may stand before others by now.
-      else if (receipt.algorithm.delays) this.slots.add(receipt);
+      else if (receipt.algorithm.delays) unawaited(this.slots.add(receipt));
       else this.send(settlements, nothing, nothing);
     }
   }

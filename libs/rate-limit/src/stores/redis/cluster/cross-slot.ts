@@ -130,9 +130,9 @@ export class CrossSlot {
     for (const step of shadows) place(step, untouched(step.charges, allowance.at), verdicts);
     request.allowance = allowance;
     const asked = shadows.map(async (step) => {
-      const { verdict } = await this.ask(step.charges, request);
-      at ??= verdict.at;
-      place(step, verdict.charges, verdicts);
+      const answer = await this.ask(step.charges, request);
+      at ??= answer.verdict.at;
+      place(step, withReceipts(answer), verdicts);
     });
     await Promise.allSettled(asked);
     return at;
