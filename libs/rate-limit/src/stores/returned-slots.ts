@@ -10,6 +10,8 @@ const MAX_SLOTS = 10_000;
 const AGAIN_MS = 100;
 /** For how many milliseconds a process that ends tries them again. */
 const CLOSE_PATIENCE_MS = 500;
+/** About how many queues it tries in a millisecond: others use the store, too. */
+const TRIES_A_MS = 20;
 /** The most slots that are tried at once. */
 const MOST = 256;
 const MICROSECONDS = 1000;
@@ -73,8 +75,10 @@ export class ReturnedSlots {
   async emptied(): Promise<void> {
     this.hurry();
     this.first = 1;
-    for (const end = performance.now() + CLOSE_PATIENCE_MS; this.size > 0 && performance.now() < end; this.tryAll())
-      await new Promise<void>((resolve) => setTimeout(resolve, 1));
+    for (const end = performance.now() + CLOSE_PATIENCE_MS; this.size > 0 && performance.now() < end; this.tryAll()) {
+      const pauseMs = Math.max(1, this.left.size / TRIES_A_MS);
+      await new Promise<void>((resolve) => setTimeout(resolve, pauseMs));
+    }
   }
 
   private tryAll(): void {
