@@ -54,16 +54,18 @@ export class Returns {
    * Refunds charges, each by itself. Never throws.
    *
    * @param done called once, with or without success
-   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says
+   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says, and slots as soon as they can come back
    */
   refund(taken: readonly ChargeReceipt[], done: () => void, isAbandoned = false): void {
     let left = 1;
     const answered = (): void => {
       if (--left === 0) done();
     };
-    for (const receipt of taken) {
+    // A queue can only take back its last slot, and then the one before it is the last.
+    const ordered = taken.length > 1 ? taken.toSorted((one, other) => other.resetAt - one.resetAt) : taken;
+    for (const receipt of ordered) {
       left++;
-      if (receipt.algorithm.delays) {
+      if (isAbandoned && receipt.algorithm.delays) {
         unawaited(this.slots.add(receipt).then(answered));
         continue;
       }

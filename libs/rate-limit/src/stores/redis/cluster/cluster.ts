@@ -68,6 +68,7 @@ export class Cluster extends ClusterRouting implements Topology {
     const crossSlot: CrossSlot = new CrossSlot({
       ...settings,
       routing: this,
+      refund: (receipts) => settings.refund(receipts, true),
       add: (pending) => batcher.add(pending),
       turn: () => batcher.turn,
       spread: owned && new ShardSpread(this.map, this, owned.logger),
