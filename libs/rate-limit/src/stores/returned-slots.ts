@@ -74,10 +74,10 @@ export class ReturnedSlots {
   /** Resolves once none waits, or after half a second: slots of other processes, which may end as well, stand behind the others. */
   async emptied(): Promise<void> {
     this.hurry();
-    this.first = 1;
     for (const end = performance.now() + CLOSE_PATIENCE_MS; this.size > 0 && performance.now() < end; this.tryAll()) {
       const pauseMs = Math.max(1, this.left.size / TRIES_A_MS);
       await new Promise<void>((resolve) => setTimeout(resolve, pauseMs));
+      this.first = 1; // those that were tried at once have their answer
     }
   }
 

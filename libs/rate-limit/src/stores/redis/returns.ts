@@ -54,7 +54,7 @@ export class Returns {
    * Refunds charges, each by itself. Never throws.
    *
    * @param done called once, with or without success
-   * @param isAbandoned whether nobody got these charges: they are sent whatever the breaker says, and slots as soon as they can come back
+   * @param isAbandoned whether nobody got these charges. They are then sent whatever the breaker says, and slots wait until they can come back.
    */
   refund(taken: readonly ChargeReceipt[], done: () => void, isAbandoned = false): void {
     let left = 1;
