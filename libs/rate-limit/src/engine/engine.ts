@@ -232,9 +232,11 @@ export class Engine {
    * turn. The slots of a queue come back from the last one on.
    */
   refund(receipts: readonly Receipt[]): void {
+    const reserved = new ReservedCharges(receipts);
+    if (reserved.receipts.length > 0) unawaited(reserved.settleEach(reserved.receipts.map(() => 0)));
     const made: ChargeReceipt[] = [];
-    for (const { proof, keeper } of receipts) {
-      if (proof.cost === 0) continue;
+    for (const { charge, proof, keeper } of receipts) {
+      if (proof.cost === 0 || reserves(charge)) continue;
       if (keeper.by !== 'store') keeper.refund([proof]);
       else if (!this.store.returnSlot(proof)) made.push(proof);
     }
@@ -249,9 +251,7 @@ export class Engine {
   private abandoned(charges: readonly PolicyCharge[], verdict: LayerVerdict): void {
     const { source = 'store' } = verdict;
     const { receipts } = Judgement.of(charges, verdict, source === 'store' ? this.store : undefined);
-    const reserved = new ReservedCharges(receipts);
-    unawaited(reserved.settleEach(reserved.receipts.map(() => 0)));
-    this.refund(receipts.filter(({ charge }) => isLasting(charge) && !reserves(charge)));
+    this.refund(receipts.filter(({ charge }) => isLasting(charge)));
   }
 
   /** Decides charges of mode `'reserve'`. Throws as `decide` does. */

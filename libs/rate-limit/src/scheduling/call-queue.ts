@@ -7,7 +7,6 @@ import { CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../c
 import type { Judgement } from '../charges/judgement.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
 import type { Holds } from '../holds/pending/holds.js';
-import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
 import { type Blocker, blockerOf, napOf, neverFits, type Rejection } from './blocker.js';
 import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
@@ -351,11 +350,9 @@ export class CallQueue {
 
   /** Refunds a call that does not run: at most once, best effort, never beyond the limit. */
   refund({ receipts, leases }: Turn): void {
-    const reserved = new ReservedCharges(receipts);
-    if (reserved.receipts.length > 0) unawaited(reserved.settleEach(reserved.receipts.map(() => 0)));
     for (const lease of leases) lease.release();
     const held = new Set(leases.map(({ index }) => index));
-    this.engine.refund(receipts.filter((receipt) => !reserved.receipts.includes(receipt) && !held.has(receipt.index)));
+    this.engine.refund(receipts.filter(({ index }) => !held.has(index)));
     this.gates.freedSoon(receipts.map(({ charge }) => charge.key));
   }
 }
