@@ -21,7 +21,7 @@ export const base = {
   rootDir,
   testEnvironment: '<rootDir>/test/support/jest/environment.js',
   runtime: '<rootDir>/test/support/jest/runtime.cjs',
-  setupFilesAfterEnv: ['<rootDir>/test/support/jest/properties.ts'],
+  setupFilesAfterEnv: ['<rootDir>/test/support/jest/setup.ts'],
   moduleFileExtensions: ['ts', 'js', 'json', 'node'],
   transform: {},
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/libs/[^/]+/dist'],

@@ -1,6 +1,13 @@
 // The `runtime` of Jest's configuration: what jest-circus needs of jest-runtime, without its module registry. Jest's own runtime
 // evaluates Nest and the library anew for each spec; Node's loader evaluates them once for each worker.
+const { promises: promiseTimers, ...callbackTimers } = require('node:timers');
 const { pathToFileURL } = require('node:url');
+
+/** Jest's fake timers replace the members of modules, too, and what is loaded meanwhile would keep the faked ones. */
+const REAL_TIMERS = [
+  ['node:timers', callbackTimers],
+  ['node:timers/promises', { ...promiseTimers }],
+];
 
 const EVENT_HANDLERS = Symbol.for('EVENT_HANDLERS');
 const TEST_TIMEOUT = Symbol.for('TEST_TIMEOUT_SYMBOL');
@@ -83,6 +90,7 @@ function jestObject({ moduleMocker, fakeTimersModern }) {
     },
     useFakeTimers: (options) => {
       fakeTimersModern.useFakeTimers(options);
+      for (const [module, members] of REAL_TIMERS) Object.assign(require(module), members);
       return jest;
     },
     useRealTimers: () => {

@@ -1,3 +1,6 @@
+// What Nest loads when an application is made. A spec that fakes the timers first would leave the faked ones in these modules, for all
+// later specs of its worker: Express takes `setImmediate` once.
+import '@nestjs/platform-express';
 import { configureGlobal, defaultReportMessage, type RunDetails } from 'fast-check';
 import { expect } from '@jest/globals';
 import { HISTORIES, SEED } from '../property-runs.js';
