@@ -47,8 +47,11 @@ const POLICIES = `{
 
 const NAMES = ['RateLimitModule', 'RateLimiter', 'limitedFetch'];
 
-/** @param options of the module, as code */
-function program(format: 'mjs' | 'cjs', options: string, call: string): string {
+/**
+ * @param options of the module, as code
+ * @param before runs when everything is imported
+ */
+function program(format: 'mjs' | 'cjs', options: string, call: string, before = ''): string {
   const load = (names: readonly string[], from: string): string =>
     format === 'mjs'
       ? `import { ${names.join(', ')} } from '${from}';`
@@ -57,7 +60,9 @@ function program(format: 'mjs' | 'cjs', options: string, call: string): string {
     ${format === 'mjs' ? `import 'reflect-metadata';` : `require('reflect-metadata');`}
     ${load(['NestFactory'], '@nestjs/core')}
     ${load(NAMES, 'nestjs-floodgate')}
+    ${load(['mock'], 'node:test')}
     async function main() {
+      ${before}
       const app = await NestFactory.createApplicationContext(RateLimitModule.forRoot(${options}), { logger: false });
       const limiter = app.get(RateLimiter);
       const ada = { kind: 'user', value: 'ada' };
@@ -89,6 +94,15 @@ describe.each(['mjs', 'cjs'] as const)('a process that only waits, as %s', (form
     expect(await run(`{ policies: ${POLICIES} }`, 'memory')).toBe(wanted);
     const redis = `{ policies: ${POLICIES}, deadline: '10s', redis: '${server.url}', keyPrefix: '${format}' }`;
     expect(await run(redis, 'redis')).toBe(wanted);
+  });
+
+  it('closes when a test has faked the timers before the first module', async () => {
+    const faked = `mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate'] });`;
+    const call = `(await limiter.consume('tokens')).allowed`;
+    for (const options of ['{ policies: POLICIES }', `{ policies: POLICIES, redis: '${server.url}' }`]) {
+      const code = program(format, options.replace('POLICIES', POLICIES), call, faked);
+      expect(await application.run(application.write(`faked.${format}`, code))).toMatch(/^true\nclosed\n/);
+    }
   });
 
   it('sees the answer of a store that never gives one, when the deadline has passed', async () => {

@@ -1,3 +1,4 @@
+import './util/real-timers.js'; // now: a test may fake the timers before the rest is loaded
 export { RateLimit, type RoutePolicyOptions } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export { RateLimitDecision } from './nest/decisions/rate-limit-decision.decorator.js';
