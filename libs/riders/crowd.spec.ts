@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { advanceUntil } from '../../test/support/advance-until.js';
 import { ownTimers } from '../../test/support/own-timers.js';
 import { type Answer, Crowd, type CrowdOptions, type Observation } from './crowd.js';
 import type { RiderRequest } from './rider.js';
@@ -43,9 +44,7 @@ function grouped(seen: readonly Observation[], keyOf: (one: Observation) => numb
 
 /** Advances the time until all requests are answered. */
 async function stop(crowd: Crowd): Promise<void> {
-  const stopped = crowd.stop();
-  await jest.runAllTimersAsync();
-  await stopped;
+  await advanceUntil(crowd.stop());
 }
 
 it('sends the demanded requests per second when answers come at once', async () => {

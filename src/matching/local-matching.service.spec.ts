@@ -3,6 +3,7 @@ import { ConfigService } from '@nestjs/config';
 import type { Configuration } from '../config/configuration.js';
 import { readConfiguration } from '../config/read-configuration.js';
 import { CENTER } from '../geo/position.js';
+import { advanceUntil } from '../../test/support/advance-until.js';
 import { LocalMatchingService } from './local-matching.service.js';
 
 beforeEach(() => void jest.useFakeTimers());
@@ -24,9 +25,8 @@ it('goes on for a rider who has left, by default', async () => {
   await jest.advanceTimersByTimeAsync(150);
   // The second one still has its place in the queue, and then a worker.
   expect((await matching.statistics()).busy).toBe(1);
-  await jest.runAllTimersAsync();
-  expect(await asked[0]).toMatchObject({ driverId: 'driver-0001' });
-  expect(await asked[1]).toBeUndefined();
+  expect(await advanceUntil(asked[0]!)).toMatchObject({ driverId: 'driver-0001' });
+  expect(await advanceUntil(asked[1]!)).toBeUndefined();
 });
 
 it('takes no driver for a rider who has left with MATCHING_CANCEL', async () => {
@@ -36,7 +36,6 @@ it('takes no driver for a rider who has left with MATCHING_CANCEL', async () => 
   await jest.advanceTimersByTimeAsync(50);
   rider.abort('gone');
   const next = matching.match(CENTER);
-  await jest.runAllTimersAsync();
-  expect(await match).toBe('gone');
-  expect(await next).toMatchObject({ driverId: 'driver-0001' });
+  expect(await advanceUntil(match)).toBe('gone');
+  expect(await advanceUntil(next)).toMatchObject({ driverId: 'driver-0001' });
 });

@@ -7,6 +7,7 @@ import { readConfiguration, type Variables } from '../config/read-configuration.
 import { MATCHING_LIMIT, matchingLimit } from '../limits/policies.js';
 import { PATIENCE_MS } from '../../libs/riders/index.js';
 import { mulberry32 } from '../../libs/riders/mulberry32.js';
+import { advanceUntil } from '../../test/support/advance-until.js';
 import { MatchingUnavailableError } from './matching.js';
 import { WorkerPool } from './worker-pool.js';
 
@@ -69,8 +70,7 @@ async function flood(seed: number, variables: Variables): Promise<readonly Answe
       limiter.consumeSync(MATCHING_LIMIT, { kind: 'user', value: 'any' }, { priority: 'rides' }).allowed;
     if (!isLimited || passes()) open.push(ask());
   }
-  await jest.runAllTimersAsync();
-  await Promise.all(open);
+  await advanceUntil(Promise.all(open));
   await module.close();
   return answers;
 }
