@@ -74,8 +74,6 @@ export const procedures = {
       questions: limiter.stats().requests - before,
     };
   },
-
-  pid: (): number => process.pid,
 };
 
 serve(procedures);

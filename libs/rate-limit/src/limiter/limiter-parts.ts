@@ -1,4 +1,4 @@
-import { withinLoopTime } from '../stores/loop-timer.js';
+import { closingStep } from '../stores/loop-timer.js';
 import type { Front } from '../charges/decider.js';
 import { CallCharges } from '../engine/calls/call-charges.js';
 import { CallPolicies } from '../engine/calls/call-policies.js';
@@ -93,9 +93,6 @@ const NO_STATS = {
   prefetch: { prefetched: 0, returned: 0, expired: 0 },
   shedding: undefined,
 };
-
-/** Milliseconds that a shutdown waits for answers of the store, then for calls that still run, and then for claims. */
-const CLOSE_PATIENCE_MS = 500;
 
 /** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */
 export class LimiterParts {
@@ -230,15 +227,13 @@ export class LimiterParts {
   /** Ends what runs by itself, and the store if the limiter has opened it. The last requests have ended. */
   async close(): Promise<void> {
     this.drain();
-    const inTime = (work: Promise<unknown>): Promise<unknown> =>
-      withinLoopTime(CLOSE_PATIENCE_MS, work).catch(() => undefined);
-    await inTime(this.layered.idle()); // what is granted now is given back, or runs
-    await inTime(Promise.all([this.scheduler, this.pending].map((work) => work.stop())));
+    await closingStep(this.layered.idle()); // what is granted now is given back, or runs
+    await closingStep(Promise.all([this.scheduler, this.pending].map((work) => work.stop())));
     if (this.opened.owned) this.leases.stop();
-    await inTime(Promise.all(this.running.map((part) => Promise.resolve(part.stop?.()))));
+    await closingStep(Promise.all(this.running.map((part) => Promise.resolve(part.stop?.()))));
     await this.engine.close();
     // What all of them have settled and given back.
-    await (this.opened.owned ? this.opened.store.close?.() : inTime(this.layered.close()));
+    await (this.opened.owned ? this.opened.store.close?.() : closingStep(this.layered.close()));
   }
 
   /** A feature that is not configured counts nothing. */

@@ -48,3 +48,11 @@ export async function withinLoopTime<T>(ms: number, answer: PromiseLike<T>): Pro
     cancel?.();
   }
 }
+
+/** Milliseconds that each step of a shutdown takes at most: for answers, for calls that run, for what goes back, for the client. */
+export const CLOSE_PATIENCE_MS = 500;
+
+/** Resolves when a step of a shutdown has ended or failed, or its time has. */
+export function closingStep(work: PromiseLike<unknown>): Promise<unknown> {
+  return withinLoopTime(CLOSE_PATIENCE_MS, work).catch(() => undefined);
+}

@@ -1,3 +1,4 @@
+import { CLOSE_PATIENCE_MS } from './loop-timer.js';
 import type { ChargeReceipt } from './receipt.js';
 import type { Timer } from './timer.js';
 import type { Answer } from '../util/answer.js';
@@ -8,8 +9,6 @@ import { unawaited } from '../util/unawaited.js';
 const MAX_SLOTS = 10_000;
 /** Milliseconds after which slots are tried again that stand before slots of others. */
 const AGAIN_MS = 100;
-/** For how many milliseconds a process that ends tries them again. */
-const CLOSE_PATIENCE_MS = 500;
 /** About how many queues it tries in a millisecond: others use the store, too. */
 const TRIES_A_MS = 20;
 /** The most slots that are tried at once. */

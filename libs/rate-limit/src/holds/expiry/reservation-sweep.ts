@@ -18,7 +18,7 @@ export class ReservationSweep {
   private isStopped = false;
   private underWay = Promise.resolve();
   /** The last problem that was logged. */
-  private said = '';
+  private lastProblem = '';
   private readonly warning: RationedWarning;
 
   /** @param settle settles in the store */
@@ -51,9 +51,9 @@ export class ReservationSweep {
     let more = false;
     try {
       more = await this.sweep();
-      this.said = '';
+      this.lastProblem = '';
     } catch (error) {
-      this.sayProblem(error);
+      this.warnOfProblem(error);
     }
     if (this.isStopped) return;
     const wait = more ? 0 : this.intervalMs * (1 - JITTER * Math.random());
@@ -64,7 +64,8 @@ export class ReservationSweep {
   async sweep(): Promise<boolean> {
     const { taken, more, malformed, error } = await this.log.takeDue();
     await Promise.all(taken.map(async (settlements) => this.settleOne(settlements)));
-    if (malformed > 0) this.say(`${malformed} entries of the reservation log were dropped: another program wrote them`);
+    if (malformed > 0)
+      this.warn(`${malformed} entries of the reservation log were dropped: another program wrote them`);
     if (error !== undefined) throw error;
     return more;
   }
@@ -73,19 +74,19 @@ export class ReservationSweep {
     await attempt(
       () => this.settle(settlements),
       () => undefined,
-      (error) => this.say(`An expired reservation stays charged: ${reasonOf(error)}`),
+      (error) => this.warn(`An expired reservation stays charged: ${reasonOf(error)}`),
     );
   }
 
   /** Logs what Redis refuses, once. The store itself logs that Redis is unavailable. */
-  private sayProblem(error: unknown): void {
+  private warnOfProblem(error: unknown): void {
     const problem = reasonOf(error);
-    if (this.said === problem || (error as Error).name !== 'ReplyError') return;
-    this.said = problem;
-    this.say(`Expired reservations of other processes are not settled: ${problem}`);
+    if (this.lastProblem === problem || (error as Error).name !== 'ReplyError') return;
+    this.lastProblem = problem;
+    this.warn(`Expired reservations of other processes are not settled: ${problem}`);
   }
 
-  private say(message: string): void {
+  private warn(message: string): void {
     this.warning.warn(withHelp(message, 'FG_RESERVATION_LOG'));
   }
 }

@@ -1,5 +1,5 @@
 import { wallClock } from '../clock.js';
-import { withinLoopTime } from '../loop-timer.js';
+import { closingStep } from '../loop-timer.js';
 import type { ChargeReceipt, ChargeSettlement, Clock, SettledCharge } from '../store.js';
 import { ReturnedSlots } from '../returned-slots.js';
 import type { Timer } from '../timer.js';
@@ -13,8 +13,6 @@ const MOST = 10_000;
 const AGAIN_MS = 100;
 /** Microseconds by which the clocks of Redis and of this process may be apart: a settlement after a charge's end does nothing. */
 const APART = 60_000_000;
-/** Milliseconds that a shutdown waits for what is on its way back. */
-const CLOSE_PATIENCE_MS = 500;
 
 export interface ReturnsSettings {
   /** Sends a settlement; never throws. @param isSure whether it is sent whatever the breaker says */
@@ -83,7 +81,7 @@ export class Returns {
   /** Sends what waits, whatever the breaker says, until all of it has an answer or a while has passed. Nothing is sent again afterwards. */
   async close(): Promise<void> {
     this.isClosing = true;
-    await withinLoopTime(CLOSE_PATIENCE_MS, this.emptied()).catch(nothing);
+    await closingStep(this.emptied());
     this.isClosed = true;
   }
 

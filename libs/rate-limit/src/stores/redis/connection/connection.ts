@@ -2,7 +2,7 @@ import { setTimeout } from '../../../util/real-timers.js';
 import { RateLimitConfigError } from '../../../util/config-error.js';
 import { withHelp } from '../../../util/error-codes.js';
 import type { Charge } from '../../charge.js';
-import { withinLoopTime } from '../../loop-timer.js';
+import { closingStep, withinLoopTime } from '../../loop-timer.js';
 import { RateLimitStoreError } from '../../store.js';
 import type { StoreUnavailableError } from '../../unavailable.js';
 import type { Availability } from '../batch/availability.js';
@@ -16,9 +16,8 @@ import { Health, type HealthListeners } from './health.js';
 import type { Nodes } from './nodes.js';
 import type { Probe } from './probe.js';
 
-/** Boot and shutdown wait no longer for a server that accepts connections and answers nothing. */
+/** Boot waits no longer for a server that accepts connections and answers nothing. */
 const BOOT_PATIENCE_MS = 1000;
-const CLOSE_PATIENCE_MS = 500;
 /** How long a boot that needs Redis waits: a server may still read its data. */
 export const REQUIRED_PATIENCE_MS = 10_000;
 /** The longest back-off: the cause that ended the attempts may last. */
@@ -116,11 +115,7 @@ export class Connection implements Availability {
     this.closed = true;
     this.health.close();
     this.nodes?.close();
-    try {
-      await withinLoopTime(CLOSE_PATIENCE_MS, this.client.close());
-    } catch {
-      // The client was not connected, or Redis does not answer.
-    }
+    await closingStep(this.client.close()); // it may not be connected, and Redis may not answer
     this.client.destroy();
   }
 
