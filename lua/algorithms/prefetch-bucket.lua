@@ -80,9 +80,9 @@ function bucket.charge(debt, policy, times, rejected, reply, k)
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = debt, youngs[k] or 0, olds[k] or 0, now
   if policy[9] then return times > 0 and prefetch(debt, policy, k) or debt end
   if policy[8] then
-    local told = {}
-    chargeBucket(debt, { 0, 0, policy[3], policy[4], policy[5], policy[6], 1 }, times, rejected, told, k)
-    reply[n + 5] = told[2]
+    local plainReply = {}
+    chargeBucket(debt, { 0, 0, policy[3], policy[4], policy[5], policy[6], 1 }, times, rejected, plainReply, k)
+    reply[n + 5] = plainReply[2]
   end
   return debt + times * policy[3] * policy[5]
 end
