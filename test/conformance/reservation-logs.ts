@@ -1,6 +1,8 @@
+import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window/fixed-window.js';
 import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
 import { RedisReservationLog } from '../../libs/rate-limit/src/stores/redis/reservation-log.js';
 import type { ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
+import type { ChargeSettlement } from '../../libs/rate-limit/src/stores/store.js';
 import type { VirtualClock } from '../../libs/rate-limit/src/testing/virtual-clock.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { SharedLog } from '../support/shared-log.js';
@@ -46,3 +48,17 @@ export const EVERY_LOG: readonly LogKind[] = [
     },
   },
 ];
+
+const DAY = 86_400_000_000;
+let settlements = 0;
+
+/** Of a new identity, whose charge of 5 becomes 1. Instants are microseconds. */
+export function settlement(prefix: string, at: number, lasts = DAY): ChargeSettlement {
+  const algorithm = new FixedWindow(100, DAY);
+  const key = `${prefix}:{user:${settlements++}}:app:day:fw:${DAY}`;
+  return {
+    receipt: { key, algorithm, at, resetAt: at + lasts, cost: 5, refundMarker: undefined },
+    finalCost: 1,
+    overdraft: 0,
+  };
+}

@@ -109,12 +109,7 @@ function withoutKeys(verdicts: readonly Verdict[]): unknown[] {
     ...verdict,
     charges: verdict.charges.map(({ receipt, ...charge }) => ({
       ...charge,
-      receipt: receipt && {
-        at: receipt.at,
-        resetAt: receipt.resetAt,
-        cost: receipt.cost,
-        refundMarker: receipt.refundMarker,
-      },
+      receipt: receipt && { ...receipt, key: undefined },
     })),
   }));
 }
