@@ -65,7 +65,7 @@ export class ReservationSweep {
     const { taken, more, malformed, error } = await this.log.takeDue();
     await Promise.all(taken.map(async (settlements) => this.settleOne(settlements)));
     if (malformed > 0)
-      this.warn(`${malformed} entries of the reservation log were dropped: another program wrote them`);
+      this.report(`${malformed} entries of the reservation log were dropped: another program wrote them`);
     if (error !== undefined) throw error;
     return more;
   }
@@ -74,7 +74,7 @@ export class ReservationSweep {
     await attempt(
       () => this.settle(settlements),
       () => undefined,
-      (error) => this.warn(`An expired reservation stays charged: ${reasonOf(error)}`),
+      (error) => this.report(`An expired reservation stays charged: ${reasonOf(error)}`),
     );
   }
 
@@ -83,10 +83,10 @@ export class ReservationSweep {
     const problem = reasonOf(error);
     if (this.lastProblem === problem || (error as Error).name !== 'ReplyError') return;
     this.lastProblem = problem;
-    this.warn(`Expired reservations of other processes are not settled: ${problem}`);
+    this.report(`Expired reservations of other processes are not settled: ${problem}`);
   }
 
-  private warn(message: string): void {
+  private report(message: string): void {
     this.warning.warn(withHelp(message, 'FG_RESERVATION_LOG'));
   }
 }
