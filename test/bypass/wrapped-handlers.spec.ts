@@ -49,11 +49,7 @@ describe.each([
   it.each(PLATFORMS)('keeps its route for peek, explain, reset and overrides over %s', async (platform) => {
     await using app = await limited(platform, Routes, { store: new StillStore() });
     const limiter = app.app.get(RateLimiter);
-    const statuses = async (method = 'GET'): Promise<number[]> => {
-      const all = [];
-      for (let i = 0; i < 3; i++) all.push((await app.send('/t/one', { method })).status);
-      return all;
-    };
+    const statuses = (method = 'GET'): Promise<number[]> => app.statuses(3, '/t/one', { method });
     expect(await statuses()).toEqual([200, 200, 429]);
     expect(await statuses('POST')).toEqual([201, 201, 429]);
     expect((await limiter.peek('GET /t/one', CLIENT)).policies).toMatchObject([{ remaining: 0 }]);

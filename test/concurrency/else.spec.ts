@@ -1,35 +1,27 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { Processes } from '../support/processes/processes.js';
-import { RedisServer } from '../support/redis-server.js';
+import { useRedis } from '../support/redis-fixture.js';
 import { useOneNode } from '../support/faults/by-node.js';
 import { openLimiter } from './support/open-limiter.js';
 import type { procedures } from './workers/limiter.js';
 
 const PROCESSES = 4;
 const WINDOW = { algorithm: 'fixed-window', window: '300d' } as const;
-let server: RedisServer;
-let redis: Redis;
+const redis = useRedis();
 let processes: Processes<typeof procedures>;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  redis = new Redis(server.url);
   processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), PROCESSES);
 }, 60_000);
 
-beforeEach(async () => void (await redis.flushdb()));
-
 afterAll(async () => {
   await processes?.stop();
-  await redis?.quit();
-  await server?.stop();
 });
 
 /** The requests of all processes together. */
 async function spend(policies: Record<string, Policy>, clients: readonly string[], requests: number) {
-  await processes.all('connectWith', () => ({ redis: server.url, policies }));
+  await processes.all('connectWith', () => ({ redis: redis.server.url, policies }));
   const all = await processes.all('spend', () => ({ policy: 'own', clients, requests, inFlight: 16 }));
   return all.flat();
 }

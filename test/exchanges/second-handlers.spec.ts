@@ -39,9 +39,7 @@ it.each<[string, Policy[], Policy[], string[][], RateLimitModuleOptions]>([
     }
     const store = new StillStore();
     await using app = await limited('Express', Routes, { store, ...options });
-    const statuses: number[] = [];
-    for (let i = 0; i < 8; i++) statuses.push((await app.send('/login', { method: 'POST' })).status);
-    expect(statuses).toEqual([201, 201, 201, 201, 201, 429, 429, 429]);
+    expect(await app.statuses(8, '/login', { method: 'POST' })).toEqual([201, 201, 201, 201, 201, 429, 429, 429]);
     expect(entered).toEqual({ all: 8, login: 5 });
     expect(policiesOf(store.asked)).toEqual(Array.from({ length: 8 }, () => asked).flat());
     expect(app.logs.of('error')).toEqual([]);

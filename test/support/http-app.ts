@@ -103,7 +103,14 @@ export class HttpApp implements AsyncDisposable {
 
   /** Sends a request of a user, named in a header: the application needs `identity: FROM_HEADERS`. */
   as(user: string, path: string, options: SendOptions = {}): Promise<Reply> {
-    return this.send(path, { ...options, headers: { 'X-User-Id': user, ...options.headers } });
+    return this.send(path, { ...options, headers: { ...asUser(user).headers, ...options.headers } });
+  }
+
+  /** The statuses of `count` requests, one after the other. */
+  async statuses(count: number, path: string, options?: SendOptions): Promise<number[]> {
+    const seen: number[] = [];
+    for (let i = 0; i < count; i++) seen.push((await this.send(path, options)).status);
+    return seen;
   }
 
   /** The number of responses by status of `count` concurrent requests. */
@@ -174,6 +181,11 @@ export function limited(
   settings?: AppSettings,
 ): Promise<HttpApp> {
   return start(platform, { imports: [RateLimitModule.forRoot(options)], controllers: [controllers].flat() }, settings);
+}
+
+/** The headers of a user, for an application with `identity: FROM_HEADERS`. */
+export function asUser(user: string): { readonly headers: Readonly<Record<string, string>> } {
+  return { headers: { 'X-User-Id': user } };
 }
 
 /** `X-RateLimit-Remaining`, NaN when there is none. */

@@ -8,7 +8,7 @@ import {
   type ThrottlerOptions,
   type ThrottlerRequest,
 } from 'nestjs-floodgate/throttler';
-import { Routes, statuses, throttled, TWO } from './support/throttled.js';
+import { Routes, throttled, TWO } from './support/throttled.js';
 
 const neverSettles = (): Promise<never> => new Promise(() => undefined);
 const LATE = 'it did not settle within 50 ms';
@@ -32,7 +32,7 @@ const NEVER: [string, object, number[], string, string][] = [
 describe('a function that never settles', () => {
   it.each(NEVER)('holds no request up: %s', async (name, option, expected, kind, warning) => {
     await using app = await throttled([{ ...TWO, ...option }]);
-    expect(await statuses(app, '/one', 3)).toEqual(expected);
+    expect(await app.statuses(3, '/one')).toEqual(expected);
     expect(app.logs.of('warn')).toContainEqual(
       expect.stringContaining(`${name} of throttler 'default' ${warning}: ${LATE}`),
     );
@@ -47,7 +47,7 @@ describe('a function that never settles', () => {
       one(): void {}
     }
     await using app = await throttled([TWO], [Strict]);
-    expect(await statuses(app, '/one', 3)).toEqual(LIMITED);
+    expect(await app.statuses(3, '/one')).toEqual(LIMITED);
     expect(app.logs.of('warn')).toContainEqual(
       expect.stringContaining(`limit of throttler 'default' failed, that of the module takes its place: ${LATE}`),
     );
@@ -61,7 +61,7 @@ describe('a function that never settles', () => {
     };
     const throttlers = Array.from({ length: 20 }, (_, i) => ({ ...TWO, name: `throttler-${i}` }));
     await using app = await throttled({ throttlers, getTracker });
-    expect(await statuses(app, '/one', 3)).toEqual(LIMITED);
+    expect(await app.statuses(3, '/one')).toEqual(LIMITED);
     expect(asked).toBe(3);
   });
 
@@ -82,7 +82,7 @@ describe('a function that never settles', () => {
       }
     }
     await using app = await throttled([TWO], [Routes], Hanging);
-    expect(await statuses(app, '/one', 2)).toEqual([200, 200]);
+    expect(await app.statuses(2, '/one')).toEqual([200, 200]);
     expect((await app.send('/one')).body).toEqual(DEFAULT_BODY);
   });
 
@@ -95,7 +95,7 @@ describe('a function that never settles', () => {
       }
     }
     await using app = await throttled({ throttlers: [TWO], getTracker: neverSettles }, [Routes], Own);
-    expect(await statuses(app, '/one', 1)).toEqual([200]);
+    expect(await app.statuses(1, '/one')).toEqual([200]);
     expect(found).toEqual(['127.0.0.1']);
   });
 });
@@ -108,13 +108,13 @@ describe('a promise of skipIf', () => {
     const isRoot = async (context: ExecutionContext): Promise<boolean> =>
       context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-user'] === 'root';
     await using app = await throttled(options(skippingIf(isRoot)));
-    expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
-    expect(await statuses(app, '/one', 3, { 'x-user': 'root' })).toEqual([200, 200, 200]);
+    expect(await app.statuses(3, '/one')).toEqual([200, 200, 429]);
+    expect(await app.statuses(3, '/one', { headers: { 'x-user': 'root' } })).toEqual([200, 200, 200]);
   });
 });
 
 it('awaits a key, which would be another one with each request', async () => {
   const generateKey = (async () => 'all') as unknown as () => string;
   await using app = await throttled([{ ...TWO, generateKey }]);
-  expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
+  expect(await app.statuses(3, '/one')).toEqual([200, 200, 429]);
 });

@@ -10,7 +10,7 @@ import {
 } from 'nestjs-floodgate/throttler';
 import { PLATFORMS, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
-import { methodOf, Routes, statuses, throttled, TWO } from './support/throttled.js';
+import { methodOf, Routes, throttled, TWO } from './support/throttled.js';
 
 describe('ThrottlerGuard', () => {
   it.each(PLATFORMS)('asks its overridden steps over %s', async (platform) => {
@@ -48,8 +48,8 @@ describe('ThrottlerGuard', () => {
     expect((await app.send('/other', ada)).status).toBe(200);
     const rejected = await app.send('/one', ada);
     expect(rejected.body).toEqual({ statusCode: 429, message: 'ada all routes of ada, default 3/2 60000 60' });
-    expect(await statuses(app, '/one', 3, { 'x-user': 'grace' })).toEqual([200, 200, 429]);
-    expect(await statuses(app, '/one', 3, { 'x-user': 'root' })).toEqual([200, 200, 200]);
+    expect(await app.statuses(3, '/one', { headers: { 'x-user': 'grace' } })).toEqual([200, 200, 429]);
+    expect(await app.statuses(3, '/one', { headers: { 'x-user': 'root' } })).toEqual([200, 200, 200]);
   });
 
   it('asks handleRequest for each throttler, and a storage that it may ask itself', async () => {
@@ -95,8 +95,8 @@ describe('ThrottlerGuard', () => {
       counted(): void {}
     }
     await using app = await throttled([{ limit: 1, ttl: 1000 }], [Some], Decorated);
-    expect(await statuses(app, '/free', 3)).toEqual([200, 200, 200]);
-    expect(await statuses(app, '/counted', 2)).toEqual([200, 429]);
+    expect(await app.statuses(3, '/free')).toEqual([200, 200, 200]);
+    expect(await app.statuses(2, '/counted')).toEqual([200, 429]);
   });
 
   it('sets no headers with setHeaders: false, of one throttler or of all', async () => {

@@ -4,7 +4,7 @@ import { type DecisionEvent, RateLimiter, type RateLimitModuleOptions } from 'ne
 import { Throttle } from 'nestjs-floodgate/throttler';
 import type { HttpApp } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
-import { statuses, throttled } from './support/throttled.js';
+import { throttled } from './support/throttled.js';
 
 @Controller()
 class Closed {
@@ -20,7 +20,7 @@ function closed(options: RateLimitModuleOptions): Promise<HttpApp> {
 it('counts the rejections of a throttler with limit 0, and tells onDecision of them', async () => {
   const events: DecisionEvent[] = [];
   await using app = await closed({ store: new StillStore(), onDecision: (event) => events.push(event) });
-  expect(await statuses(app, '/one', 3)).toEqual([429, 429, 429]);
+  expect(await app.statuses(3, '/one')).toEqual([429, 429, 429]);
   const { requests, rejected, sources, policies } = app.app.get(RateLimiter).stats();
   expect({ requests, rejected, store: sources.store }).toEqual({ requests: 3, rejected: 3, store: 3 });
   const algorithm = 'sliding-window-log';

@@ -10,14 +10,14 @@ import {
   type ThrottlerModuleOptions,
   type ThrottlerOptionsFactory,
 } from 'nestjs-floodgate/throttler';
-import { Routes, statuses, throttled, TWO } from './support/throttled.js';
+import { Routes, throttled, TWO } from './support/throttled.js';
 import { theirs } from './support/theirs.js';
 
 it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
   'counts by a throttler that is called %s',
   async (name) => {
     await using app = await throttled([{ ...TWO, name }]);
-    expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
+    expect(await app.statuses(3, '/one')).toEqual([200, 200, 429]);
   },
 );
 
@@ -53,8 +53,8 @@ class Configuration {}
 describe('ThrottlerModule', () => {
   it('takes an array, also with numbers as text, and counts each route by itself', async () => {
     await using app = await throttled([{ limit: '2', ttl: '60000' } as unknown as typeof TWO]);
-    expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
-    expect(await statuses(app, '/other', 1)).toEqual([200]);
+    expect(await app.statuses(3, '/one')).toEqual([200, 200, 429]);
+    expect(await app.statuses(1, '/other')).toEqual([200]);
   });
 
   it.each<[string, ThrottlerAsyncOptions]>([
@@ -67,7 +67,7 @@ describe('ThrottlerModule', () => {
     await using app = await throttled([], [Routes], ThrottlerGuard, {
       imports: [ThrottlerModule.forRootAsync(options)],
     });
-    expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
+    expect(await app.statuses(3, '/one')).toEqual([200, 200, 429]);
   });
 
   it('limits with one guard on a class, and warns of no missing guard', async () => {
@@ -75,7 +75,7 @@ describe('ThrottlerModule', () => {
     @UseGuards(ThrottlerGuard)
     class Guarded extends Routes {}
     await using app = await throttled([TWO], [Guarded], null);
-    expect(await statuses(app, '/one', 3)).toEqual([200, 200, 429]);
+    expect(await app.statuses(3, '/one')).toEqual([200, 200, 429]);
     expect(app.logs.text).not.toContain('no ThrottlerGuard is bound');
   });
 
@@ -92,8 +92,8 @@ describe('ThrottlerModule', () => {
       Mixed,
       Routes,
     ]);
-    expect(await statuses(app, '/native', 2)).toEqual([200, 429]);
-    expect(await statuses(app, '/one', 4)).toEqual([200, 200, 429, 429]);
+    expect(await app.statuses(2, '/native')).toEqual([200, 429]);
+    expect(await app.statuses(4, '/one')).toEqual([200, 200, 429, 429]);
     // One decision for each request and throttler, whatever else is kept.
     expect(events.map(({ decision }) => decision.allowed)).toEqual([true, false, true, true, false, false]);
   });

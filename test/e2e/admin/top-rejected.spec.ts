@@ -1,5 +1,5 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   RateLimit,
@@ -11,6 +11,7 @@ import {
 import { ADMIN_DESK } from '../../../libs/rate-limit/src/nest/admin/admin-controller.js';
 import type { AdminDesk } from '../../../libs/rate-limit/src/nest/admin/admin-desk.js';
 import { FROM_HEADERS, type HttpApp, start } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { ask, GUARDED, LIMITS } from '../support/admin-service.js';
 
@@ -40,20 +41,7 @@ class Rides {
   }
 }
 
-let server: RedisServer;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  redis = new Redis(server.url);
-});
-
-beforeEach(() => redis.flushdb());
-
-afterAll(async () => {
-  await redis.quit();
-  await server.stop();
-});
+const redis = useRedis();
 
 const topOf = (http: HttpApp) => http.app.get(RateLimiter).stats().topRejected;
 const share = (http: HttpApp) => http.app.get<AdminDesk>(ADMIN_DESK, { strict: false }).rejections.share();
@@ -94,7 +82,7 @@ describe('over %s', () => {
   });
 
   it('GET top-rejected adds up all processes, which see each other in Redis', async () => {
-    const options = { redis: server.url, deadline: '10s', denialCache: 0 } as const;
+    const options = { redis: redis.server.url, deadline: '10s', denialCache: 0 } as const;
     await using one = await open(options);
     await using other = await open(options);
     await using third = await open(options);
@@ -115,9 +103,9 @@ describe('over %s', () => {
         othersAtMost: 0,
       });
     }
-    const keys = await redis.keys('rl:{rejected}*');
+    const keys = await redis.client.keys('rl:{rejected}*');
     expect(keys.toSorted()).toEqual(['rl:{rejected}:ends', 'rl:{rejected}:texts']);
-    for (const key of keys) expect(await redis.pttl(key)).toBeGreaterThan(50_000);
+    for (const key of keys) expect(await redis.client.pttl(key)).toBeGreaterThan(50_000);
     expect((await ask(one, 'GET', `${LIMITS}/top-rejected`, undefined, 'nobody')).status).toBe(403);
     expect((await ask(one, 'GET', `${LIMITS}/top-rejected?limit=3`)).status).toBe(400);
   });

@@ -3,7 +3,7 @@ import { Controller, Get, HttpException, type Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
-import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
+import { asUser, FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 
@@ -35,11 +35,8 @@ describe.each(KINDS)('an else over $platform with $store, beside', (kind) => {
   ): Promise<HttpApp> =>
     limited(kind.platform, routes, { identity: FROM_HEADERS, ...storeOf(kind, redis), ...options, policies });
 
-  async function statuses(app: HttpApp, times: number, path = '/'): Promise<number[]> {
-    const all: number[] = [];
-    for (let i = 0; i < times; i++) all.push((await app.as('ada', path)).status);
-    return all;
-  }
+  const statuses = (app: HttpApp, times: number, path = '/'): Promise<number[]> =>
+    app.statuses(times, path, asUser('ada'));
 
   async function leftOf(app: HttpApp, what: string | Policy): Promise<number> {
     return (await app.app.get(RateLimiter).peek(what, ADA)).policies[0]!.remaining;
@@ -79,14 +76,9 @@ describe.each(KINDS)('an else over $platform with $store, beside', (kind) => {
   it('a missing identity of the other policy: 401, whatever the fallback would let pass', async () => {
     const credits: Policy = { ...CREDITS, onMissingIdentity: 'reject' };
     await using app = await served(routesWith({ ...MONTHLY, by: 'ip' }), {}, { credits });
-    const anonymous = async (times: number): Promise<number[]> => {
-      const all: number[] = [];
-      for (let i = 0; i < times; i++) all.push((await app.send('/')).status);
-      return all;
-    };
-    expect(await anonymous(5)).toEqual([200, 200, 401, 401, 401]);
+    expect(await app.statuses(5, '/')).toEqual([200, 200, 401, 401, 401]);
     expect(await statuses(app, 4)).toEqual([200, 200, 200, 429]);
-    expect(await anonymous(1)).toEqual([401]);
+    expect(await app.statuses(1, '/')).toEqual([401]);
     expect(app.app.get(RateLimiter).stats()).toMatchObject({ sources: { local: 0, open: 0, closed: 0 } });
     expect(app.logs.of('error')).toEqual([]);
   });

@@ -30,12 +30,6 @@ const options = (policies: Record<string, Policy> = { credits: CREDITS }): RateL
   headers: 'draft',
 });
 
-async function statuses(app: HttpApp, times: number, path = '/'): Promise<number[]> {
-  const all: number[] = [];
-  for (let i = 0; i < times; i++) all.push((await app.send(path)).status);
-  return all;
-}
-
 describe.each(PLATFORMS)('over %s, a policy with an else', (platform) => {
   it('leaves what does not fit it to the other policy, and rejects when both are full', async () => {
     await using app = await limited(platform, routeWith(MONTHLY), options());
@@ -43,7 +37,7 @@ describe.each(PLATFORMS)('over %s, a policy with an else', (platform) => {
     const fourth = await app.send('/');
     expect(fourth.status).toBe(200);
     expect(fourth.headers['ratelimit-policy']).toBe('"credits";q=2;w=7200');
-    expect(await statuses(app, 2)).toEqual([200, 429]);
+    expect(await app.statuses(2, '/')).toEqual([200, 429]);
     const rejected = await app.send('/');
     // The credits are back sooner than the month.
     expect(rejected.body).toMatchObject({ statusCode: 429, policy: 'credits', retry_after_ms: 3_600_000 });
@@ -52,7 +46,7 @@ describe.each(PLATFORMS)('over %s, a policy with an else', (platform) => {
 
   it('charges nothing of a row if another policy of the request rejects', async () => {
     await using app = await limited(platform, routeWith({ ...MONTHLY, limit: 1 }, { ...OTHER, limit: 2 }), options());
-    expect(await statuses(app, 4)).toEqual([200, 200, 429, 429]);
+    expect(await app.statuses(4, '/')).toEqual([200, 200, 429, 429]);
     const { policies } = await app.app.get(RateLimiter).peek('credits', { kind: 'ip', value: '127.0.0.1' });
     expect(policies[0]).toMatchObject({ remaining: 1 });
   });

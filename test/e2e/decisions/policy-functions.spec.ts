@@ -89,8 +89,7 @@ describe('a policy function', () => {
       const store = new StillStore();
       const controller = routeWith({ choose, fallback } as PolicySource, plan('fixed', 9));
       await using app = await limited('Express', controller, { store, defaults, policies: PLANS });
-      const statuses = [];
-      for (let i = 0; i < 4; i++) statuses.push((await app.send('/')).status);
+      const statuses = await app.statuses(4, '/');
       expect(app.logs.of('error')).toEqual([]);
       const [warning] = app.logs.of('warn');
       expect(warning).toContain('Tenants.get, @RateLimit: a policy function failed, ');

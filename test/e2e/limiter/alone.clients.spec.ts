@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
   createLimiter,
   limitedFetch,
@@ -10,18 +10,14 @@ import {
   RateLimiter,
   type RateLimitStore,
 } from 'nestjs-floodgate';
-import { RedisServer } from '../../support/redis-server.js';
+import { useRedis } from '../../support/redis-fixture.js';
 
 const ADA = { kind: 'user', value: 'ada' };
 const MAILS = { algorithm: 'fixed-window', limit: 3, window: '1d' } as const satisfies Policy;
 const SLOTS = { algorithm: 'concurrency', limit: 1, lease: '30s' } as const satisfies Policy;
 
 describe('createLimiter', () => {
-  let server: RedisServer;
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  afterAll(() => server.stop());
+  const redis = useRedis();
 
   it('decides in the process, with what the limiter of a module has', async () => {
     const limiter = await createLimiter({ policies: { mails: MAILS, slots: SLOTS } });
@@ -45,7 +41,7 @@ describe('createLimiter', () => {
 
   it('counts in one Redis with all others of the same prefix', async () => {
     const options = {
-      redis: server.url,
+      redis: redis.server.url,
       policies: { mails: MAILS },
       onStoreFailure: 'closed',
       deadline: '10s',
@@ -60,8 +56,8 @@ describe('createLimiter', () => {
   });
 
   it.each(['in the process', 'on Redis'])('answers no call after close, %s', async (where) => {
-    const redis = where === 'on Redis' ? server.url : undefined;
-    const limiter = await createLimiter({ redis, policies: { mails: MAILS, slots: SLOTS }, deadline: '10s' });
+    const url = where === 'on Redis' ? redis.server.url : undefined;
+    const limiter = await createLimiter({ redis: url, policies: { mails: MAILS, slots: SLOTS }, deadline: '10s' });
     await limiter.start();
     expect((await limiter.consume('mails', ADA)).allowed).toBe(true);
     await limiter.close();
@@ -103,7 +99,7 @@ describe('createLimiter', () => {
     const warnings: string[] = [];
     const logger = { log: () => {}, warn: (text: string) => void warnings.push(text), error: () => {} };
     const search = { algorithm: 'token-bucket', capacity: 20, refill: 100 } as const;
-    await createLimiter({ redis: server.url, deadline: 5, denialCache: 1, policies: { search }, logger });
+    await createLimiter({ redis: redis.server.url, deadline: 5, denialCache: 1, policies: { search }, logger });
     expect(warnings).toEqual([
       expect.stringContaining("'search': refill is 100 per second"),
       expect.stringContaining("createLimiter: deadline is 5 ms; for 5 seconds write '5s'"),
@@ -136,7 +132,7 @@ describe('createLimiter', () => {
 
   it('decides before start as while Redis is away: by onStoreFailure', async () => {
     const logger = { log: () => {}, warn: () => {}, error: () => {} };
-    const options = { redis: server.url, policies: { mails: MAILS }, deadline: '10s', logger } as const;
+    const options = { redis: redis.server.url, policies: { mails: MAILS }, deadline: '10s', logger } as const;
     const [local, closed] = await Promise.all([
       createLimiter(options),
       createLimiter({ ...options, onStoreFailure: 'closed' }),

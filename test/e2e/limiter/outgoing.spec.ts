@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { HttpModule, HttpService } from '@nestjs/axios';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import axios, {
   type AxiosError,
   type AxiosInstance,
@@ -18,7 +18,7 @@ import { type Scripted, ScriptedServer } from '../../../libs/client/test-support
 import { until } from '../../support/faults/until.js';
 import { start } from '../../support/http-app.js';
 import { unhandledRejections } from '../../support/node-warnings.js';
-import { RedisServer } from '../../support/redis-server.js';
+import { useRedis } from '../../support/redis-fixture.js';
 
 // oxlint-disable-next-line import/no-named-as-default-member -- the named export is a type alone
 const sourceOf = (): CancelTokenSource => axios.CancelToken.source();
@@ -29,21 +29,15 @@ const POLICIES = {
 } as const satisfies Record<string, Policy>;
 const REJECTION: Scripted = { status: 429, headers: { 'Retry-After': '2' } };
 
-let server: RedisServer;
-let prefixes = 0;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-afterAll(() => server.stop());
+const redis = useRedis();
 
 interface Pod extends AsyncDisposable {
   readonly limiter: RateLimiter;
   readonly http: HttpService;
 }
 
-async function pod(keyPrefix: string): Promise<Pod> {
-  const module = RateLimitModule.forRoot({ redis: server.url, policies: POLICIES, keyPrefix, deadline: '10s' });
+async function pod(): Promise<Pod> {
+  const module = RateLimitModule.forRoot({ redis: redis.server.url, policies: POLICIES, deadline: '10s' });
   const started = await start('Express', { imports: [module, HttpModule.register({})] });
   const { app } = started;
   return {
@@ -60,8 +54,7 @@ interface World extends AsyncDisposable {
 
 async function world(answers: readonly Scripted[]): Promise<World> {
   const partner = await ScriptedServer.start(answers);
-  const prefix = `out${prefixes++}`;
-  const pods = [await pod(prefix), await pod(prefix)] as const;
+  const pods = [await pod(), await pod()] as const;
   return {
     partner,
     pods,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get, Inject, Injectable } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type Identity,
   MemoryStore,
@@ -11,9 +11,10 @@ import {
   RateLimitModule,
   RateLimitOverrides,
 } from 'nestjs-floodgate';
-import { FROM_HEADERS, type HttpApp, left, start } from '../../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, left, type Platform, start } from '../../support/http-app.js';
 import { inTime } from '../../support/in-time.js';
-import { RedisServer } from '../../support/redis-server.js';
+import { useRedis } from '../../support/redis-fixture.js';
+import { KINDS, storeOf } from '../support/kinds.js';
 
 const MAIL: Policy = { name: 'mail', algorithm: 'token-bucket', capacity: 10, refill: '1/m', scope: 'app' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 15, window: '300d' };
@@ -31,8 +32,8 @@ class Routes {
   get(): void {}
 }
 
-function service(options: RateLimitModuleOptions): Promise<HttpApp> {
-  return start('Express', {
+function service(options: RateLimitModuleOptions, platform: Platform = 'Express'): Promise<HttpApp> {
+  return start(platform, {
     imports: [
       RateLimitModule.forRoot({
         policies: { daily: DAILY },
@@ -45,23 +46,11 @@ function service(options: RateLimitModuleOptions): Promise<HttpApp> {
   });
 }
 
-let server: RedisServer;
-let prefixes = 0;
+const redis = useRedis();
 
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-
-afterAll(() => server.stop());
-
-const STORES: [string, () => RateLimitModuleOptions][] = [
-  ['MemoryStore', () => ({ store: new MemoryStore() })],
-  ['Redis', () => ({ redis: server.url, keyPrefix: `t${prefixes++}` })],
-];
-
-describe.each(STORES)('the limiter on %s', (_, options) => {
+describe.each(KINDS)('the limiter over $platform on $store', (kind) => {
   it('is injected, and consumes, peeks and resets by name and by policy', async () => {
-    await using app = await service(options());
+    await using app = await service(storeOf(kind, redis), kind.platform);
     const { limiter } = app.app.get(Mailer);
     const first = await limiter.consume('daily', ADA, { cost: 4 });
     expect(first).toMatchObject({ allowed: true, decidedBy: 'store', retryAfterMs: 0, delayMs: 0 });
@@ -88,7 +77,7 @@ describe.each(STORES)('the limiter on %s', (_, options) => {
   });
 
   it("shares the state of a route's policy with scope 'app' and the same name", async () => {
-    await using app = await service(options());
+    await using app = await service(storeOf(kind, redis), kind.platform);
     const { limiter } = app.app.get(Mailer);
     expect(left(await app.as('ada', '/'))).toBe(9);
     expect((await limiter.consume(MAIL, ADA, { cost: 9 })).allowed).toBe(true);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type Charge,
   type ChargeReceipt,
@@ -11,20 +11,16 @@ import {
   type RateLimitStore,
   type Verdict,
 } from 'nestjs-floodgate';
-import { start } from '../../support/http-app.js';
+import { type Platform, start } from '../../support/http-app.js';
+import { useRedis } from '../../support/redis-fixture.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { KINDS, storeOf } from '../support/kinds.js';
 
 const TOKENS: Policy = { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: '1000/h' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 12_000, window: '300d', overdraft: 1_000 };
 const ADA: Identity = { kind: 'user', value: 'ada' };
 
-let server: RedisServer;
-let prefixes = 0;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-afterAll(() => server.stop());
+const redis = useRedis();
 
 interface Opened extends AsyncDisposable {
   readonly limiter: RateLimiter;
@@ -32,22 +28,17 @@ interface Opened extends AsyncDisposable {
   readonly left: () => Promise<number[]>;
 }
 
-async function open(options: RateLimitModuleOptions): Promise<Opened> {
-  const app = await start('Express', { imports: [RateLimitModule.forRoot(options)] });
+async function open(options: RateLimitModuleOptions, platform: Platform = 'Express'): Promise<Opened> {
+  const app = await start(platform, { imports: [RateLimitModule.forRoot(options)] });
   const limiter = app.app.get(RateLimiter);
   const left = async (): Promise<number[]> =>
     (await limiter.peek([TOKENS, DAILY], ADA)).policies.map(({ remaining }) => remaining);
   return { limiter, left, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() };
 }
 
-const STORES: [string, () => RateLimitModuleOptions][] = [
-  ['in memory', () => ({ store: new MemoryStore() })],
-  ['in Redis', () => ({ redis: server.url, keyPrefix: `t${prefixes++}` })],
-];
-
-describe.each(STORES)('a reservation %s', (_, options) => {
+describe.each(KINDS)('a reservation over $platform in $store', (kind) => {
   it('is charged at once, and settled at its final cost under every policy', async () => {
-    await using opened = await open(options());
+    await using opened = await open(storeOf(kind, redis), kind.platform);
     const { limiter, left } = opened;
     const reservation = await limiter.reserve([TOKENS, DAILY], ADA, { cost: 2_000 });
     expect(reservation.allowed).toBe(true);
@@ -67,7 +58,7 @@ describe.each(STORES)('a reservation %s', (_, options) => {
   });
 
   it('charges more whether it fits or not, up to the overdraft, and says what is beyond it', async () => {
-    await using opened = await open(options());
+    await using opened = await open(storeOf(kind, redis), kind.platform);
     const { limiter, left } = opened;
     const reservation = await limiter.reserve([TOKENS, DAILY], ADA, { cost: 9_000 });
     const { policies } = await reservation.settle(15_000);
@@ -83,7 +74,7 @@ describe.each(STORES)('a reservation %s', (_, options) => {
   });
 
   it('is settled once: again is an error that changes nothing, and so is a wrong cost', async () => {
-    await using opened = await open(options());
+    await using opened = await open(storeOf(kind, redis), kind.platform);
     const { limiter, left } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 100 });
     for (const wrong of [-1, 0.5, NaN, '1', undefined]) {

@@ -1,14 +1,15 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { OverrideConflictError, RateLimitOverrides } from 'nestjs-floodgate';
 import { useRedis } from '../../support/redis-fixture.js';
-import { ADA, overrideCases, serviceOf } from '../support/overridden-routes.js';
+import { KINDS, storeOf } from '../support/kinds.js';
+import { ADA, serviceOf } from '../support/overridden-routes.js';
 
 jest.setTimeout(20_000);
 
 const redis = useRedis();
 
-describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s', (platform, _store, options) => {
-  const service = () => serviceOf(platform, options());
+describe.each(KINDS)('overrides over $platform with $store', (kind) => {
+  const service = () => serviceOf(kind.platform, storeOf(kind, redis));
 
   it('refuses what would stop the boot, with the same words', async () => {
     await using http = await service();

@@ -1,25 +1,26 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { type RateLimitExceededBody, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
-import { FROM_HEADERS, left, limited } from '../../support/http-app.js';
+import { asUser, FROM_HEADERS, left, limited } from '../../support/http-app.js';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { useRedis } from '../../support/redis-fixture.js';
-import { ADA, BOB, overrideCases, Routes, serviceOf, statuses } from '../support/overridden-routes.js';
+import { KINDS, storeOf } from '../support/kinds.js';
+import { ADA, BOB, Routes, serviceOf } from '../support/overridden-routes.js';
 
 jest.setTimeout(20_000);
 
 const redis = useRedis();
 
-describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s', (platform, _store, options) => {
-  const service = () => serviceOf(platform, options());
+describe.each(KINDS)('overrides over $platform with $store', (kind) => {
+  const service = () => serviceOf(kind.platform, storeOf(kind, redis));
 
   it('raises one client at once, and nobody else', async () => {
     await using http = await service();
     const overrides = http.app.get(RateLimitOverrides);
-    expect(await statuses(http, '/bucket', 4)).toEqual([200, 200, 200, 429]);
+    expect(await http.statuses(4, '/bucket', asUser('ada'))).toEqual([200, 200, 200, 429]);
     const set = await overrides.set({ policy: 'api', identity: ADA }, { capacity: 5 }, { expiresIn: '24h' });
     // A denial from before is not cached beyond the change. A changed bucket begins full.
-    expect(await statuses(http, '/bucket', 6)).toEqual([200, 200, 200, 200, 200, 429]);
-    expect(await statuses(http, '/bucket', 4, 'bob')).toEqual([200, 200, 200, 429]);
+    expect(await http.statuses(6, '/bucket', asUser('ada'))).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(await http.statuses(4, '/bucket', asUser('bob'))).toEqual([200, 200, 200, 429]);
     expect(set).toMatchObject({ policy: 'api', identity: 'user:ada', scope: undefined, change: { capacity: 5 } });
     expect(set.expiresAtMs! - set.setAtMs).toBe(86_400_000);
     expect(Math.abs(set.setAtMs - Date.now())).toBeLessThan(5000);
@@ -28,14 +29,16 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
   it('gives a bucket at most one capacity of the new numbers, once for each change', async () => {
     await using http = await service();
     const overrides = http.app.get(RateLimitOverrides);
-    expect(await statuses(http, '/bucket', 4)).toEqual([200, 200, 200, 429]);
+    expect(await http.statuses(4, '/bucket', asUser('ada'))).toEqual([200, 200, 200, 429]);
     const target = { policy: 'api', identity: ADA };
     for (let i = 0; i < 2; i++) {
       await overrides.set(target, { capacity: 5 });
       // Equal numbers use the bucket that is already there.
-      expect(await statuses(http, '/bucket', 6)).toEqual(i === 0 ? [200, 200, 200, 200, 200, 429] : Array(6).fill(429));
+      expect(await http.statuses(6, '/bucket', asUser('ada'))).toEqual(
+        i === 0 ? [200, 200, 200, 200, 200, 429] : Array(6).fill(429),
+      );
       await overrides.remove(target);
-      expect(await statuses(http, '/bucket', 1)).toEqual([429]);
+      expect(await http.statuses(1, '/bucket', asUser('ada'))).toEqual([429]);
     }
   });
 
@@ -44,7 +47,7 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     const overrides = http.app.get(RateLimitOverrides);
     await overrides.set({ policy: 'one', identity: ADA }, { exempt: true });
     await overrides.set({ policy: 'two', identity: ADA }, { limit: 5 });
-    expect(await statuses(http, '/both', 6)).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(await http.statuses(6, '/both', asUser('ada'))).toEqual([200, 200, 200, 200, 200, 429]);
     await overrides.set({ policy: 'two', identity: ADA }, { exempt: true });
     const reply = await http.as('ada', '/both');
     expect(reply.status).toBe(200);
@@ -100,11 +103,11 @@ describe.each(overrideCases(() => redis.server.url))('overrides over %s with %s'
     await using http = await service();
     const overrides = http.app.get(RateLimitOverrides);
     await overrides.set({ policy: 'all' }, { capacity: 2 });
-    expect(await statuses(http, '/all', 2)).toEqual([200, 200]);
-    expect(await statuses(http, '/all', 1, 'bob')).toEqual([429]);
+    expect(await http.statuses(2, '/all', asUser('ada'))).toEqual([200, 200]);
+    expect(await http.statuses(1, '/all', asUser('bob'))).toEqual([429]);
     await overrides.set({ policy: 'api', identity: ADA }, { blocked: true });
     await overrides.set({ policy: 'api', identity: ADA, scope: 'GET /bucket' }, { capacity: 1 });
-    expect(await statuses(http, '/bucket', 2)).toEqual([200, 429]);
+    expect(await http.statuses(2, '/bucket', asUser('ada'))).toEqual([200, 429]);
   });
 });
 

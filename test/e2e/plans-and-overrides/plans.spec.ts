@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
-import { RedisServer } from '../../support/redis-server.js';
+import { useRedis } from '../../support/redis-fixture.js';
+import { KINDS, storeOf } from '../support/kinds.js';
 import {
   API,
   app,
-  everywhere,
   type HeaderRequest,
   LIMITS,
   limitOf,
@@ -18,17 +18,12 @@ import {
 
 jest.setTimeout(20_000); // many requests
 
-let server: RedisServer;
+const redis = useRedis();
 
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
+describe.each(KINDS)('over $platform with $store, plans', (kind) => {
+  const { platform } = kind;
+  const options = () => storeOf(kind, redis);
 
-afterAll(() => server.stop());
-
-const EVERYWHERE = everywhere(() => server.url);
-
-describe.each(EVERYWHERE)('over $platform with $store, plans', ({ platform, options }) => {
   it.each<[string, (request: HeaderRequest) => string | Promise<string>]>([
     ['at once', planOf],
     ['later', async (request) => (await delay(2), planOf(request))],

@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimitOverrides } from 'nestjs-floodgate';
-import type { HttpApp } from '../../support/http-app.js';
+import { asUser, type HttpApp } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, type RecipeModule, useRecipe } from './support/story.js';
 
@@ -22,12 +22,7 @@ const EVE = 'eve@example.com';
 const redis = useRedis();
 const recipe = useRecipe<Desk>('docs/recipes.md', 'support.module.ts', { redis });
 
-/** The statuses of three requests, one after another. */
-async function three(app: HttpApp, user = 'ada'): Promise<number[]> {
-  const statuses: number[] = [];
-  for (let i = 0; i < 3; i++) statuses.push((await app.as(user, '/rides')).status);
-  return statuses;
-}
+const three = (app: HttpApp, user = 'ada'): Promise<number[]> => app.statuses(3, '/rides', asUser(user));
 
 describe.each(KINDS)('why a user gets a 429, over $platform with $store', (kind) => {
   it('is answered and mended by code', async () => {

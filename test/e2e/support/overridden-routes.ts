@@ -43,24 +43,10 @@ export class Routes {
   }
 }
 
-/** Each store over one of the platforms. `url` is asked when a test begins. */
-export function overrideCases(url: () => string) {
-  return [
-    ['Express', 'the memory store', (): RateLimitModuleOptions => ({})],
-    ['Fastify', 'Redis', (): RateLimitModuleOptions => ({ redis: url(), deadline: '10s' })],
-  ] as const;
-}
-
 export function serviceOf(platform: Platform, options: RateLimitModuleOptions): Promise<HttpApp> {
   return limited(platform, Routes, {
     identity: FROM_HEADERS,
     policies: { coded: { ...API, name: 'coded' } },
     ...options,
   });
-}
-
-export async function statuses(http: HttpApp, path: string, count: number, user = 'ada'): Promise<number[]> {
-  const seen: number[] = [];
-  for (let i = 0; i < count; i++) seen.push((await http.as(user, path)).status);
-  return seen;
 }

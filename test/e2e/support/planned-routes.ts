@@ -1,6 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
 import {
-  MemoryStore,
   type PlanOptions,
   type Policy,
   RateLimit,
@@ -52,20 +51,6 @@ export function userOf({ headers }: HeaderRequest): string {
 export const planOf = (request: HeaderRequest): string => userOf(request).split('-')[0]!;
 
 export const user = (value: string) => ({ kind: 'user', value });
-
-let prefixes = 0;
-
-/** Each store over one of the platforms. `url` is asked when a test begins. */
-export function everywhere(url: () => string) {
-  return [
-    { platform: 'Express', store: 'memory', options: (): RateLimitModuleOptions => ({ store: new MemoryStore() }) },
-    {
-      platform: 'Fastify',
-      store: 'Redis',
-      options: (): RateLimitModuleOptions => ({ redis: url(), keyPrefix: `t${prefixes++}`, deadline: '10s' }),
-    },
-  ] as const;
-}
 
 export function app(
   platform: Platform,

@@ -85,9 +85,7 @@ function serve(platform: Platform, options: Options, providers: readonly object[
 }
 
 async function asked(app: HttpApp, count: number): Promise<string> {
-  const seen: number[] = [];
-  for (let i = 0; i < count; i++) seen.push((await app.send('/')).status);
-  return seen.join(' ');
+  return (await app.statuses(count, '/')).join(' ');
 }
 
 /** A guard with one step of the test's. */

@@ -33,12 +33,6 @@ export function throttled(
   });
 }
 
-export async function statuses(app: HttpApp, path: string, count: number, headers = {}): Promise<number[]> {
-  const seen = [];
-  for (let i = 0; i < count; i++) seen.push((await app.send(path, { headers })).status);
-  return seen;
-}
-
 export function methodOf({ prototype }: Type, name: string): object {
   return (prototype as Record<string, object>)[name]!;
 }
