@@ -190,29 +190,8 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ],
   ['prefetch.max must be a whole number from 2 to 1000000, got 1', [fixed({ prefetch: { for: '1s', max: 1 } })]],
   ['prefetch has no option most: it must have for and max', [counter({ prefetch: { for: '1s', most: 9 } })]],
-  [
-    'prefetch is not for a leaky-bucket: each request waits for a departure slot of its own',
-    [queue({ prefetch: { for: '100ms', max: 200 } })],
-  ],
-  [
-    'prefetch is not for a sliding-window-log: it counts the instant of each request',
-    [log({ prefetch: { for: '100ms', max: 200 } })],
-  ],
-  [
-    'prefetch is not for a concurrency: a place is taken and freed by each request',
-    [{ algorithm: 'concurrency', limit: 3, lease: '30s', prefetch: { for: '100ms', max: 200 } }],
-  ],
-  ['prefetch does not go with blockFor', [bucket({ prefetch: { for: '100ms', max: 200 }, blockFor: '1m' })]],
-  ['prefetch does not go with shards', [bucket({ prefetch: { for: '100ms', max: 200 }, by: 'global', shards: 2 })]],
-  ["prefetch does not go with mode: 'shadow'", [bucket({ prefetch: { for: '100ms', max: 200 }, mode: 'shadow' })]],
-  ['prefetch does not go with settle', [bucket({ prefetch: { for: '100ms', max: 200 }, settle: () => 1 })]],
   ['shards must be a whole number from 1 to 64, got 65', [bucket({ by: 'global', shards: 65 })]],
   ["shards must be a whole number from 1 to 64, got '4'", [bucket({ by: 'global', shards: '4' })]],
-  [
-    "shards are for policies that count all clients together: add by: 'global', or leave shards out",
-    [bucket({ name: 'x', shards: 4 })],
-  ],
-  ['shards are not for a leaky-bucket: its state cannot be split', [queue({ by: 'global', shards: 4 })]],
   [
     'shards: 3 does not divide 20 evenly, so a part of the limit would never be admitted: 18 or 21 would be right',
     [bucket({ by: 'global', shards: 3 })],
@@ -238,5 +217,4 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ["two policies are named 'burst' and would count under one key", ['burst', bucket({ name: 'burst' })]],
   ["two policies are named 'daily' and would count under one key", ['daily', 'daily']],
   ["two policies are named 'default' and would count under one key", [bucket(), fixed({ name: 'default' })]],
-  ['at most one leaky-bucket policy can delay a request', [queue({ name: 'a' }), queue({ name: 'b' })]],
 ];

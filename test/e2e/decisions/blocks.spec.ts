@@ -116,7 +116,6 @@ describe('blockFor', () => {
 
     [{ blockFor: '1m', blockAfter: 0 }, 'blockAfter must be a whole number from 1 to 1000000, got 0'],
     [{ blockAfter: 3 }, 'blockAfter has no effect without blockFor, got 3'],
-    [{ blockFor: '1m', by: 'global', shards: 5 }, 'blockFor does not go with shards'],
   ])('stops the boot for %j', async (wrong, message) => {
     const guesses = { algorithm: 'token-bucket', capacity: 5, refill: 1, ...wrong } as Policy;
     const booting = start('Express', { imports: [RateLimitModule.forRoot({ policies: { guesses } })] });

@@ -167,14 +167,3 @@ describe.each(KINDS)('the time zone of a request, over $platform with $store', (
     expect((await limiter.consume(policy, who, { timeZone })).allowed).toBe(true);
   });
 });
-
-it('a function that says the time zone is not for all clients together', async () => {
-  @Controller()
-  class Wrong {
-    @Get('daily')
-    @RateLimit({ ...DAILY, plans: undefined, by: 'global' })
-    daily(): void {}
-  }
-  const message = 'not for policies that count all clients together';
-  await expect(limited('Express', Wrong)).rejects.toThrow(message);
-});

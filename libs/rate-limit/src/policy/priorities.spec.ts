@@ -57,16 +57,9 @@ describe('priorities', () => {
       { priority: 'background', cost: 6 },
       "cost 6 never fits the part of the class 'background', which is 5 of 10",
     ],
-    ['shards', { by: 'global', shards: 2 }, 'priorities do not go with shards'],
-    ['a block', { blockFor: '10m' }, 'priorities do not go with blockFor: rejections of a lower class'],
     ['a plan whose part is below one unit', { plans: { tiny: { limit: 1 } } }, 'here, plans.tiny'],
   ])('refuse %s', (_, more, message) => {
     expect(() => parse(more)).toThrow(message);
-  });
-
-  it('refuse prefetch', () => {
-    const bucket = { algorithm: 'token-bucket', capacity: 10, refill: 1, prefetch: { for: '100ms', max: 5 } };
-    expect(() => parsePolicy({ ...bucket, priorities: CLASSES }, 'here')).toThrow('priorities do not go with prefetch');
   });
 
   it('follow other numbers: those of a plan, and of an override', () => {

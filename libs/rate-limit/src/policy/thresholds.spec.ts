@@ -48,15 +48,6 @@ describe('the option thresholds', () => {
     expect(parse({ thresholds: [0.8, 80] })).toThrow('such as [0.8, 1], got 80 at [1]');
   });
 
-  it.each([
-    [{ algorithm: 'concurrency', limit: 3, lease: '30s', window: undefined }, 'thresholds are not for a concurrency'],
-    [{ by: 'global', shards: 2 }, 'thresholds do not go with shards'],
-    [{ prefetch: { for: '100ms', max: 5 } }, 'thresholds do not go with prefetch'],
-  ])('does not go with %j', (options, message) => {
-    const { window, ...rest } = { ...QUOTA, ...options, thresholds: [1] };
-    expect(() => parsePolicy({ ...rest, ...(window && { window }) }, 'test')).toThrow(message);
-  });
-
   it('has no effect in shadow', () => {
     expect(parse({ thresholds: [1], mode: 'shadow' })().warnings).toEqual([
       "thresholds: an array has no effect with mode: 'shadow', which tells nobody: add them when the policy is enforced",
