@@ -8,13 +8,13 @@ import {
   RateLimit,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
-  type RateLimitStore,
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { type HttpApp, isOldFastify, limited, limitHeaders, type Reply, PLATFORMS } from '../support/http-app.js';
 import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
 import { RateLimitRuntime } from '../support/runtime.js';
 import { StillStore } from '../support/still-store.js';
+import { ToldStore } from '../support/told-store.js';
 
 const LIMIT = 3;
 const ADDRESS: Policy = { algorithm: 'token-bucket', capacity: LIMIT, refill: '1/h', by: 'ip', scope: 'app' };
@@ -96,7 +96,7 @@ describe.each(PLATFORMS)('the middleware over %s', (platform) => {
     ['open', [404, 404, 404, 404]],
     ['local', [404, 404, 404, 429]],
   ] as const)("answers by onStoreFailure '%s' while the store fails: %p", async (onStoreFailure, expected) => {
-    const store: RateLimitStore = { consume: () => Promise.reject(new Error('disk is full')), reset: () => undefined };
+    const store = ToldStore.failing();
     await using app = await open({ policies: { address: ADDRESS }, middleware: ['address'], store, onStoreFailure });
     const replies: Reply[] = [];
     for (let i = 0; i <= LIMIT; i++) replies.push(await app.send('/nothing'));

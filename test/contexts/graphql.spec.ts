@@ -4,6 +4,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { GraphQLError } from 'graphql';
 import { RateLimit, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
+import { ToldStore } from '../support/told-store.js';
 import { APOLLO_STATUS, codes, DRIVERS, type Driver, type GraphqlSettings } from './support/graphql-app.js';
 import { aliases, begin, TWENTY } from './support/riders.js';
 
@@ -103,12 +104,7 @@ describe.each(DRIVERS)('with %s', (driver) => {
     expect(errors).toEqual([
       expect.objectContaining({ extensions: expect.objectContaining({ code: 'UNAUTHENTICATED', policy: 'twenty' }) }),
     ]);
-    const store = Object.assign(new StillStore(), {
-      consume: () => {
-        throw new Error('gone');
-      },
-    });
-    await using broken = await begin(driver, { store, onStoreFailure: 'closed' });
+    await using broken = await begin(driver, { store: ToldStore.failing(), onStoreFailure: 'closed' });
     const outage = await broken.ask('{ first }');
     expect(outage.errors).toEqual([
       expect.objectContaining({

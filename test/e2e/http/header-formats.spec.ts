@@ -7,12 +7,12 @@ import {
   RateLimitExceededException,
   type RateLimitModuleOptions,
   type RateLimitRequest,
-  type RateLimitStore,
   SkipRateLimit,
   type TokenBucketPolicy,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS, type Reply } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
+import { ToldStore } from '../../support/told-store.js';
 
 const ROUTE: TokenBucketPolicy = { name: 'route', algorithm: 'token-bucket', capacity: 2, refill: '1/10s' };
 const QUEUE: LeakyBucketPolicy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1, drain: '1/h' };
@@ -59,13 +59,6 @@ function costOf({ headers }: RateLimitRequest): number {
   return Number(headers['x-bytes']);
 }
 
-const NEVER: RateLimitStore = {
-  consume: () => {
-    throw new Error('gone');
-  },
-  reset: () => undefined,
-};
-
 /** Every header about limits that a reply has. */
 function said({ headers }: Reply): Record<string, unknown> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => /rate-?limit|retry/i.test(name)));
@@ -109,7 +102,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     expect(await caching('/thrown')).toEqual([200, 'public, max-age=60']);
     expect(await caching('/thrown')).toEqual([429, 'no-store']);
     expect(await caching('/stricter')).toEqual([429, 'private, No-Store']);
-    await using closed = await open({ store: NEVER, onStoreFailure: 'closed' });
+    await using closed = await open({ store: ToldStore.failing(), onStoreFailure: 'closed' });
     const { status, headers } = await closed.send('/one');
     expect([status, headers['cache-control'], headers['retry-after']]).toEqual([503, 'no-store', '1']);
   });

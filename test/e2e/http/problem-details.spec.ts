@@ -7,12 +7,12 @@ import {
   RateLimitExceededException,
   type RateLimitModuleOptions,
   type RateLimitRequest,
-  type RateLimitStore,
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS } from '../../support/http-app.js';
 import { expectProblem } from '../../support/problem-details.js';
 import { StillStore } from '../../support/still-store.js';
+import { ToldStore } from '../../support/told-store.js';
 
 const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
 const ONE = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/7s' } as const;
@@ -49,13 +49,6 @@ class Routes {
     return 'sent';
   }
 }
-
-const NEVER: RateLimitStore = {
-  consume: () => {
-    throw new Error('gone');
-  },
-  reset: () => undefined,
-};
 
 describe.each(PLATFORMS)('over %s, with problem: true', (platform) => {
   const open = (options: RateLimitModuleOptions = {}) =>
@@ -102,7 +95,7 @@ describe.each(PLATFORMS)('over %s, with problem: true', (platform) => {
   });
 
   it('a 503 is a problem of the type temporary-reduced-capacity', async () => {
-    await using app = await open({ store: NEVER, onStoreFailure: 'closed' });
+    await using app = await open({ store: ToldStore.failing(), onStoreFailure: 'closed' });
     for (const path of ['/limited', '/thrown']) {
       const reply = await app.send(path);
       expectProblem(reply);

@@ -20,15 +20,14 @@ import {
   RateLimitExceededException,
   RateLimitModule,
   type RateLimitModuleOptions,
-  type RateLimitStore,
   SkipRateLimit,
 } from 'nestjs-floodgate';
 import { type AppSettings, type HttpApp, left, limitHeaders, PLATFORMS, start } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
+import { ToldStore } from '../../support/told-store.js';
 
 const POLICY = { algorithm: 'token-bucket', capacity: 2, refill: '1/m' } as const;
 const ADA = { kind: 'user', value: 'ada' };
-const BROKEN: RateLimitStore = { consume: () => Promise.reject(new Error('disk is full')), reset: () => undefined };
 
 @Injectable()
 class Mails {
@@ -136,7 +135,7 @@ describe.each(PLATFORMS)('over %s, an exception that the application throws itse
     ['without other filters', []],
     ['beside a filter for HTTP exceptions', [{ provide: APP_FILTER, useClass: OwnFormat }]],
   ])('of a limiter that cannot decide is a 503 with Retry-After, %s', async (_, providers) => {
-    await using app = await open({ store: BROKEN, onStoreFailure: 'closed' }, providers);
+    await using app = await open({ store: ToldStore.failing(), onStoreFailure: 'closed' }, providers);
     const reply = await app.send('/own');
     expect([reply.status, reply.headers['retry-after'], limitHeaders(reply)]).toEqual([503, '1', []]);
     expect(reply.body).toEqual({

@@ -12,6 +12,7 @@ import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { until } from '../../support/faults/until.js';
 import { start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
+import { turns } from '../scheduling/support/scheduled-calls.js';
 
 jest.setTimeout(30_000); // a sweep comes within 4 s, and the machine may be busy
 
@@ -41,10 +42,6 @@ async function open(options: RateLimitModuleOptions) {
   const left = async (policy: Policy = MONTHLY): Promise<number> =>
     (await limiter.peek(policy, ADA)).policies[0]!.remaining;
   return { app, limiter, left, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() };
-}
-
-async function turns(): Promise<void> {
-  for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe('a reservation that expires', () => {

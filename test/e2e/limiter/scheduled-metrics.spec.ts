@@ -14,6 +14,7 @@ import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { Registry } from 'prom-client';
 import { Exposition } from '../../support/exposition.js';
 import { start } from '../../support/http-app.js';
+import { pass, turns } from '../scheduling/support/scheduled-calls.js';
 
 const USER = { algorithm: 'token-bucket', capacity: 2, refill: 1, by: 'user' } as const;
 const POLICIES = {
@@ -58,19 +59,6 @@ async function open(options: RateLimitModuleOptions = {}) {
     overrides: app.app.get(RateLimitOverrides),
     [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
   };
-}
-
-async function turns(count = 4): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Advances the clock in steps, as time passes. */
-async function pass(clock: VirtualClock, ms: number): Promise<void> {
-  await turns();
-  for (let passed = 0; passed < ms; passed += 250) {
-    clock.advance(250);
-    await turns();
-  }
 }
 
 const countsOf = ({ requests, allowed, rejected, unavailable }: RateLimitStats): object => ({

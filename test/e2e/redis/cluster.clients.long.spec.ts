@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { Cluster, Redis } from 'ioredis';
+import { expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
 import {
   type Decision,
   type Policy,
@@ -9,9 +9,9 @@ import {
   type RateLimitModuleOptions,
   type StoreStateChange,
 } from 'nestjs-floodgate';
+import { useOneNode } from '../../support/faults/by-node.js';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp, start } from '../../support/http-app.js';
-import { RedisServer } from '../../support/redis-server.js';
 
 const STATE_LIMIT_MS = 20_000;
 /** A breaker sends its first probe within this time. */
@@ -21,35 +21,12 @@ const WINDOW = { algorithm: 'fixed-window', window: '300d' } as const;
 const ONE: Policy = { name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' };
 const DAILY: Policy = { ...WINDOW, name: 'daily', limit: 1 };
 
-let server: RedisServer;
-let admin: Redis;
-let cluster: Cluster;
-
-/** One node serves all slots. It enforces the rules of a large Cluster. */
-beforeAll(async () => {
-  server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
-  admin = new Redis(server.url);
-  await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  await until('the cluster is ready', STATE_LIMIT_MS, async () =>
-    (await admin.cluster('INFO')).includes('cluster_state:ok'),
-  );
-});
-
-beforeEach(async () => {
-  await admin.flushall();
-  cluster = new Cluster([{ host: server.host, port: server.port }]);
-});
-
-afterEach(() => cluster.disconnect());
-
-afterAll(async () => {
-  admin.disconnect();
-  await server.stop();
-});
+/** It enforces the rules of a large Cluster. */
+const node = useOneNode();
 
 /** The store decides, however busy the machine is. */
 const boot = (options: RateLimitModuleOptions = {}): Promise<HttpApp> =>
-  start('Express', { imports: [RateLimitModule.forRoot({ redis: cluster, deadline: '10s', ...options })] });
+  start('Express', { imports: [RateLimitModule.forRoot({ redis: node.client, deadline: '10s', ...options })] });
 
 const limiterOf = ({ app }: HttpApp): RateLimiter => app.get(RateLimiter);
 
@@ -129,16 +106,16 @@ it('after close a request gets a local decision, no probe looks for the Cluster,
   await delay(PROBE_MS);
   expect(limiter.stats().storeFailures).toBe(FAILURES); // those of the requests, and none of a probe
   expect(changes).toEqual([]);
-  expect(await cluster.set('still', 'open')).toBe('OK');
+  expect(await node.client.set('still', 'open')).toBe('OK');
 });
 
 it('the library needs no more rights on a Cluster than docs/redis.md grants', async () => {
   const rights =
     'evalsha eval time get mget exists set del llen lindex rpush ltrim expireat pexpire info cluster|slots cluster|info';
   const granted = rights.split(' ').map((right) => `+${right}`);
-  await admin.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', '~rl:*', '-@all', ...granted);
-  await admin.call('ACL', 'LOG', 'RESET');
-  const client = new Cluster([{ host: server.host, port: server.port }], {
+  await node.admin.call('ACL', 'SETUSER', 'floodgate', 'on', '>secret', '~rl:*', '-@all', ...granted);
+  await node.admin.call('ACL', 'LOG', 'RESET');
+  const client = new Cluster([{ host: node.server.host, port: node.server.port }], {
     lazyConnect: true, // the module uses only a duplicate of it
     redisOptions: { username: 'floodgate', password: 'secret' },
   });
@@ -150,7 +127,7 @@ it('the library needs no more rights on a Cluster than docs/redis.md grants', as
   }
   await limiter.reset([ONE, all], ADA);
   expect(await limiter.consume([ONE, all], ADA)).toMatchObject({ allowed: true, decidedBy: 'store' });
-  const denied = (await admin.call('ACL', 'LOG')) as string[][];
+  const denied = (await node.admin.call('ACL', 'LOG')) as string[][];
   // ioredis tries to name its connections, and goes on when the ACL forbids it.
   expect(denied.filter((entry) => !entry.includes('client|setname'))).toEqual([]);
   expect(app.logs.of('warn')).toEqual([]);

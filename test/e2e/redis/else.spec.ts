@@ -1,8 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { asUser, FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
-import { RedisServer } from '../../support/redis-server.js';
+import { useFreshRedis } from '../support/fresh-redis.js';
 
 const WINDOW = { algorithm: 'fixed-window', window: '300d', by: 'user', scope: 'app' } as const;
 const OWN = { ...WINDOW, name: 'own', limit: 4, else: 'credits' } as const satisfies Policy;
@@ -18,18 +18,12 @@ class Routes {
   closed(): void {}
 }
 
-let server: RedisServer;
-
-beforeEach(async () => {
-  server = await RedisServer.start();
-});
-
-afterEach(() => server.stop());
+const redis = useFreshRedis();
 
 const served = (options: RateLimitModuleOptions = {}): Promise<HttpApp> =>
   limited('Express', Routes, {
     identity: FROM_HEADERS,
-    redis: server.url,
+    redis: redis.server.url,
     deadline: '10s',
     policies: { credits: { ...WINDOW, limit: 6 } },
     ...options,
@@ -38,7 +32,7 @@ const served = (options: RateLimitModuleOptions = {}): Promise<HttpApp> =>
 it('an else runs over in the local shares while Redis is gone, and answers 503 where the first policy says so', async () => {
   await using app = await served({ localShare: 2 });
   expect((await app.as('ada', '/')).status).toBe(200);
-  await server.kill();
+  await redis.server.kill();
   // Half of the limits: 2 of the quota, 3 of the credits.
   expect(await app.statuses(6, '/', asUser('ada'))).toEqual([200, 200, 200, 200, 200, 429]);
   expect((await app.as('ada', '/closed')).status).toBe(503);

@@ -1,36 +1,25 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { type Identity, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp, start } from '../../support/http-app.js';
-import { RedisServer } from '../../support/redis-server.js';
+import { useFreshRedis } from '../support/fresh-redis.js';
 
 const RECOVERY_MS = 20_000;
 const POLICY: Policy = { name: 'mail', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 const ADA: Identity = { kind: 'user', value: 'ada' };
 
-let server: RedisServer;
+const redis = useFreshRedis();
 let client: Redis;
 let observer: Redis;
 
-beforeEach(async () => {
-  server = await RedisServer.start();
-  observer = quiet(new Redis(server.url));
+beforeEach(() => {
+  observer = redis.quiet(new Redis(redis.server.url));
 });
-
-afterEach(async () => {
-  client.disconnect();
-  observer.disconnect();
-  await server.stop();
-});
-
-function quiet(redis: Redis): Redis {
-  return redis.on('error', () => undefined);
-}
 
 /** Starts an application on a client with the defaults of ioredis, except for these options. */
 async function handedIn(options: RedisOptions = {}): Promise<HttpApp> {
-  client = quiet(new Redis(server.url, options));
+  client = redis.quiet(new Redis(redis.server.url, options));
   await client.ping();
   return start('Express', { imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open' })] });
 }
@@ -42,10 +31,10 @@ describe('a ready client with the defaults of ioredis', () => {
     const limiter = app.app.get(RateLimiter);
     const { commandQueue, offlineQueue } = client as unknown as Record<string, { length: number }>;
     expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'store' });
-    await server.kill();
+    await redis.server.kill();
     for (let i = 0; i < 5; i++) expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'open' });
     expect([commandQueue?.length, offlineQueue?.length]).toEqual([0, 0]);
-    await server.restart(); // without its data
+    await redis.server.restart(); // without its data
     await until(
       'Redis decides again',
       RECOVERY_MS,

@@ -1,37 +1,23 @@
 import { createServer, type Server } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { type Policy, RateLimiter, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { clusterOfOne } from '../../support/faults/by-node.js';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp, start } from '../../support/http-app.js';
 import { randomPort, RedisServer } from '../../support/redis-server.js';
+import { useFreshRedis } from '../support/fresh-redis.js';
 
 const POLICY: Policy = { name: 'mail', algorithm: 'fixed-window', limit: 3, window: '300d' };
 const ADA = { kind: 'user', value: 'ada' };
 const READY_MS = 10_000;
 
-let server: RedisServer;
+const redis = useFreshRedis();
 let observer: Redis;
-const clients: (Redis | Cluster)[] = [];
 
-beforeEach(async () => {
-  server = await RedisServer.start();
-  observer = quiet(new Redis(server.url));
+beforeEach(() => {
+  observer = redis.quiet(new Redis(redis.server.url));
 });
-
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.disconnect();
-  observer.disconnect();
-  await server.stop();
-});
-
-function quiet<T extends Redis | Cluster>(client: T): T {
-  clients.push(client);
-  client.on('error', () => undefined);
-  // ioredis keeps the process for this long after a disconnection.
-  if (client instanceof Redis) client.options.disconnectTimeout = 50;
-  return client;
-}
 
 const boot = (options: RateLimitModuleOptions): Promise<HttpApp> =>
   start('Express', { imports: [RateLimitModule.forRoot({ deadline: '10s', ...options })] });
@@ -54,9 +40,14 @@ async function connections(own: number): Promise<number> {
 
 describe('a database that is not there', () => {
   it.each<[string, () => RateLimitModuleOptions, string, number]>([
-    ['in a URL', () => ({ redis: `${server.url}/99` }), 'Redis refuses database 99: ERR DB index is out of range', 0],
+    [
+      'in a URL',
+      () => ({ redis: `${redis.server.url}/99` }),
+      'Redis refuses database 99: ERR DB index is out of range',
+      0,
+    ],
     ['in a path that may be a part of a password', () => ({ redis: 'redis://user:12/s3cret@localhost' }), '%2F', 0],
-    ['that is no number', () => ({ redis: `${server.url}/limits` }), 'must be the number of a database', 0],
+    ['that is no number', () => ({ redis: `${redis.server.url}/limits` }), 'must be the number of a database', 0],
   ])('%s stops the boot', async (_, options, problem, own) => {
     for (const connect of [undefined, 'required'] as const) {
       const message = await boot({ ...options(), ...(connect && { connect }) }).then(
@@ -74,9 +65,9 @@ describe('a database that is not there', () => {
 
   it('needs the right +select', async () => {
     await observer.call('ACL', 'SETUSER', 'clerk', 'on', '>pw', '~*', '+@all', '-select');
-    const url = `redis://clerk:pw@${server.host}:${server.port}/1`;
+    const url = `redis://clerk:pw@${redis.server.host}:${redis.server.port}/1`;
     await expect(boot({ redis: url })).rejects.toThrow('Redis refuses database 1: NOPERM');
-    await using app = await boot({ redis: `redis://clerk:pw@${server.host}:${server.port}/0` });
+    await using app = await boot({ redis: `redis://clerk:pw@${redis.server.host}:${redis.server.port}/0` });
     await expectDecided(app);
   });
 
@@ -89,7 +80,7 @@ describe('a database that is not there', () => {
     for (let i = 0; i < 20; i++) {
       expect(await limiter.consume(POLICY, ADA)).toMatchObject({ decidedBy: 'local' });
     }
-    const there = quiet(new Redis(late.url));
+    const there = redis.quiet(new Redis(late.url));
     expect(await there.dbsize()).toBe(0);
     const warnings = app.logs.of('warn').filter((line) => line.includes('Redis refuses database 9'));
     expect(warnings).toHaveLength(1);
@@ -108,7 +99,7 @@ describe("connect: 'required'", () => {
     await observer.call('ACL', 'SETUSER', 'clerk', 'on', '>pw', '~*', '-@all', '+info', '+ping');
     await observer.call('ACL', 'SETUSER', 'other', 'on', '>pw', '~other:*', '+@all');
   };
-  const urlOf = (who: string): string => `redis://${who}${server.host}:${server.port}`;
+  const urlOf = (who: string): string => `redis://${who}${redis.server.host}:${redis.server.port}`;
 
   it.each<[string, () => RateLimitModuleOptions | Promise<RateLimitModuleOptions>, RegExp]>([
     ['nothing listens there', () => ({ redis: `redis://127.0.0.1:${randomPort()}` }), /connect ECONNREFUSED/],
@@ -119,7 +110,7 @@ describe("connect: 'required'", () => {
       'it wants a password, and none is given',
       async () => {
         await observer.call('CONFIG', 'SET', 'requirepass', 'secret');
-        return { redis: server.url };
+        return { redis: redis.server.url };
       },
       /NOAUTH/,
     ],
@@ -128,7 +119,7 @@ describe("connect: 'required'", () => {
       async () => {
         await observer.call('REPLICAOF', '127.0.0.1', String(randomPort()));
         await observer.call('CONFIG', 'SET', 'replica-serve-stale-data', 'yes');
-        return { redis: server.url };
+        return { redis: redis.server.url };
       },
       /READONLY/,
     ],
@@ -136,19 +127,19 @@ describe("connect: 'required'", () => {
       'it has no memory left',
       async () => {
         await observer.call('CONFIG', 'SET', 'maxmemory', '1');
-        return { redis: server.url };
+        return { redis: redis.server.url };
       },
       /OOM/,
     ],
     [
       'a client has no duplicate(), and no connection',
-      () => ({ redis: bare(quiet(new Redis(randomPort(), '127.0.0.1', { enableOfflineQueue: false }))) }),
+      () => ({ redis: bare(redis.quiet(new Redis(randomPort(), '127.0.0.1', { enableOfflineQueue: false }))) }),
       /there is no connection to Redis/,
     ],
     [
       'a Cluster is nowhere',
       () => ({
-        redis: quiet(
+        redis: redis.quiet(
           new Cluster([{ host: '127.0.0.1', port: randomPort() }], { redisOptions: { disconnectTimeout: 50 } }),
         ),
       }),
@@ -176,14 +167,9 @@ describe("connect: 'required'", () => {
   });
 
   it('starts and stops with a Cluster', async () => {
-    const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
-    await using node = await RedisServer.start({ args });
-    const direct = quiet(new Redis(node.url));
-    const cluster = (): Cluster => quiet(new Cluster([{ host: node.host, port: node.port }]));
-    await direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-    await until('the cluster is ready', READY_MS, async () =>
-      (await direct.cluster('INFO')).includes('cluster_state:ok'),
-    );
+    await using node = await clusterOfOne();
+    const direct = redis.quiet(new Redis(node.url));
+    const cluster = (): Cluster => redis.quiet(new Cluster([{ host: node.host, port: node.port }]));
     await using app = await boot({ redis: cluster(), connect: 'required' });
     await expectDecided(app);
     await direct.call('CONFIG', 'SET', 'maxmemory', '1');

@@ -13,9 +13,11 @@ import {
   RedisStore,
   type StoreStateChange,
 } from 'nestjs-floodgate';
+import { clusterOfOne } from '../../support/faults/by-node.js';
 import { until } from '../../support/faults/until.js';
 import { start } from '../../support/http-app.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { useFreshRedis } from '../support/fresh-redis.js';
 
 /** What ioredis says to its own users. It names options that the module sets, or nothing that an operator knows. */
 const FOREIGN =
@@ -42,34 +44,19 @@ class Anybody {
   }
 }
 
+const redis = useFreshRedis();
+/** The server that goes away. */
 let server: RedisServer;
-let clients: (Redis | Cluster)[];
 
-beforeEach(async () => {
-  server = await RedisServer.start();
-  clients = [];
+beforeEach(() => {
+  ({ server } = redis);
 });
-afterEach(async () => {
-  for (const client of clients) client.disconnect();
-  await server.stop();
-});
+afterEach(() => server.stop());
 
-function quiet<T extends Redis | Cluster>(client: T): T {
-  clients.push(client);
-  client.on('error', () => undefined);
-  // ioredis keeps the process for this long after a disconnection.
-  if (client instanceof Redis) client.options.disconnectTimeout = 50;
-  return client;
-}
-
-async function clusterOfOne(): Promise<Cluster> {
-  await server.stop();
-  server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
-  const node = quiet(new Redis(server.url));
-  await node.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  await until('the cluster is ready', READY_MS, async () => (await node.cluster('INFO')).includes('state:ok'));
+async function aCluster(): Promise<Cluster> {
+  server = await clusterOfOne();
   const addresses = [{ host: server.host, port: server.port }];
-  return quiet(new Cluster(addresses, { redisOptions: { disconnectTimeout: 50 } }));
+  return redis.quiet(new Cluster(addresses, { redisOptions: { disconnectTimeout: 50 } }));
 }
 
 /** The text of an error as far as the library has made it. */
@@ -79,18 +66,20 @@ function messageOf(error: unknown): string {
 
 it.each<[string, () => RateLimitModuleOptions | Promise<RateLimitModuleOptions>]>([
   ['a URL', () => ({ redis: server.url })],
-  ['a client', () => ({ redis: quiet(new Redis(server.url)) })],
+  ['a client', () => ({ redis: redis.quiet(new Redis(server.url)) })],
   [
     "the application's own client, which queues nothing",
     () => ({
-      store: new RedisStore(quiet(new Redis(server.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 }))),
+      store: new RedisStore(redis.quiet(new Redis(server.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0 }))),
     }),
   ],
   [
     "the application's own client, which gives up",
-    () => ({ store: new RedisStore(quiet(new Redis(server.url, { maxRetriesPerRequest: 1, commandTimeout: 40 }))) }),
+    () => ({
+      store: new RedisStore(redis.quiet(new Redis(server.url, { maxRetriesPerRequest: 1, commandTimeout: 40 }))),
+    }),
   ],
-  ['a Cluster', async () => ({ redis: await clusterOfOne() })],
+  ['a Cluster', async () => ({ redis: await aCluster() })],
 ])(
   'while Redis is away, no log line, event, exception or answer has the words of ioredis, with %s',
   async (_, given) => {
@@ -108,7 +97,7 @@ it.each<[string, () => RateLimitModuleOptions | Promise<RateLimitModuleOptions>]
     });
     const limiter = app.app.get(RateLimiter);
     const overrides = app.app.get(RateLimitOverrides);
-    await until('the clients are connected', READY_MS, () => clients.every(({ status }) => status === 'ready'));
+    await until('the clients are connected', READY_MS, () => redis.clients.every(({ status }) => status === 'ready'));
     await until('Redis decides', READY_MS, async () => (await limiter.peek(MAIL, ADA)).decidedBy === 'store');
     const lease = await limiter.acquire(JOBS, ADA);
     const reservation = await limiter.reserve(MAIL, ADA, { cost: 5 });

@@ -34,17 +34,27 @@ export interface OneNode {
   readonly open: (options: RedisStoreOptions) => StoreOnceReady;
 }
 
+/** A server that serves all slots of a Cluster, which it alone is. */
+export async function clusterOfOne(): Promise<RedisServer> {
+  const server = await RedisServer.start({
+    args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+  });
+  const admin = new Redis(server.url);
+  await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+  await until('the cluster is ready', FORMED_MS, async () =>
+    (await admin.cluster('INFO')).includes('cluster_state:ok'),
+  );
+  admin.disconnect();
+  return server;
+}
+
 export function useOneNode(): OneNode {
   let server: RedisServer;
   let client: Cluster;
   let admin: Redis;
   beforeAll(async () => {
-    server = await RedisServer.start({ args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'] });
+    server = await clusterOfOne();
     admin = new Redis(server.url);
-    await admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-    await until('the cluster is ready', FORMED_MS, async () =>
-      (await admin.cluster('INFO')).includes('cluster_state:ok'),
-    );
     await loadPrograms(admin);
     client = new Cluster([{ host: server.host, port: server.port }]);
   });
