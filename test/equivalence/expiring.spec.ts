@@ -15,9 +15,9 @@ import { forwards, type Move, MovingClock, periodOf } from '../support/arbitrary
 import { costFor, costs, policyOf } from '../support/arbitrary-policies.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
+import { ReservingProcess } from '../support/reserving-process.js';
 import { SharedLog } from '../support/shared-log.js';
 import { Counterfactual, type ModelCharge } from './counterfactual.js';
-import { ReservingProcess } from './expiring-process.js';
 
 const DAY = 86_400_000_000;
 const LONGEST_MS = 7 * 86_400_000;

@@ -227,17 +227,6 @@ describe('the fallback', () => {
     expect(await limiter.peek(local, ADA)).toMatchObject({ policies: [{ remaining: CAPACITY - 1 }] });
   });
 
-  it.each([
-    [4, CAPACITY / 4],
-    [10_000, 1],
-  ])('admits a share of the limit: localShare %p admits %d', async (localShare, admits) => {
-    await on.server.kill();
-    const pod = await on.start({ localShare });
-    let admitted = 0;
-    for (let i = 0; i < CAPACITY + 10; i++) if ((await pod.ask()).allowed) admitted++;
-    expect(admitted).toBe(admits);
-  });
-
   it('takes at most fallbackMaxBytes: clients without room share one limit', async () => {
     await on.server.kill();
     const pod = await on.start({ fallbackMaxBytes: 5_000 });

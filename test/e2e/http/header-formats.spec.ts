@@ -10,7 +10,7 @@ import {
   SkipRateLimit,
   type TokenBucketPolicy,
 } from 'nestjs-floodgate';
-import { FROM_HEADERS, limited, PLATFORMS, type Reply } from '../../support/http-app.js';
+import { FROM_HEADERS, limited, PLATFORMS } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 import { ToldStore } from '../../support/told-store.js';
 
@@ -59,11 +59,6 @@ function costOf({ headers }: RateLimitRequest): number {
   return Number(headers['x-bytes']);
 }
 
-/** Every header about limits that a reply has. */
-function said({ headers }: Reply): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => /rate-?limit|retry/i.test(name)));
-}
-
 describe.each(PLATFORMS)('over %s', (platform) => {
   const open = (options: RateLimitModuleOptions) =>
     limited(platform, Routes, {
@@ -72,23 +67,6 @@ describe.each(PLATFORMS)('over %s', (platform) => {
       policies: { named: { ...ROUTE, name: 'named', capacity: 1 } },
       ...options,
     });
-
-  it("headers: 'draft' lists all policies on allowed and on rejected requests", async () => {
-    await using app = await open({ headers: 'draft' });
-    const policy = '"route";q=2;w=20, "day";q=100;w=86400';
-    expect(said(await app.send('/one'))).toEqual({
-      'ratelimit-policy': policy,
-      ratelimit: '"route";r=1;t=10, "day";r=99;t=86400',
-    });
-    await app.send('/one');
-    const rejected = await app.send('/one');
-    expect(rejected.status).toBe(429);
-    expect(said(rejected)).toEqual({
-      'ratelimit-policy': policy,
-      ratelimit: '"route";r=0;t=10, "day";r=98',
-      'retry-after': '10',
-    });
-  });
 
   it('no cache stores a 429 or a 503; an allowed answer is left alone, as is a stricter value of the application', async () => {
     await using app = await open({ headers: 'draft' });

@@ -1,18 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { CallWaitError, LimiterUnavailableError } from 'nestjs-floodgate';
-import { open, pass, turns } from './support/scheduled-calls.js';
+import { open, pass } from './support/scheduled-calls.js';
 
 describe('without the store', () => {
-  it("goes on with the process's share", async () => {
-    await using opened = await open({ localShare: 2 });
-    const { call, store, ran } = opened;
-    store.fails = true;
-    void call('window', 'a');
-    for (let i = 0; i < 60; i++) void call('window', `${i}`);
-    await turns();
-    expect(ran).toHaveLength(50);
-  });
-
   it("waits no longer than maxWait where the policy says 'closed', and names the failure", async () => {
     await using opened = await open({ onStoreFailure: 'closed' });
     const { clock, call, store, ran } = opened;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Controller, Get, type INestApplication, Query, UnauthorizedException } from '@nestjs/common';
+import { Controller, Get, UnauthorizedException } from '@nestjs/common';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Outcome, type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
@@ -38,7 +38,6 @@ const TOKENS: Policy = {
   cost: 2_000,
   settle: ({ value }) => (value as Answer).tokens,
 };
-const BESIDE: Policy = { ...HOURS, name: 'beside', limit: 100 };
 
 @Controller()
 class Routes {
@@ -48,12 +47,6 @@ class Routes {
     await delay(30);
     if (refuses) throw new UnauthorizedException();
     return 'welcome';
-  }
-
-  @Get('summary')
-  @RateLimit(TOKENS, BESIDE)
-  summary(@Query('tokens') tokens: string): Answer {
-    return { tokens: Number(tokens) };
   }
 }
 
@@ -69,15 +62,6 @@ function open(kind: Kind): Promise<HttpApp> {
 
 const headers = { 'x-user-id': 'ada' };
 
-async function free(app: INestApplication, policy: Policy): Promise<number> {
-  const { countIf: _, settle: __, ...plain } = policy;
-  return (await app.get(RateLimiter).peek(plain, ADA)).policies[0]!.remaining;
-}
-
-async function untilFree(app: INestApplication, policy: Policy, count: number): Promise<void> {
-  await until(`${count} free`, 5_000, async () => (await free(app, policy)) === count);
-}
-
 describe.each(KINDS)('a route that is settled after its response, over $platform with $store', (kind) => {
   it('tells what the handler returned or threw, the status and the time', async () => {
     await using app = await open(kind);
@@ -90,22 +74,6 @@ describe.each(KINDS)('a route that is settled after its response, over $platform
     expect(refused!.error).toBeInstanceOf(UnauthorizedException);
     expect(welcome).toMatchObject({ status: 200, value: 'welcome', error: undefined, aborted: false });
     for (const { durationMs } of outcomes) expect(durationMs).toBeGreaterThan(0);
-  });
-
-  it('refunds what a reservation did not cost, charges what it cost more, and leaves other policies alone', async () => {
-    await using app = await open(kind);
-    const seen: number[] = [];
-    for (const tokens of [150, 2_000, 5_000, 0]) {
-      expect((await app.send(`/summary?tokens=${tokens}`, { headers })).status).toBe(200);
-      const spent = [150, 2_150, 7_150, 7_150][seen.length]!;
-      await untilFree(app.app, TOKENS, 10_000 - spent);
-      seen.push(await free(app.app, BESIDE));
-    }
-    expect(seen).toEqual([99, 98, 97, 96]);
-    expect((await app.send('/summary?tokens=9000', { headers })).status).toBe(200); // an overdraft
-    await untilFree(app.app, TOKENS, 0);
-    expect((await app.send('/summary?tokens=1', { headers })).status).toBe(429);
-    expect(await free(app.app, BESIDE)).toBe(95);
   });
 });
 

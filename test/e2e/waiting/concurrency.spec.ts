@@ -1,11 +1,11 @@
-import { Controller, Get, type INestApplication } from '@nestjs/common';
+import type { INestApplication } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type ConcurrencyPolicy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
+import { type ConcurrencyPolicy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
-import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
+import { type HttpApp, start } from '../../support/http-app.js';
 import { nodeWarnings } from '../../support/node-warnings.js';
 import { useRedis } from '../../support/redis-fixture.js';
-import { type Kind, KINDS, storeOf } from '../support/kinds.js';
+import { type Kind, storeOf } from '../support/kinds.js';
 
 jest.setTimeout(30_000); // the machine may be busy
 
@@ -13,45 +13,18 @@ const LEASES = { algorithm: 'concurrency', by: 'user', scope: 'app' } as const;
 const THREE: ConcurrencyPolicy = { ...LEASES, name: 'three', limit: 3, lease: '30s' };
 const ADA = { kind: 'user', value: 'ada' } as const;
 
-let running: (() => void)[] = [];
-let entered = 0;
-
-/** Ends all handlers that run. */
-function finish(): void {
-  for (const end of running.splice(0)) end();
-}
-
-@Controller()
-class Routes {
-  @Get('hold')
-  @RateLimit(THREE)
-  async hold(): Promise<string> {
-    entered++;
-    await new Promise<void>((resolve) => running.push(resolve));
-    return 'done';
-  }
-
-  @Get('once')
-  @RateLimit(THREE, { name: 'once', algorithm: 'fixed-window', limit: 1, window: '1h', by: 'user' })
-  once(): string {
-    return 'done';
-  }
-}
-
 const redis = useRedis();
 let warned: () => Promise<string[]>;
 beforeEach(() => {
-  [running, entered] = [[], 0];
   warned = nodeWarnings();
 });
 afterEach(async () => {
-  finish();
   const warnings = await warned();
   if (warnings.length > 0) throw new Error(warnings.join('\n'));
 });
 
-function open(kind: Kind, more: RateLimitModuleOptions = {}): Promise<HttpApp> {
-  return limited(kind.platform, Routes, { identity: FROM_HEADERS, ...storeOf(kind, redis), ...more });
+function open(kind: Kind): Promise<HttpApp> {
+  return start(kind.platform, { imports: [RateLimitModule.forRoot(storeOf(kind, redis))] });
 }
 
 /** How many more requests of a user would pass. */
@@ -63,26 +36,6 @@ async function free(app: INestApplication, policy: ConcurrencyPolicy = THREE): P
 async function untilFree(app: INestApplication, count: number, policy?: ConcurrencyPolicy): Promise<void> {
   await until(`${count} free`, 5_000, async () => (await free(app, policy)) === count);
 }
-
-async function untilEntered(count: number): Promise<void> {
-  await until(`${count} entered`, 5_000, () => entered === count);
-}
-
-describe.each(KINDS)('leases over $platform with $store', (kind) => {
-  it('hold no lease where another policy rejects, or where they are rejected', async () => {
-    await using app = await open(kind);
-    expect((await app.as('ada', '/once')).status).toBe(200);
-    await untilFree(app.app, 3);
-    for (let i = 0; i < 5; i++) expect((await app.as('ada', '/once')).status).toBe(429);
-    expect(await free(app.app)).toBe(3);
-    const held = [1, 2, 3].map(() => app.as('ada', '/hold'));
-    await untilEntered(3);
-    for (let i = 0; i < 5; i++) expect((await app.as('ada', '/hold')).status).toBe(429);
-    finish();
-    await Promise.all(held);
-    await untilFree(app.app, 3);
-  });
-});
 
 describe('a concurrency by code', () => {
   it('cannot be consumed, and acquire needs one', async () => {

@@ -3,7 +3,6 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Charge, MemoryStore, type Policy, RateLimit, type Verdict } from 'nestjs-floodgate';
 import { limited } from '../../support/http-app.js';
-import { useRedis } from '../../support/redis-fixture.js';
 
 jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
@@ -62,26 +61,5 @@ describe('a leaky bucket', () => {
       expect(departs).toBeCloseTo(Math.max(next, decided), 2);
       next = departs + GAP_MS;
     }
-  });
-});
-
-describe('a leaky bucket of two pods on one Redis', () => {
-  const redis = useRedis();
-
-  it('is one queue: the departures of both pods are never closer than its rate allows', async () => {
-    // The deadline of a busy machine: no pod decides alone.
-    const options = { redis: redis.server.url, deadline: '10s' } as const;
-    await using first = await limited('Express', Queue, options);
-    await using second = await limited('Express', Queue, options);
-    const since = performance.now();
-    const statuses = await Promise.all(
-      Array.from({ length: 60 }, async (_, i) => (await (i % 2 === 0 ? first : second).send(`/queue/${i}`)).status),
-    );
-    const times = arrivals.map(({ at }) => at - since).toSorted((a, b) => a - b);
-    const rejected = statuses.filter((status) => status === 429);
-    expect(times).toHaveLength(60 - rejected.length);
-    expect(times.length).toBeGreaterThanOrEqual(9);
-    // The n-th slot is n gaps after the first, which was given after `since`.
-    times.forEach((time, n) => expect(time).toBeGreaterThanOrEqual(n * GAP_MS));
   });
 });

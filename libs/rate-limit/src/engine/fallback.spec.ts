@@ -6,13 +6,13 @@ import { type Admitted, BOUNDS } from '../../../../test/support/bounds-of.js';
 import { expectHolds, expectSame } from '../../../../test/support/expect-same.js';
 import { histories } from '../../../../test/support/property-runs.js';
 import { TestClock } from '../../../../test/support/test-clock.js';
+import { boundPolicy } from '../../../../test/support/told-thresholds.js';
 import { shareOfLimit } from '../algorithms/core/shares.js';
 import type { PolicyDecision } from '../policy/decision.js';
-import { type BoundPolicy, bindPolicy } from '../policy/bound-policy.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
 import { decisionOf } from '../charges/judgement.js';
 import { chargeOf } from '../charges/policy-charge.js';
 import { Fallback } from './fallback.js';
-import { parsePolicy } from '../policy/parse-policy.js';
 import type { OnStoreFailure, Policy } from '../policy/policy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 
@@ -42,10 +42,6 @@ class Outage {
   }
 }
 
-function bound(policy: Policy): BoundPolicy {
-  return bindPolicy(parsePolicy(policy, 'test'), 'rl', 'app', 'test');
-}
-
 const PROCESSES = [1, 2, 3, 4, 7, 24, 10_000];
 
 const step = record({
@@ -62,7 +58,7 @@ describe('whatever the number of processes', () => {
         constantFrom(...PROCESSES),
         array(step, { minLength: 1, maxLength: 40 }),
         (given, processes, steps) => {
-          const policy = bound(given);
+          const policy = boundPolicy(given);
           const limit = shareOfLimit(policy.algorithm.limit, processes, 1);
           const outage = new Outage(processes);
           const { clock } = outage;
@@ -95,7 +91,7 @@ describe('whatever the number of processes', () => {
         waits,
         integer({ min: 1, max: 3 }),
         (given, processes, history, cost) => {
-          const policy = bound(given);
+          const policy = boundPolicy(given);
           if (policy.algorithm.limit > 500) return; // drained one by one
           const outage = new Outage(processes);
           for (const wait of history) {
@@ -119,7 +115,7 @@ describe('whatever the number of processes', () => {
     const steps = array(record({ cost: nat(4), wait: oneof(nat(3), nat(2_000_000)) }), { maxLength: 60 });
     assert(
       property(policyOf(name), steps, (given, history) => {
-        const policy = bound(given);
+        const policy = boundPolicy(given);
         const outage = new Outage(1);
         const store = new MemoryStore({ clock: outage.clock.read });
         for (const { cost, wait } of history) {
@@ -136,7 +132,7 @@ describe('whatever the number of processes', () => {
 
 it('blocks locally for longer each time the client comes back, and a reset forgets the step', () => {
   const outage = new Outage(3);
-  const policy = bound({ algorithm: 'fixed-window', limit: 3, window: '1d', blockFor: ['1m', '10m', '1h'] });
+  const policy = boundPolicy({ algorithm: 'fixed-window', limit: 3, window: '1d', blockFor: ['1m', '10m', '1h'] });
   const steps: unknown[] = [];
   outage.drain(policy);
   for (const minutes of [1, 10, 60]) {
@@ -179,7 +175,7 @@ describe('a row of policies', () => {
     ['a shadow beside local', [shadow, local!], 'local', [1, 1]],
   ])('is decided as each says: %s', (_, policies, source, remaining) => {
     const { fallback } = new Outage(1);
-    const charges = policies.map((policy) => chargeOf(bound(policy), 'k', 1, 'take'));
+    const charges = policies.map((policy) => chargeOf(boundPolicy(policy), 'k', 1, 'take'));
     const verdict = fallback.decide(charges, AWAY);
     expect([verdict.source, verdict.allowed]).toEqual([source, source !== 'closed']);
     expect(verdict.unavailable?.cause).toBe(source === 'closed' ? AWAY : undefined);
@@ -191,7 +187,7 @@ describe('a row of policies', () => {
 
   it('has the choice of the module where it says nothing', () => {
     const settings = { onStoreFailure: 'closed', localShare: 1, fallbackMaxBytes: 1_000_000 } as const;
-    const charge = chargeOf(bound(WINDOW), 'k', 1, 'take');
+    const charge = chargeOf(boundPolicy(WINDOW), 'k', 1, 'take');
     const { source, at } = new Fallback(settings).decide([charge], AWAY);
     expect(source).toBe('closed');
     expect(Math.abs(at / 1000 - Date.now())).toBeLessThan(60_000); // by the process's clock
@@ -200,7 +196,7 @@ describe('a row of policies', () => {
 
 it('refunds and settles what it has charged', () => {
   const { fallback } = new Outage(4);
-  const policy = bound({ algorithm: 'fixed-window', limit: 8, window: '1h', cost: 3 });
+  const policy = boundPolicy({ algorithm: 'fixed-window', limit: 8, window: '1h', cost: 3 });
   const ask = (cost: number) => fallback.decide([chargeOf(policy, 'k', cost, 'reserve')], AWAY);
   const [charge] = ask(3).charges;
   expect(charge).toMatchObject({ allowed: true, remaining: 0 });
@@ -214,7 +210,7 @@ it('refunds and settles what it has charged', () => {
 });
 
 it('has room in its share for a request of the usual cost, whatever its class leaves to others', () => {
-  const usual = bound({ ...WINDOW, limit: 16, cost: 3 });
+  const usual = boundPolicy({ ...WINDOW, limit: 16, cost: 3 });
   const ofLowClass = { ...usual, priorities: new Map([['low', 0.5]]), priority: 'low' };
   const ofRequest = { ...usual, cost: () => 3 };
   const told = [usual, ofLowClass, ofRequest].map((policy) => new Outage(4).ask(policy, 3));

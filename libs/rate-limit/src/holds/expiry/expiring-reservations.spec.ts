@@ -1,11 +1,9 @@
 import { chargeOf } from '../../charges/policy-charge.js';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { ReservingProcess } from '../../../../../test/support/reserving-process.js';
 import { SharedLog } from '../../../../../test/support/shared-log.js';
-import { partsAlone } from '../../limiter/parts-alone.js';
-import { storeAlone } from '../../limiter/opened-store.js';
-import { readLimiterOptions } from '../../limiter/options-table.js';
-import { type BoundPolicy, bindPolicy } from '../../policy/bound-policy.js';
-import { parsePolicy } from '../../policy/parse-policy.js';
+import { boundPolicy } from '../../../../../test/support/told-thresholds.js';
+import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { ReservationLog } from '../../stores/reservation-log.js';
 import type { StoreTraits } from '../../stores/traits.js';
 import { VirtualClock } from '../../testing/virtual-clock.js';
@@ -13,14 +11,9 @@ import { VirtualStore } from '../../testing/virtual-store.js';
 import { LimiterUnavailableError, ReservationsFullError } from '../../charges/errors.js';
 import type { Reservation } from '../settlements/reservation.js';
 import { type AtExpiry, readExpiry } from '../../policy/expiry.js';
-import { ExpiringReservations } from './expiring-reservations.js';
+import type { ExpiringReservations } from './expiring-reservations.js';
 
-const SECOND = 1000;
-const DAY: BoundPolicy = bound({ name: 'day', limit: 100_000, window: '1d' });
-
-function bound(policy: object): BoundPolicy {
-  return bindPolicy(parsePolicy({ algorithm: 'fixed-window', ...policy }, 'test'), 'rl', 'app', 'test');
-}
+const DAY = boundPolicy({ name: 'day', algorithm: 'fixed-window', limit: 100_000, window: '1d' });
 
 const opened: ExpiringReservations[] = [];
 afterEach(async () => {
@@ -39,38 +32,12 @@ interface Pod {
 /** A pod on a store. */
 function podOn(
   store: VirtualStore,
-  {
-    log,
-    traits,
-    sweepMs = 1e9,
-    deadlineMs = 60 * SECOND,
-    mostOpen,
-  }: {
-    log?: ReservationLog;
-    traits?: Partial<StoreTraits>;
-    sweepMs?: number;
-    deadlineMs?: number;
-    mostOpen?: number;
-  } = {},
+  { log, ...more }: { log?: ReservationLog; traits?: Partial<StoreTraits>; mostOpen?: number } = {},
 ): Pod {
   const warnings: string[] = [];
-  const logger = { log: () => undefined, warn: (text: string) => void warnings.push(text), error: () => undefined };
-  const { engine, layered } = partsAlone(readLimiterOptions({}, 'test'), storeAlone(store, deadlineMs), logger);
-  const { virtualClock } = store;
-  const expiring = new ExpiringReservations(
-    {
-      decide: (charges) => engine.decide(charges),
-      settle: (settlements) => layered.settle(settlements),
-      within: (answer) => layered.deadlines.within(answer),
-      traits: { ...layered.traits, ...traits },
-      log,
-      timer: store.timer,
-      nowMs: () => virtualClock.nowMs,
-      sweepMs,
-      mostOpen,
-    },
-    logger,
-  );
+  const warn = (text: string): void => void warnings.push(text);
+  const { read } = store.virtualClock;
+  const { expiring } = new ReservingProcess(store, log, read, { ...more, timer: store.timer, warn });
   opened.push(expiring);
   return {
     expiring,

@@ -7,9 +7,20 @@ import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
 import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
 import type { ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
 import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
+import type { Timer } from '../../libs/rate-limit/src/stores/timer.js';
+import type { StoreTraits } from '../../libs/rate-limit/src/stores/traits.js';
 
 const NEVER_MS = 1e9;
 const PATIENCE_MS = 120_000;
+
+interface More {
+  readonly traits?: Partial<StoreTraits>;
+  readonly mostOpen?: number;
+  /** Default: the test runs what is due. */
+  readonly timer?: Timer;
+  /** Default: a warning is an error. */
+  readonly warn?: (text: string) => void;
+}
 
 /** A process that reserves, without HTTP and Nest, on a store in memory. A test runs its timer. */
 export class ReservingProcess {
@@ -22,10 +33,8 @@ export class ReservingProcess {
     store: RateLimitStore,
     log: ReservationLog | undefined,
     private readonly clock: Clock,
+    { traits, mostOpen, timer, warn = fail }: More = {},
   ) {
-    const warn = (text: string): void => {
-      throw new Error(text);
-    };
     const logger = { log: () => undefined, warn, error: warn };
     const options = readLimiterOptions({ onStoreFailure: 'closed' }, 'test');
     const { engine, layered } = partsAlone(options, storeAlone(store, PATIENCE_MS), logger);
@@ -34,15 +43,18 @@ export class ReservingProcess {
       decide: (charges: Parameters<Engine['decide']>[0]) => this.engine.decide(charges),
       settle: (settlements: Parameters<LayeredStore['settle']>[0]) => layered.settle(settlements),
       within: <T>(answer: Promise<T>) => layered.deadlines.within(answer),
-      traits: layered.traits,
+      traits: { ...layered.traits, ...traits },
       log,
-      timer: (ms: number, run: () => void) => {
-        const task = { at: clock() + Math.round(ms * 1_000), run };
-        this.waiting.push(task);
-        return () => void (this.waiting = this.waiting.filter((one) => one !== task));
-      },
+      timer:
+        timer ??
+        ((ms: number, run: () => void) => {
+          const task = { at: clock() + Math.round(ms * 1_000), run };
+          this.waiting.push(task);
+          return () => void (this.waiting = this.waiting.filter((one) => one !== task));
+        }),
       nowMs: () => clock() / 1_000,
       sweepMs: NEVER_MS,
+      mostOpen,
     };
     this.expiring = new ExpiringReservations(settings, logger);
   }
@@ -63,4 +75,8 @@ export class ReservingProcess {
     await this.expiring['sweep']?.sweep();
     await endOfTurn();
   }
+}
+
+function fail(text: string): never {
+  throw new Error(text);
 }
