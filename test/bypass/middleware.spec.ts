@@ -3,13 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import {
-  type Policy,
-  RateLimit,
-  type RateLimitModuleExtras,
-  type RateLimitModuleOptions,
-  SkipRateLimit,
-} from 'nestjs-floodgate';
+import { type Policy, RateLimit, type RateLimitModuleExtras, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { type HttpApp, isOldFastify, limited, limitHeaders, type Reply, PLATFORMS } from '../support/http-app.js';
 import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
 import { RateLimitRuntime } from '../support/runtime.js';
@@ -31,10 +25,6 @@ class Rides {
   list(): string {
     return 'rides';
   }
-
-  @Get('skipped')
-  @SkipRateLimit()
-  skipped(): void {}
 }
 
 /** Routes that the guard limits by the middleware's policy, without the middleware. */

@@ -172,7 +172,6 @@ async function query(expression: string): Promise<readonly Sample[]> {
 describe('promtool', () => {
   it.each([
     ['check', 'rules', 'rules.yaml'],
-    ['check', 'rules', 'floodgate-alerts.yaml'],
     ['check', 'config', 'prometheus.yml'],
     ['test', 'rules', 'rules.test.yaml'],
   ])('%s %s %s', async (...args) => {

@@ -13,14 +13,12 @@ import {
 import { Registry } from 'prom-client';
 import { INSTRUMENTS } from '../../libs/rate-limit/src/watch/publish/instruments.js';
 import { Exposition } from '../support/exposition.js';
-import { asUser, FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-app.js';
+import { asUser, FROM_HEADERS, type HttpApp, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
 import { StillStore } from '../support/still-store.js';
 import { PrometheusMetrics } from './support/otel.js';
+import { ADA, Limited, THREE } from './support/routes.js';
 
-const THREE: Policy = { name: 'three', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
-const TWO: Policy = { name: 'two', algorithm: 'fixed-window', limit: 2, window: '300d', by: 'global' };
-const ADA = { kind: 'user', value: 'ada' };
 const BUSY = {
   name: 'busy',
   algorithm: 'token-bucket',
@@ -32,24 +30,15 @@ const BUSY = {
 const LINE: Policy = { name: 'line', algorithm: 'leaky-bucket', capacity: 5, drain: '20/s', by: 'global' };
 
 @Controller()
-class Routes {
+class Routes extends Limited {
   @Get('line')
   @RateLimit(LINE)
   line(): void {}
-
-  @Get('three')
-  @RateLimit(THREE)
-  three(): void {}
-
-  @Get('both')
-  @RateLimit(THREE, TWO)
-  both(): void {}
 }
 
 interface Options {
   readonly limits?: RateLimitModuleOptions;
   readonly metrics?: RateLimitMetricsOptions[];
-  readonly platform?: (typeof PLATFORMS)[number];
 }
 
 function app({ limits, metrics = [] }: Options): Promise<HttpApp> {

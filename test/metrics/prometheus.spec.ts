@@ -1,7 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
-  type Policy,
   RateLimit,
   RateLimiter,
   RateLimitMetricsModule,
@@ -12,36 +11,20 @@ import {
 } from 'nestjs-floodgate';
 import { Counter, register, Registry } from 'prom-client';
 import { Exposition } from '../support/exposition.js';
-import { FROM_HEADERS, type HttpApp, PLATFORMS, start } from '../support/http-app.js';
+import { FROM_HEADERS, type HttpApp, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
-
-const THREE: Policy = { name: 'three', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
-const TWO: Policy = { name: 'two', algorithm: 'fixed-window', limit: 2, window: '300d', by: 'global' };
-const ADA = { kind: 'user', value: 'ada' };
+import { ADA, Limited, THREE } from './support/routes.js';
 
 @Controller()
-class Routes {
-  @Get('three')
-  @RateLimit(THREE)
-  three(): void {}
-
-  @Get('both')
-  @RateLimit(THREE, TWO)
-  both(): void {}
-
+class Routes extends Limited {
   @Get('chosen')
   @RateLimit(({ query }: RateLimitRequest<{ query: { name: string } }>) => ({ ...THREE, name: query.name }))
   chosen(): void {}
-
-  @Get('queue')
-  @RateLimit({ name: 'queue', algorithm: 'leaky-bucket', capacity: 10, drain: 1, by: 'global' })
-  queue(): void {}
 }
 
 interface Options {
   readonly limits?: RateLimitModuleOptions;
   readonly metrics?: RateLimitMetricsOptions;
-  readonly platform?: (typeof PLATFORMS)[number];
 }
 
 function app({ limits, metrics }: Options): Promise<HttpApp> {
@@ -73,7 +56,7 @@ function counts(metrics: Exposition, policy: string, algorithm = 'token-bucket')
 describe('metrics', () => {
   it('count the allowed and the rejected requests of every policy', async () => {
     const registry = new Registry();
-    await using http = await app({ platform: 'Express', metrics: { registry } });
+    await using http = await app({ metrics: { registry } });
     expect(counts(await scrape(registry), 'three')).toEqual([0, 0, 0]);
     for (let i = 0; i < 5; i++) await http.as('ada', '/three');
     let metrics = await scrape(registry);
@@ -91,7 +74,7 @@ describe('metrics', () => {
 
   it('are well formed and bounded when a policy function uses names that clients send', async () => {
     const registry = new Registry();
-    await using http = await app({ platform: 'Express', metrics: { registry } });
+    await using http = await app({ metrics: { registry } });
     const names = ['a"b', 'a\\', 'a\\n', '{}', 'a="b",c="d', '#', '__proto__', 'constructor', 'other', 'le', ' '];
     for (const name of names) {
       expect((await http.as('ada', `/chosen?name=${encodeURIComponent(name)}`)).status).toBe(200);
@@ -117,7 +100,7 @@ describe('metrics', () => {
 
   it('never contain an identity', async () => {
     const registry = new Registry();
-    await using http = await app({ platform: 'Express', metrics: { registry } });
+    await using http = await app({ metrics: { registry } });
     const secrets = ['s3cr3t-key', 'rider-77', '} 1\nrate_limiter_requests_total 9', 'le="x"', '\u00ffada'];
     for (const secret of secrets) {
       const value = secret.replace('\n', '\t'); // no header has a line break

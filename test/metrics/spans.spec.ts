@@ -4,7 +4,6 @@ import { type Attributes, context, type Span, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import {
-  type Policy,
   RateLimit,
   RateLimitMetricsModule,
   type RateLimitMetricsOptions,
@@ -14,23 +13,13 @@ import {
 import { Registry } from 'prom-client';
 import { FROM_HEADERS, type HttpApp, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
-
-const THREE: Policy = { name: 'three', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
-const TWO: Policy = { name: 'two', algorithm: 'fixed-window', limit: 2, window: '300d', by: 'global' };
+import { Limited, THREE } from './support/routes.js';
 
 /** A real tracer, whose spans stay in the process. */
 const exporter = new InMemorySpanExporter();
 
 @Controller()
-class Routes {
-  @Get('three')
-  @RateLimit(THREE)
-  three(): void {}
-
-  @Get('both')
-  @RateLimit(THREE, TWO)
-  both(): void {}
-
+class Routes extends Limited {
   @Get('shadow')
   @RateLimit({ ...THREE, name: 'tried', mode: 'shadow' })
   shadow(): void {}

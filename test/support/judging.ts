@@ -1,5 +1,4 @@
 import { decisionOf, Judgement } from '../../libs/rate-limit/src/charges/judgement.js';
-import { Fallback } from '../../libs/rate-limit/src/engine/fallback.js';
 import { OpenCharges } from '../../libs/rate-limit/src/layers/estimates/open-charges.js';
 import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
 import { bindPolicy, type BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
@@ -61,13 +60,6 @@ export class Judging {
     const { policies } = decisionOf(charges, this.store.consume(charges));
     this.clock.now -= seconds * 1_000_000;
     return policies[0]!;
-  }
-
-  /** The decision of one of some processes without the store. */
-  locally(processes: number): Decision {
-    const settings = { onStoreFailure: 'local', localShare: processes, fallbackMaxBytes: 1_000_000 } as const;
-    const verdict = new Fallback(settings, this.clock.read).decide(this.charges(1, 'take'), new Error('away'));
-    return decisionOf(verdict.asked!, verdict);
   }
 
   private charges(cost: number, mode: ChargeMode): PolicyCharge[] {

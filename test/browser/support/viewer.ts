@@ -48,10 +48,6 @@ export class Viewer implements AsyncDisposable {
     return this.page.locator(`#world-${id}`);
   }
 
-  switchOf(id: WorldId): Locator {
-    return this.world(id).getByRole('switch');
-  }
-
   tile(id: WorldId, name: 'waiting' | 'within' | 'failed' | 'served'): Locator {
     return this.world(id).locator(`[data-tile=${name}]`);
   }

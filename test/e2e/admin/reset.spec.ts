@@ -9,7 +9,6 @@ import {
   RateLimitModule,
   RateLimitOverrides,
   type RateLimitStore,
-  SkipRateLimit,
 } from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
@@ -27,14 +26,6 @@ class Rides {
   @Get()
   @RateLimit('login', { ...ONE, name: 'app', scope: 'app' })
   list(): void {}
-
-  @Get('chosen')
-  @RateLimit(() => 'login')
-  chosen(): void {}
-
-  @Get('skipped')
-  @SkipRateLimit()
-  skipped(): void {}
 }
 
 @Controller('shared')

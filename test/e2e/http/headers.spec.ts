@@ -12,13 +12,6 @@ class Routes {
     return 'passed';
   }
 
-  @Get('several')
-  @RateLimit(
-    { name: 'few', algorithm: 'token-bucket', capacity: 10, refill: '1/10s' },
-    { name: 'many', algorithm: 'fixed-window', limit: 100, window: '1h', cost: 40 },
-  )
-  several(): void {}
-
   @Get('both')
   @RateLimit(
     { name: 'sooner', algorithm: 'token-bucket', capacity: 2, refill: '1/2500ms' },
@@ -26,9 +19,6 @@ class Routes {
     { name: 'roomy', algorithm: 'fixed-window', limit: 100, window: '1h' },
   )
   both(): void {}
-
-  @Get('free')
-  free(): void {}
 }
 
 afterEach(() => {

@@ -45,16 +45,6 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
     return store.asked.flat().map(({ key }) => key.replace(/^rl:\{(.*)\}.*$/, '$1').replace(/#.*/, '#'));
   }
 
-  it('is the API key, or else the user, or else the address', async () => {
-    const all: Headers = { 'X-API-Key': 'k', 'X-User-Id': 'ada' };
-    expect(await identities([all, { 'X-User-Id': 'ada' }, { 'X-API-Key': 'k' }, {}])).toEqual([
-      'key:#',
-      'user:ada',
-      'key:#',
-      'ip:127.0.0.1',
-    ]);
-  });
-
   it("is the first one that the module's resolvers find, in their order", async () => {
     const identity = [userIdentity({ header: 'X-Account' }), apiKeyIdentity({ header: 'AUTHORIZATION' })];
     const requests: Headers[] = [
@@ -86,25 +76,6 @@ describe.each(PLATFORMS)('over %s, the identity of a request', (platform) => {
 
 describe.each(PLATFORMS)("over %s, an 'api-key'", (platform) => {
   const SECRET = 'secret-4711';
-  const identity: IdentityResolver[] = [{ kind: 'api-key', resolve: () => SECRET }];
-
-  it.each<[string, Policy, RateLimitModuleOptions]>([
-    ['from a function', { ...BUCKET, by: () => ({ kind: 'api-key', value: SECRET }) }, {}],
-    ['from a resolver', BUCKET, { identity }],
-  ])('%s is counted as a key, and no key of the store contains its text', async (_, policy, options) => {
-    @Controller()
-    class One {
-      @Get()
-      @RateLimit(policy)
-      get(): void {}
-    }
-    const store = new StillStore();
-    await using app = await limited(platform, One, { ...options, store });
-    expect((await app.send('/')).status).toBe(200);
-    const tag = identityTag({ kind: 'api-key', value: SECRET });
-    expect(store.keys).toEqual([expect.stringMatching(`^rl:{${tag}}:`.replaceAll(/[{}]/g, '\\$&'))]);
-    expect(store.keys.join()).not.toContain(SECRET);
-  });
 
   it("of kind 'key' is refused with the right name, and the error does not show it", async () => {
     const key = { kind: 'key', value: SECRET };

@@ -1,9 +1,9 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { type HttpApp, limited } from '../../support/http-app.js';
+import { type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
+import { limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
-import { StillStore } from '../../support/still-store.js';
+import { KINDS, storeOf } from '../support/kinds.js';
 
 const ALL = {
   algorithm: 'fixed-window',
@@ -12,11 +12,6 @@ const ALL = {
   by: 'global',
   scope: 'app',
 } as const satisfies Policy;
-const POLICIES: Readonly<Record<string, Policy>> = {
-  all: ALL,
-  slots: { algorithm: 'concurrency', limit: 1, lease: '30s', by: 'global' },
-  users: { ...ALL, by: 'user' },
-};
 const ADA = { kind: 'user', value: 'ada' };
 
 @Controller()
@@ -24,24 +19,13 @@ class Routes {
   @Get()
   @RateLimit('all')
   one(): void {}
-
-  @Get('users')
-  @RateLimit('all', 'users')
-  both(): void {}
 }
 
 const redis = useRedis();
 
-const STORES: [string, () => RateLimitModuleOptions][] = [
-  ['in memory', () => ({ store: new StillStore() })],
-  ['in Redis', () => ({ redis: redis.server.url, deadline: '10s' })],
-];
-
-describe.each(STORES)('policies by global, %s', (_, options) => {
-  const begin = (): Promise<HttpApp> => limited('Express', Routes, { policies: POLICIES, ...options() });
-
+describe.each(KINDS)('policies by global, over $platform in $store', (kind) => {
   it('need no identity: consume, consumeSync, peek, reserve and reset share one state with the route', async () => {
-    await using app = await begin();
+    await using app = await limited(kind.platform, Routes, { policies: { all: ALL }, ...storeOf(kind, redis) });
     const limiter = app.app.get(RateLimiter);
     expect(await limiter.consume('all')).toMatchObject({ allowed: true, policies: [{ remaining: 2 }] });
     expect(await limiter.peek('all')).toMatchObject({ policies: [{ remaining: 2 }] });

@@ -35,12 +35,6 @@ export class Routes {
   all(): string {
     return 'ok';
   }
-
-  @Get('queue')
-  @RateLimit({ name: 'queue', algorithm: 'leaky-bucket', capacity: 2, drain: 1000 })
-  queue(): string {
-    return 'ok';
-  }
 }
 
 export function serviceOf(platform: Platform, options: RateLimitModuleOptions): Promise<HttpApp> {
