@@ -1,9 +1,16 @@
 import { type CanActivate, Controller, Get, Injectable, type Type, UseGuards } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import { WebSocketGateway } from '@nestjs/websockets';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
-import { documentRateLimits, type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import {
+  documentRateLimits,
+  type Policy,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitModule,
+  RateLimitOverrides,
+} from 'nestjs-floodgate';
 import { type HttpApp, PLATFORMS, start } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
@@ -65,6 +72,18 @@ const PROVIDERS = [
   ProxiedGuard,
 ];
 
+@WebSocketGateway()
+class ProxiedGateway {
+  constructor() {
+    return untouchable(this);
+  }
+
+  @SubscribeMessage('ask')
+  ask(): string {
+    return 'answered';
+  }
+}
+
 @Controller()
 class Limited {
   constructor() {
@@ -86,7 +105,7 @@ describe.each(PLATFORMS)('providers that throw at whatever they are asked, on %s
       {
         imports: [RateLimitModule.forRoot({ store: new StillStore(), ...options })],
         controllers,
-        providers: PROVIDERS,
+        providers: [...PROVIDERS, ProxiedGateway],
       },
       { configure: (app) => void app.useGlobalGuards(untouchable(new Passes())) },
     );
@@ -100,6 +119,11 @@ describe.each(PLATFORMS)('providers that throw at whatever they are asked, on %s
     await using app = await boot(options);
     expect((await app.send('/')).status).toBe(200);
     expect((await app.send('/')).status).toBe('guard' in options ? 200 : 429);
+    const overrides = app.app.get(RateLimitOverrides);
+    await overrides.set({ policy: 'one', identity: { kind: 'ip', value: '192.0.2.1' } }, { limit: 9 });
+    await expect(
+      overrides.set({ policy: 'one', identity: { kind: 'tenant', value: 'a' } }, { limit: 9 }),
+    ).rejects.toThrow(RateLimitConfigError);
     const document = SwaggerModule.createDocument(app.app, new DocumentBuilder().build());
     documentRateLimits(document, app.app);
     expect(Object.keys(document.paths['/']!.get!.responses)).toContain('200');

@@ -1,5 +1,6 @@
 import { GUARDS_METADATA } from '@nestjs/common/constants.js';
 import type { ApplicationConfig, DiscoveryService } from '@nestjs/core';
+import { isInstanceOf, prototypeOf } from '../../util/foreign.js';
 import { isGuard, isGuardClass, RateLimitGuard } from './rate-limit.guard.js';
 
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -40,8 +41,8 @@ export function isGuarded(application: ApplicationConfig, type: object, handler:
 export function findsIdentities(application: ApplicationConfig, type: object, handler: object): boolean {
   const own = RateLimitGuard.prototype['identityTag'];
   return guardsOf(application, type, handler).some((guard) => {
-    const prototype: unknown = typeof guard === 'function' ? guard.prototype : guard;
-    return prototype instanceof RateLimitGuard && prototype['identityTag'] !== own;
+    const prototype: unknown = typeof guard === 'function' ? prototypeOf(guard) : guard;
+    return isInstanceOf(prototype, RateLimitGuard) && prototype['identityTag'] !== own;
   });
 }
 
