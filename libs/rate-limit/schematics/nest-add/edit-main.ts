@@ -107,9 +107,8 @@ function setInExpress(ts: Compiler, edits: TextEdits, call: TypeScript.CallExpre
   }
   const end = statement.getText(file).endsWith(';') ? ';' : '';
   const setting = EXPRESS.replace(/^app/, declaration.name.text);
-  edits.insert(
-    statement.end,
-    `${edits.lineEnd}${edits.indentAt(statement.getStart(file))}${setting}${end} // the number of proxies in front`,
-  );
+  // The comment stands before it: more may follow in the line.
+  const line = `${edits.lineEnd}${edits.indentAt(statement.getStart(file))}`;
+  edits.insert(statement.end, `${line}// The number of proxies in front.${line}${setting}${end}`);
   return undefined;
 }

@@ -54,10 +54,18 @@ describe('trust proxy', () => {
       const main = added(files, { trustProxy: true }).files['src/main.ts']!;
       expect(main).toContain("import type { NestExpressApplication } from '@nestjs/platform-express';\n");
       expect(main).toContain(`  const app = await NestFactory.create<NestExpressApplication>(AppModule);
-  app.set('trust proxy', 1); // the number of proxies in front
+  // The number of proxies in front.
+  app.set('trust proxy', 1);
   await app.listen(process.env.PORT ?? 3000);
 `);
     }
+  });
+
+  it('leaves what follows in the line', () => {
+    const inOneLine = ESM['src/main.ts']!.replace(/;\n  await app\.listen\(/, '; await app.listen(');
+    expect(inOneLine).not.toBe(ESM['src/main.ts']);
+    const main = added({ ...ESM, 'src/main.ts': inOneLine }, { trustProxy: true }).files['src/main.ts']!;
+    expect(main).toContain("app.set('trust proxy', 1); await app.listen(");
   });
 
   it.each([
