@@ -133,6 +133,34 @@ it('what the second question of a request with else was granted too late is give
   expect(await left()).toEqual(whole);
 });
 
+it.each(['leave', 'are cancelled'])(
+  'the slots of calls that %s come back, though the answers to that are late',
+  async (how) => {
+    const { limiter, left } = await pod({ deadline: 60 });
+    const clients = new AbortController();
+    const options = { estimate: 1, cost: () => 1, signal: clients.signal, maxWait: Infinity };
+    await limiter.consume('line', ADA); // the next ones wait
+    const rest = await left();
+    const ends: (() => unknown)[] = [() => clients.abort()];
+    for (let i = 0; i < 10; i++) {
+      if (how === 'leave') limiter.schedule(['line', 'budget'], ADA, () => undefined, options).catch(() => undefined);
+      else {
+        const reservation = await limiter.reserve(['line', 'budget'], ADA);
+        ends.push(() => reservation.cancel());
+      }
+    }
+    const taken = { ...rest, line: rest['line']! - 10, budget: 9_990 };
+    await until('all of them wait', LIMIT_MS, async () => JSON.stringify(await left()) === JSON.stringify(taken));
+    proxy.delay(50); // in each direction
+    await Promise.all(ends.map(async (end) => end()));
+    await delay(150);
+    await proxy.pass();
+    const isBack = async (): Promise<boolean> => JSON.stringify(await left()) === JSON.stringify(rest);
+    await until('all is given back', LIMIT_MS, isBack).catch(() => undefined);
+    expect(await left()).toEqual(rest);
+  },
+);
+
 it('a renewal that is answered after the deadline has moved its lease, and takes no other one', async () => {
   const { limiter, left } = await pod({ deadline: 60 });
   const held = await limiter.acquire('brief', ADA);

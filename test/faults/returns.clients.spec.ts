@@ -34,13 +34,6 @@ class Line {
   ask(): void {}
 }
 
-interface Held {
-  readonly leases: readonly Lease[];
-  readonly reservations: readonly Reservation[];
-  /** Gives all of it back. */
-  readonly end: () => void;
-}
-
 async function start(deadline?: number): Promise<Pod> {
   const pod = await on.start({ redis: on.proxy.url, policies, ...(deadline !== undefined && { deadline }) });
   await pod.recovered();
@@ -51,8 +44,8 @@ async function start(deadline?: number): Promise<Pod> {
 const reserve = ({ limiter }: Pod, options: { expires?: string }): Promise<Reservation[]> =>
   Promise.all(Array.from({ length: 5 }, async () => limiter.reserve('budget', ADA, { cost: 100, ...options })));
 
-/** Takes all places, and half of the budget. */
-async function take(pod: Pod): Promise<Held> {
+/** Takes all places, and half of the budget. @returns `end` gives all of it back */
+async function take(pod: Pod): Promise<{ readonly leases: readonly Lease[]; readonly end: () => void }> {
   const { limiter } = pod;
   const leases = await Promise.all(Array.from({ length: 5 }, async () => limiter.acquire('places', ADA)));
   const reservations = await reserve(pod, {});
@@ -66,7 +59,7 @@ async function take(pod: Pod): Promise<Held> {
     for (const lease of leases) lease.release();
     for (const reservation of reservations) void reservation.cancel();
   };
-  return { leases, reservations, end };
+  return { leases, end };
 }
 
 /** What Redis has left. */
@@ -91,11 +84,14 @@ async function expectLeft(pod: Pod, wanted: object): Promise<void> {
 it('what ends while the breaker is open is given back once Redis answers again', async () => {
   const pod = await start();
   const { end } = await take(pod);
+  const two = await pod.limiter.reserve(['slots', 'budget'], ADA);
   await on.proxy.refuse();
   await until('the breaker is open', LIMIT_MS, () => on.changes.at(-1)?.available === false);
   end();
+  void two.cancel();
   await on.proxy.pass();
   await expectLeft(pod, WHOLE);
+  expect((await pod.limiter.peek('slots', ADA)).delayMs).toBe(0);
 });
 
 it('what ends while Redis hangs, after the breaker has opened, is given back once', async () => {
@@ -197,8 +193,8 @@ it('a call that ends while the application closes is settled, and frees its plac
     pod.limiter.schedule('expiring', ADA, () => ended),
     pod.limiter.schedule('places', ADA, () => undefined, { until: () => ended }),
   ];
+  const names = ['budget', 'expiring', 'places'];
   await until('all of them run', LIMIT_MS, async () => {
-    const names = ['budget', 'expiring', 'places'];
     const decisions = await Promise.all(names.map(async (name) => pod.limiter.peek(name, ADA)));
     return decisions.map(({ policies: rows }) => rows[0]!.remaining).join() === '900,900,4';
   });

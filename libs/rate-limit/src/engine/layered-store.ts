@@ -194,26 +194,33 @@ export class LayeredStore implements ChargeKeeper {
    * @throws the store's failure, or a missed deadline; what the store settles later stays settled
    */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]> {
+    const uncertain = (): void => this.uncertain(settlements.map(({ receipt }) => receipt.key));
     return attempt(
-      () => (this.traits.settles ? this.settleInStore(settlements) : this.refundParts(settlements)),
-      (settled) => {
-        this.uncertain(settlements.map(({ receipt }) => receipt.key));
-        if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
-        // A queue can only take back its last slot: the others come back once those behind them have.
-        for (const [i, { receipt, finalCost }] of settlements.entries())
-          if (finalCost === 0 && settled[i]?.refunded === 0) this.returnSlot(receipt);
-        return settled;
+      () => {
+        const answer = this.settled(settlements, uncertain);
+        return this.traits.keepsDeadline || !(answer instanceof Promise) ? answer : this.deadlines.within(answer);
       },
+      (settled) => settled,
       (error) => {
-        this.uncertain(settlements.map(({ receipt }) => receipt.key));
+        uncertain();
         throw error;
       },
     );
   }
 
-  private settleInStore(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]> {
-    const answer = this.track(answerOf(this.store.settle!(settlements)));
-    return this.traits.keepsDeadline || !(answer instanceof Promise) ? answer : this.deadlines.within(answer);
+  /** The answer of the store, however late. */
+  private settled(
+    settlements: readonly ChargeSettlement[],
+    uncertain: () => void,
+  ): Answer<readonly (SettledCharge | undefined)[]> {
+    const { store, traits } = this;
+    const answer = traits.settles ? this.track(answerOf(store.settle!(settlements))) : this.refundParts(settlements);
+    return andThen(answer, (settled) => {
+      uncertain();
+      if (settled?.length !== settlements.length) throw new TypeError('its answer is no settlement');
+      this.slots.addRefused(settlements, settled, uncertain);
+      return settled;
+    });
   }
 
   /** Resolves once the store has answered all that it was asked, however late, and what that has led to. The process is about to end. */
@@ -242,9 +249,7 @@ export class LayeredStore implements ChargeKeeper {
     const { store, traits } = this;
     if (!traits.refunds) return settlements.map(() => undefined);
     const parts = settlements.map(({ receipt, finalCost }) => ({ ...receipt, cost: receipt.cost - finalCost }));
-    await this.deadlines.within(
-      Promise.resolve(this.track(answerOf(store.refund!(parts.filter(({ cost }) => cost > 0))))),
-    );
+    await this.track(answerOf(store.refund!(parts.filter(({ cost }) => cost > 0))));
     return settlements.map(() => ({ refunded: null, charged: 0 }));
   }
 

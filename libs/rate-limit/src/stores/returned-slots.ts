@@ -1,5 +1,6 @@
 import { CLOSE_PATIENCE_MS } from './loop-timer.js';
 import type { ChargeReceipt } from './receipt.js';
+import type { ChargeSettlement, SettledCharge } from './store.js';
 import type { Timer } from './timer.js';
 import type { Answer } from '../util/answer.js';
 import { setTimeout } from '../util/real-timers.js';
@@ -62,6 +63,22 @@ export class ReturnedSlots {
       slots.splice(i, 0, slot);
     }
     return this.begin(key);
+  }
+
+  /**
+   * Keeps the slots that a settlement would have taken back, if they had been the last ones.
+   *
+   * @param returned see `add`
+   */
+  addRefused(
+    settlements: readonly ChargeSettlement[],
+    settled: readonly (SettledCharge | undefined)[],
+    returned?: (keys: readonly string[]) => void,
+  ): void {
+    for (const [i, { receipt, finalCost }] of settlements.entries()) {
+      const isRefused = receipt.algorithm.delays && finalCost === 0 && settled[i]?.refunded === 0;
+      if (isRefused) unawaited(this.add(receipt, returned));
+    }
   }
 
   /** From now on many are tried at once: a process that ends has no time for one round after the other. */

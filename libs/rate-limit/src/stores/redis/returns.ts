@@ -75,7 +75,9 @@ export class Returns {
 
   /** Settles charges whose keys share a slot: all or none. Rejects at once where the server is unavailable. */
   settle(settlements: readonly ChargeSettlement[]): Promise<readonly SettledCharge[]> {
-    return new Promise((resolve, reject) => this.send(settlements, resolve, reject));
+    return new Promise((resolve, reject) => {
+      this.send(settlements, resolve, reject).late = this.keepingRefused(settlements);
+    });
   }
 
   /** Sends what waits, whatever the breaker says, until all of it has an answer or a while has passed. Nothing is sent again afterwards. */
@@ -101,9 +103,16 @@ export class Returns {
     reject: (error: Error) => void,
     isSure = this.isClosing,
     isPatient = false,
-  ): void {
+  ): PendingSettlement {
     const notRun = (): void => this.keep(settlements);
-    this.settings.settle(new PendingSettlement(settlements, resolve, reject, notRun, isPatient), isSure);
+    const pending = new PendingSettlement(settlements, resolve, reject, notRun, isPatient);
+    this.settings.settle(pending, isSure);
+    return pending;
+  }
+
+  /** Slots that others stand behind wait until they can come back: nobody else sees this answer. */
+  private keepingRefused(settlements: readonly ChargeSettlement[]): PendingSettlement['late'] {
+    return (settled) => this.slots.addRefused(settlements, settled);
   }
 
   /** Takes back the slot of a queue, if it is the last one. */
@@ -134,12 +143,12 @@ export class Returns {
   private again(): void {
     const ended = this.now() - APART;
     for (const settlements of this.waiting.splice(0)) {
-      const { receipt } = settlements[0]!;
       if (settlements.every(({ receipt: { resetAt } }) => resetAt <= ended)) continue;
-      if (!this.isClosing && !this.settings.isAvailable(receipt.key)) this.keep(settlements);
-      // A slot may stand before others by now.
-      else if (receipt.algorithm.delays) unawaited(this.slots.add(receipt));
-      else this.send(settlements, nothing, nothing);
+      if (!this.isClosing && !this.settings.isAvailable(settlements[0]!.receipt.key)) this.keep(settlements);
+      else {
+        const keepRefused = this.keepingRefused(settlements);
+        this.send(settlements, keepRefused, nothing).late = keepRefused;
+      }
     }
   }
 }

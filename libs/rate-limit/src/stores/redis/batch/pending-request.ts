@@ -46,6 +46,8 @@ export class StoreRequest implements PendingRequest {
  */
 export class PendingSettlement {
   declare readonly next: undefined;
+  /** What an answer means that comes after the deadline has rejected it. Default nothing. */
+  late: (settled: readonly SettledCharge[]) => void = nothing;
   /** The charges that tell the program their keys and policies. */
   readonly charges: readonly Charge[];
 
@@ -98,7 +100,7 @@ export function expireAll(first: Pending, error: Error): void {
   for (let pending: Pending | undefined = first; pending !== undefined; pending = pending.next) {
     if (pending.isPatient === true) continue;
     pending.reject(error);
-    pending.resolve = nothing;
+    pending.resolve = pending.settlements === undefined ? nothing : pending.late;
     pending.reject = nothing;
   }
 }
