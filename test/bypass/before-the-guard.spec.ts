@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { Body, Controller, Post } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { limited, PLATFORMS } from '../support/http-app.js';
@@ -29,11 +28,10 @@ describe.each(PLATFORMS)('the guard over %s', (platform) => {
     const defaults = [{ name: 'all', algorithm: 'fixed-window', limit: 1, window: '1h' }] as const;
     const configure = (app: { enableCors(): void }): void => app.enableCors();
     await using app = await limited(platform, Rides, { store, defaults }, { configure });
-    const { port } = (app.app.getHttpServer() as { address(): AddressInfo }).address();
-    for (let i = 0; i < 3; i++) expect(statuses(await exchange(port, bytes))).toEqual([expected]);
+    for (let i = 0; i < 3; i++) expect(statuses(await exchange(app.port, bytes))).toEqual([expected]);
     expect(store.asked).toEqual([]);
     const good = `POST /rides HTTP/1.1\r\n${JSON_HEADERS}Content-Length: 2\r\n\r\n{}`;
-    expect(statuses(await exchange(port, good))).toEqual([201]);
-    expect(statuses(await exchange(port, good))).toEqual([429]);
+    expect(statuses(await exchange(app.port, good))).toEqual([201]);
+    expect(statuses(await exchange(app.port, good))).toEqual([429]);
   });
 });

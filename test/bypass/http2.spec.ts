@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it } from '@jest/globals';
-import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import { RateLimit } from 'nestjs-floodgate';
+import { limited } from '../support/http-app.js';
 import { selfSigned } from '../support/self-signed.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -23,17 +21,12 @@ interface Served extends AsyncDisposable {
 
 /** Serves Fastify only. Express replaces the prototype of requests, which breaks Node's compatibility API of HTTP/2. */
 async function serve(https?: ReturnType<typeof selfSigned>): Promise<Served> {
-  class Root {}
   const store = new StillStore();
   const middleware = [{ name: 'all', algorithm: 'token-bucket', capacity: 100, refill: '1/h' } as const];
-  const imports = [RateLimitModule.forRoot({ store, middleware })];
-  const adapter = new FastifyAdapter({ http2: true, ...(https && { https }) } as never);
-  const app = await NestFactory.create({ module: Root, imports, controllers: [Routes] }, adapter, { logger: false });
-  await app.listen(0, '127.0.0.1');
-  const { port } = (app.getHttpServer() as { address(): AddressInfo }).address();
+  const app = await limited('Fastify', Routes, { store, middleware }, { fastify: { http2: true }, https });
   const sessions: ClientHttp2Session[] = [];
   const open = (): ClientHttp2Session => {
-    const url = `${https === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
+    const url = `${https === undefined ? 'http' : 'https'}://127.0.0.1:${app.port}`;
     const session = connect(url, { rejectUnauthorized: false }).on('error', () => {});
     sessions.push(session);
     return session;

@@ -1,11 +1,19 @@
 import type { Server } from 'node:http';
-import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
+import { NestFactory } from '@nestjs/core';
 import { Body, Controller, Get, type INestApplication, Param, Post } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { describe, expect, it } from '@jest/globals';
 import { type Charge, MemoryStore, type Policy, RateLimitModule, type Verdict } from 'nestjs-floodgate';
-import { CapturedLogs, HttpApp, isOldFastify, limited, type Platform, PLATFORMS, start } from '../support/http-app.js';
+import {
+  adapterOf,
+  CapturedLogs,
+  HttpApp,
+  isOldFastify,
+  limited,
+  type Platform,
+  PLATFORMS,
+  start,
+} from '../support/http-app.js';
 import { exchange, statuses } from '../support/raw-client.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -30,9 +38,6 @@ class LaterStore extends MemoryStore {
     return new Promise((resolve) => setImmediate(() => resolve(super.consume(charges)))) as unknown as Verdict;
   }
 }
-
-const adapterOf = (platform: Platform): AbstractHttpAdapter =>
-  (platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter()) as AbstractHttpAdapter;
 
 type Done = (error?: Error) => void;
 type Hook = (request: { readonly url: string }, response: unknown, done: Done) => void | Promise<void>;

@@ -6,11 +6,9 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
-import { CapturedLogs, limited, type Platform, PLATFORMS } from '../support/http-app.js';
+import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import { adapterOf, limited, PLATFORMS } from '../support/http-app.js';
 import { selfSigned } from '../support/self-signed.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -85,29 +83,6 @@ function expectOneBucket(store: StillStore, key = '{ip:127.0.0.1}'): void {
   expect(entered).toBeLessThanOrEqual(CAPACITY);
 }
 
-async function listening(
-  platform: Platform,
-  options: RateLimitModuleOptions,
-  { tls = false, http2 = false, path }: { tls?: boolean; http2?: boolean; path?: string },
-): Promise<{ readonly app: INestApplication; readonly logs: CapturedLogs; readonly port: number }> {
-  class Root {}
-  const logs = new CapturedLogs();
-  const module = { module: Root, imports: [RateLimitModule.forRoot(options)], controllers: [Routes] };
-  const nest = { logger: logs, abortOnError: false };
-  const app: INestApplication =
-    platform === 'Express'
-      ? await NestFactory.create(module, new ExpressAdapter(), { ...nest, ...(tls && { httpsOptions: CERTIFICATE }) })
-      : await NestFactory.create(
-          module,
-          new FastifyAdapter({ ...(tls && { https: CERTIFICATE }), ...(http2 && { http2 }) } as never),
-          nest,
-        );
-  if (path === undefined) await app.listen(0, '127.0.0.1');
-  else await app.listen((platform === 'Express' ? path : { path }) as never);
-  const address = (app.getHttpServer() as { address(): string | { port: number } }).address();
-  return { app, logs, port: typeof address === 'string' ? 0 : address.port };
-}
-
 describe.each(PLATFORMS)('a client that resets its connections, over %s', (platform) => {
   it.each(HOSTILE)('has one bucket: a request %s', async (_, hostile) => {
     const store = new StillStore();
@@ -133,27 +108,25 @@ describe.each(PLATFORMS)('a client that resets its connections, over %s', (platf
 
   it('has one bucket over TLS', async () => {
     const store = new StillStore();
-    const { app, port } = await listening(platform, { store }, { tls: true });
-    try {
-      for (let i = 0; i < CLIENTS; i++) {
-        const socket = await plain(port);
-        await written(await encrypted(socket), REQUEST.repeat(1 + (i % 3)));
-        socket.resetAndDestroy();
-      }
-      const last = await encrypted(await plain(port));
-      await written(last, REQUEST);
-      await once(last, 'data');
-      last.destroy();
-      expectOneBucket(store);
-    } finally {
-      await app.close();
+    await using app = await limited(platform, Routes, { store }, { https: CERTIFICATE });
+    for (let i = 0; i < CLIENTS; i++) {
+      const socket = await plain(app.port);
+      await written(await encrypted(socket), REQUEST.repeat(1 + (i % 3)));
+      socket.resetAndDestroy();
     }
+    const last = await encrypted(await plain(app.port));
+    await written(last, REQUEST);
+    await once(last, 'data');
+    last.destroy();
+    expectOneBucket(store);
   });
 
   it('shares one bucket with all clients of a UNIX domain socket, whatever its headers say', async () => {
     const store = new StillStore();
     const path = join(directory, `${platform}.sock`);
-    const { app } = await listening(platform, { store }, { path });
+    const module = { module: class Root {}, imports: [RateLimitModule.forRoot({ store })], controllers: [Routes] };
+    const app: INestApplication = await NestFactory.create(module, adapterOf(platform), { logger: false });
+    await app.listen((platform === 'Express' ? path : { path }) as never);
     const ask = async (headers = ''): Promise<number> => {
       const socket = await opened(connect(path), 'connect');
       await written(socket, `GET / HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);

@@ -1,10 +1,7 @@
-import { type AddressInfo } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { NestFactory } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
-import { type Policy, RateLimit, RateLimitModule } from 'nestjs-floodgate';
-import { type HttpApp, limited, PLATFORMS } from '../support/http-app.js';
+import { type Policy, RateLimit } from 'nestjs-floodgate';
+import { limited, PLATFORMS } from '../support/http-app.js';
 import { exchange, headerOfEach, statuses } from '../support/raw-client.js';
 import { StillStore } from '../support/still-store.js';
 
@@ -21,7 +18,6 @@ class Rides {
   }
 }
 
-const portOf = ({ app }: HttpApp): number => (app.getHttpServer() as { address(): AddressInfo }).address().port;
 const request = (line: string, headers = ''): string => `${line}\r\nHost: floodgate.test\r\n${headers}\r\n`;
 const last = (line: string, headers = ''): string => request(line, `Connection: close\r\n${headers}`);
 
@@ -65,7 +61,7 @@ describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
     expect(await app.crowd(LIMIT + 1, '/api/rides')).toEqual({ 200: LIMIT, 429: 1 });
     for (const [spelling, bytes] of SPELLINGS) {
       // Each of these statuses proves that no handler ran.
-      const [status] = statuses(await exchange(portOf(app), bytes));
+      const [status] = statuses(await exchange(app.port, bytes));
       expect([spelling, [429, 404, 400, 505].includes(status!)]).toEqual([spelling, true]);
     }
     expect(store.keys).toEqual([KEY]);
@@ -78,7 +74,7 @@ describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
     expect(await app.crowd(LIMIT + 1, '/nothing')).toEqual({ 404: LIMIT, 429: 1 });
     for (const [spelling, bytes] of SPELLINGS) {
       // Rejected, or answered by Node's parser or Fastify's router before the middleware.
-      const [status] = statuses(await exchange(portOf(app), bytes));
+      const [status] = statuses(await exchange(app.port, bytes));
       expect([spelling, [429, 400, 505].includes(status!)]).toEqual([spelling, true]);
     }
     expect(store.keys).toEqual([`rl:{ip:127.0.0.1}:app:all:tb:${LIMIT}@1/3600000000`]);
@@ -89,7 +85,7 @@ describe.each(PLATFORMS)('an exhausted limit over %s', (platform) => {
     await using app = await limited(platform, Rides, { store });
     const lines = ['GET /api/rides', 'HEAD /api/rides', 'GET /api/rides?x', 'GET /api/rides?', 'GET /api/rides#x'];
     const many = Array.from({ length: 20 }, (_, i) => request(`${lines[i % lines.length]!} HTTP/1.1`)).join('');
-    const answer = await exchange(portOf(app), many + last('GET /api/rides HTTP/1.1'));
+    const answer = await exchange(app.port, many + last('GET /api/rides HTTP/1.1'));
     expect(statuses(answer)).toEqual([...Array<number>(LIMIT).fill(200), ...Array<number>(16).fill(429)]);
     expect(headerOfEach(answer, 'X-RateLimit-Remaining').slice(0, 6)).toEqual(['4', '3', '2', '1', '0', '0']);
     expect(store.keys).toEqual([KEY]);
@@ -105,24 +101,13 @@ it('Fastify with every leniency runs no handler of a route with an exhausted lim
     useSemicolonDelimiter: true,
   } as object;
   const store = new StillStore();
-  class Root {}
-  const module = { module: Root, imports: [RateLimitModule.forRoot({ store })], controllers: [Rides] };
-  const app = await NestFactory.create(module, new FastifyAdapter({ routerOptions }), {
-    logger: false,
-    abortOnError: false,
-  });
-  try {
-    await app.listen(0, '127.0.0.1');
-    const { port } = (app.getHttpServer() as { address(): AddressInfo }).address();
-    const good = request('GET /api/rides HTTP/1.1').repeat(LIMIT - 1) + last('GET /api/rides HTTP/1.1');
-    expect(statuses(await exchange(port, good))).toEqual(Array(LIMIT).fill(200));
-    const passed: string[] = [];
-    for (const [spelling, bytes] of SPELLINGS) {
-      if (statuses(await exchange(port, bytes)).some((status) => status < 400)) passed.push(spelling);
-    }
-    expect(passed).toEqual([]);
-    expect(store.keys).toEqual([KEY]);
-  } finally {
-    await app.close();
+  await using app = await limited('Fastify', Rides, { store }, { fastify: { routerOptions } });
+  const good = request('GET /api/rides HTTP/1.1').repeat(LIMIT - 1) + last('GET /api/rides HTTP/1.1');
+  expect(statuses(await exchange(app.port, good))).toEqual(Array(LIMIT).fill(200));
+  const passed: string[] = [];
+  for (const [spelling, bytes] of SPELLINGS) {
+    if (statuses(await exchange(app.port, bytes)).some((status) => status < 400)) passed.push(spelling);
   }
+  expect(passed).toEqual([]);
+  expect(store.keys).toEqual([KEY]);
 });

@@ -1,7 +1,7 @@
 import { Agent, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { INestApplication, LoggerService, ModuleMetadata, Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
@@ -44,6 +44,10 @@ export interface SendOptions {
 export interface AppSettings {
   /** The platform's own trust-proxy setting; default off. Fastify takes no numbers. */
   readonly trustProxy?: boolean | number | string | string[] | ((address: string, hop: number) => boolean);
+  /** More options of Fastify's adapter. */
+  readonly fastify?: object;
+  /** A key and its certificate: the server speaks TLS, and `send` does not. */
+  readonly https?: object | undefined;
   /** Called before the application listens: for a prefix, versions, hooks. */
   readonly configure?: (app: INestApplication) => void;
 }
@@ -151,19 +155,23 @@ export class HttpApp implements AsyncDisposable {
   }
 }
 
+export function adapterOf(platform: Platform, fastify: object = {}): AbstractHttpAdapter {
+  return platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter(fastify);
+}
+
 /** Boots a module's application; rejects with the boot error. */
 export async function start(
   platform: Platform,
   metadata: ModuleMetadata,
-  { trustProxy = false, configure }: AppSettings = {},
+  { trustProxy = false, fastify, https, configure }: AppSettings = {},
 ): Promise<HttpApp> {
   class Root {}
   const logs = new CapturedLogs();
-  const adapter =
-    platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter({ trustProxy: trustProxy as boolean | string });
+  const adapter = adapterOf(platform, { trustProxy, ...(https && { https }), ...fastify });
   const app: INestApplication = await NestFactory.create({ module: Root, ...metadata }, adapter, {
     logger: logs,
     abortOnError: false,
+    ...(platform === 'Express' && https && { httpsOptions: https }),
   });
   if (platform === 'Express') (app as NestExpressApplication).set('trust proxy', trustProxy);
   configure?.(app);

@@ -10,9 +10,9 @@ import {
   type TestIdentity,
   VirtualClock,
 } from 'nestjs-floodgate/testing';
-import { PLATFORMS } from '../support/http-app.js';
+import { FROM_HEADERS, PLATFORMS } from '../support/http-app.js';
 import { selfSigned } from '../support/self-signed.js';
-import { appModule, IDENTITY, openApp } from './support/limited-app.js';
+import { appModule, openApp } from './support/limited-app.js';
 
 const ADA = { user: 'ada' };
 
@@ -166,7 +166,7 @@ it('expectLimit speaks to an application over TLS, which listens already', async
   const { key, cert } = selfSigned();
   const clock = new VirtualClock();
   const builder = overrideRateLimitStore(
-    Test.createTestingModule({ imports: [appModule({ identity: IDENTITY })] }),
+    Test.createTestingModule({ imports: [appModule({ identity: FROM_HEADERS })] }),
     clock,
   );
   const testingModule = await builder.compile();

@@ -13,8 +13,8 @@ import {
   VirtualStore,
   withoutLimits,
 } from 'nestjs-floodgate/testing';
-import { CapturedLogs } from '../support/http-app.js';
-import { appModule, IDENTITY, Routes } from './support/limited-app.js';
+import { FROM_HEADERS, CapturedLogs } from '../support/http-app.js';
+import { appModule, Routes } from './support/limited-app.js';
 
 const ADA = { user: 'ada' };
 
@@ -53,7 +53,7 @@ describe('the store of an application, overridden', () => {
   afterEach(() => new Promise<void>((resolve) => redis.close(() => resolve())));
 
   it('leaves its Redis alone, and its other options in force', async () => {
-    const options = { redis: url, identity: IDENTITY, clock: 'app', denialCache: '500ms', headers: false } as const;
+    const options = { redis: url, identity: FROM_HEADERS, clock: 'app', denialCache: '500ms', headers: false } as const;
     const builder = Test.createTestingModule({ imports: [appModule(options)] });
     expect(overrideRateLimitStore(builder, new VirtualClock())).toBe(builder);
     const limited = await boot(builder);
@@ -66,7 +66,7 @@ describe('the store of an application, overridden', () => {
 
   it('records every decision beside onDecision', async () => {
     let told = 0;
-    const options = { redis: url, identity: IDENTITY, onDecision: () => void told++ };
+    const options = { redis: url, identity: FROM_HEADERS, onDecision: () => void told++ };
     const builder = Test.createTestingModule({ imports: [appModule(options)] });
     const limited = await boot(overrideRateLimitStore(builder, new VirtualClock()));
     const decisions = recordDecisions(limited);
@@ -81,7 +81,7 @@ describe('the store of an application, overridden', () => {
 
   it('is overridden by its token as well, with forRootAsync', async () => {
     @Module({
-      imports: [RateLimitModule.forRootAsync({ useFactory: async () => ({ redis: url, identity: IDENTITY }) })],
+      imports: [RateLimitModule.forRootAsync({ useFactory: async () => ({ redis: url, identity: FROM_HEADERS }) })],
       controllers: [Routes],
     })
     class AppModule {}
@@ -106,7 +106,7 @@ describe('the store of an application, overridden', () => {
   });
 
   it('is empty after resetLimits', async () => {
-    const builder = Test.createTestingModule({ imports: [appModule({ redis: url, identity: IDENTITY })] });
+    const builder = Test.createTestingModule({ imports: [appModule({ redis: url, identity: FROM_HEADERS })] });
     const limited = await boot(overrideRateLimitStore(builder, new VirtualClock()));
     await expectLimit(limited).get('/window').as(ADA).toAdmit(5);
     resetLimits(limited);

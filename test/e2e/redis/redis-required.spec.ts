@@ -161,8 +161,10 @@ describe("connect: 'required'", () => {
 
   it('stops the boot where the server answers nothing', async () => {
     const silent = await silentServer();
-    const redis = { host: '127.0.0.1', port: silent.port, connectTimeout: 500 };
-    await expect(boot({ redis, connect: 'required' })).rejects.toThrow('Redis cannot decide: Redis did not answer');
+    const address = { host: '127.0.0.1', port: silent.port, connectTimeout: 500 };
+    await expect(boot({ redis: address, connect: 'required' })).rejects.toThrow(
+      'Redis cannot decide: Redis did not answer',
+    );
     await new Promise((resolve) => silent.server.close(resolve)); // its connections are closed
   });
 

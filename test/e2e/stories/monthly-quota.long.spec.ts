@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { overrideRateLimitStore, VirtualClock } from 'nestjs-floodgate/testing';
 import { Test } from '@nestjs/testing';
+import { adapterOf } from '../../support/http-app.js';
 import { Recipe } from '../../support/recipe.js';
-import { adapterOf, counts, type RecipeModule } from './support/story.js';
+import { counts, type RecipeModule } from './support/story.js';
 
 // docs/recipes.md, "A monthly quota in Paris".
 

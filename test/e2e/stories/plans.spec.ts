@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { overrideRateLimitStore, VirtualClock } from 'nestjs-floodgate/testing';
+import { adapterOf } from '../../support/http-app.js';
 import { Recipe } from '../../support/recipe.js';
-import { adapterOf, atOnce, type RecipeModule } from './support/story.js';
+import { atOnce, type RecipeModule } from './support/story.js';
 
 // docs/recipes.md, "Three plans, and a raise for one tenant".
 

@@ -1,19 +1,9 @@
 import { Body, Controller, Get, HttpCode, Module, Post, UnauthorizedException } from '@nestjs/common';
 import type { INestApplication, Type } from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import {
-  apiKeyIdentity,
-  ipIdentity,
-  type Policy,
-  RateLimit,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-  userIdentity,
-} from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { overrideRateLimitStore, VirtualClock } from 'nestjs-floodgate/testing';
-import type { Platform } from '../../support/http-app.js';
+import { adapterOf, FROM_HEADERS, type Platform } from '../../support/http-app.js';
 
 const LIMITS: Readonly<Record<string, readonly [Policy, ...Policy[]]>> = {
   bucket: [{ name: 'bucket', algorithm: 'token-bucket', capacity: 20, refill: 10 }],
@@ -63,9 +53,6 @@ export function appModule(options: RateLimitModuleOptions, controllers: readonly
   return AppModule;
 }
 
-/** Clients as `FROM_HEADERS` knows them. */
-export const IDENTITY = [apiKeyIdentity(), userIdentity(), ipIdentity()];
-
 /** Nothing listens there: an application that opened its Redis would say so. */
 export const NO_REDIS = 'redis://127.0.0.1:1';
 
@@ -76,11 +63,10 @@ export async function openApp(
   controllers?: readonly Type[],
 ): Promise<{ app: INestApplication; clock: VirtualClock }> {
   const clock = new VirtualClock();
-  const root = appModule({ redis: NO_REDIS, identity: IDENTITY, ...options }, controllers);
+  const root = appModule({ redis: NO_REDIS, identity: FROM_HEADERS, ...options }, controllers);
   const builder = overrideRateLimitStore(Test.createTestingModule({ imports: [root] }), clock);
   const testingModule = await builder.compile();
-  const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
-  const app = testingModule.createNestApplication(adapter as ExpressAdapter, { logger: false });
+  const app = testingModule.createNestApplication(adapterOf(platform), { logger: false });
   await app.init();
   return { app, clock };
 }

@@ -1,8 +1,5 @@
 import type { Server } from 'node:http';
 import type { Type } from '@nestjs/common';
-import type { AbstractHttpAdapter } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterAll, beforeAll } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import { withoutDeadline } from '../../../concurrency/support/without-deadline.js';
@@ -63,11 +60,6 @@ export async function ready(limiter: RateLimiter): Promise<void> {
 }
 
 const USER = { kind: 'user', value: 'nobody' };
-
-/** For an application that the test makes itself. */
-export function adapterOf(platform: Platform): AbstractHttpAdapter {
-  return platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
-}
 
 /** Sends JSON. */
 export function sendJson(
