@@ -30,6 +30,14 @@ const CALLS = {
     `await Promise.all([1, 2, 3].map((n) => limitedFetch(limiter, 'tokens', { fetch: async () => new Response(n) })('http://partner').then((r) => r.text())))`,
     ['1', '2', '3'],
   ],
+  'requests of axios to a partner': [
+    `await (async () => { const client = axios.create({ adapter: async (config) => ({ config, headers: {}, status: 200, data: config.params }) }); limitedAxios(limiter, 'tokens', client); return (await Promise.all([1, 2, 3].map((params) => client.get('http://partner', { params })))).map(({ data }) => data); })()`,
+    [1, 2, 3],
+  ],
+  'the client, which a server tells to wait': [
+    `await rateLimitFetch({ fetch: limitedAnswers() })('http://server').then((r) => r.text())`,
+    'passed',
+  ],
   'a settlement': [
     `await (async () => { const held = await limiter.reserve('budget', ada, { cost: 5 }); return (await held.settle(2), (await limiter.peek('budget', ada)).policies[0].remaining); })()`,
     98,
@@ -45,7 +53,8 @@ const POLICIES = `{
   budget: { algorithm: 'fixed-window', limit: 100, window: '300d' },
 }`;
 
-const NAMES = ['RateLimitModule', 'RateLimiter', 'limitedFetch'];
+const NAMES = ['RateLimitModule', 'RateLimiter', 'limitedAxios', 'limitedFetch'];
+const CLIENTS = ['ioredis', 'redis'];
 
 /**
  * @param options of the module, as code
@@ -61,6 +70,12 @@ function program(format: 'mjs' | 'cjs', options: string, call: string, before = 
     ${load(['NestFactory'], '@nestjs/core')}
     ${load(NAMES, 'nestjs-floodgate')}
     ${load(['mock'], 'node:test')}
+    ${load(['rateLimitFetch'], 'floodgate-client')}
+    ${format === 'mjs' ? `import axios from 'axios';` : `const { default: axios } = require('axios');`}
+    function limitedAnswers() {
+      const answers = [new Response(null, { status: 429, headers: { 'Retry-After': '1' } }), new Response('passed')];
+      return async () => answers.shift();
+    }
     async function main() {
       ${before}
       const app = await NestFactory.createApplicationContext(RateLimitModule.forRoot(${options}), { logger: false });
@@ -73,15 +88,19 @@ function program(format: 'mjs' | 'cjs', options: string, call: string, before = 
     ${format === 'mjs' ? 'await main();' : 'void main();'}`;
 }
 
+/** One for each client of Redis. */
+let applications: Application[];
 let application: Application;
 let server: RedisServer;
 
 beforeAll(async () => {
-  application = new Application(['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs', 'ioredis']);
+  const others = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs', 'axios', 'floodgate-client'];
+  applications = CLIENTS.map((client) => new Application([...others, client]));
+  application = applications[0]!;
   server = await RedisServer.start();
 });
 afterAll(async () => {
-  application.delete();
+  for (const each of applications) each.delete();
   await server.stop();
 });
 
@@ -89,11 +108,13 @@ describe.each(['mjs', 'cjs'] as const)('a process that only waits, as %s', (form
   it.each(Object.keys(CALLS) as (keyof typeof CALLS)[])('sees the end of %s', async (name) => {
     const [call, result] = CALLS[name];
     const wanted = `${JSON.stringify(result)}\nclosed\n`;
-    const run = async (options: string, file: string): Promise<string> =>
-      application.run(application.write(`${file}.${format}`, program(format, options, call)));
-    expect(await run(`{ policies: ${POLICIES} }`, 'memory')).toBe(wanted);
-    const redis = `{ policies: ${POLICIES}, deadline: '10s', redis: '${server.url}', keyPrefix: '${format}' }`;
-    expect(await run(redis, 'redis')).toBe(wanted);
+    const run = async (on: Application, options: string, file: string): Promise<string> =>
+      on.run(on.write(`${file}.${format}`, program(format, options, call)));
+    expect(await run(application, `{ policies: ${POLICIES} }`, 'memory')).toBe(wanted);
+    for (const [i, client] of CLIENTS.entries()) {
+      const redis = `{ policies: ${POLICIES}, deadline: '10s', redis: '${server.url}', keyPrefix: '${client}-${format}' }`;
+      expect(await run(applications[i]!, redis, 'redis')).toBe(wanted);
+    }
   });
 
   it('closes when a test has faked the timers before the first module', async () => {
