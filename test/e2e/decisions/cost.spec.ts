@@ -31,7 +31,8 @@ describe('a cost', () => {
   });
 
   it('of 0 peeks: the request passes while one of cost 1 would, and takes nothing', async () => {
-    await using app = await limited('Express', routeWith({ ...BUCKET, cost: costOf }), { store: new StillStore() });
+    const cost = async (request: QueryRequest) => (await turn(), costOf(request));
+    await using app = await limited('Express', routeWith({ ...BUCKET, cost }), { store: new StillStore() });
     for (let i = 0; i < 30; i++) expect(left(await app.send('/?cost=0'))).toBe(10);
     expect((await app.send('/?cost=10')).status).toBe(200);
     expect((await app.send('/?cost=0')).status).toBe(429);

@@ -34,6 +34,14 @@ describe('a decision in the format', () => {
         'X-RateLimit-Reset': '60',
       },
     ],
+    [
+      'draft',
+      1,
+      {
+        'RateLimit-Policy': '"short";q=3;w=1, "long";q=10;w=60, "default";q=5;w=300',
+        RateLimit: '"short";r=2;t=1, "long";r=9;t=60, "default";r=4;t=60',
+      },
+    ],
     [false, 1, {}],
     ['throttler', 4, { 'Retry-After-short': '1' }],
   ])('%s, request %d', (format, requests, wanted) => {
