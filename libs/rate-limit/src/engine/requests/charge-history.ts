@@ -7,13 +7,13 @@ import { later } from '../../charges/layer-verdict.js';
 import { decisionOfPasses } from './passed-decision.js';
 
 /** How a policy decided on a charge. */
-interface Outcome {
+interface NotedCharge {
   readonly charge: PolicyCharge;
   readonly decidedBy: Decision['decidedBy'];
 }
 
 /** An allowed charge. With `decidedBy: 'open'` it passed without being counted. */
-export interface Passed extends Outcome {
+export interface Passed extends NotedCharge {
   /** The judgement on the charge, and the charge's index in it. */
   readonly judgement: Judgement;
   readonly index: number;
@@ -21,7 +21,7 @@ export interface Passed extends Outcome {
   departure: Promise<void> | undefined;
 }
 
-interface Rejected extends Outcome {
+interface Rejected extends NotedCharge {
   readonly judged: JudgedCharge;
   readonly decidedAtMs: number;
   /** Monotonic milliseconds. */
@@ -119,7 +119,7 @@ export class ChargeHistory {
 }
 
 /** Replaces the earlier outcome of the same policy. */
-function note<T extends Outcome>(map: Map<string, T[]>, outcome: T): void {
+function note<T extends NotedCharge>(map: Map<string, T[]>, outcome: T): void {
   const { charge } = outcome;
   const known = map.get(charge.key);
   const index = known?.findIndex((one) => answers(one, charge)) ?? -1;
@@ -129,7 +129,7 @@ function note<T extends Outcome>(map: Map<string, T[]>, outcome: T): void {
 }
 
 /** Whether the outcome of a charge is that of another one. */
-function answers({ charge, decidedBy }: Outcome, other: PolicyCharge): boolean {
+function answers({ charge, decidedBy }: NotedCharge, other: PolicyCharge): boolean {
   if (charge.cost !== other.cost || charge.headroom !== other.headroom) return false;
   // A policy with `onStoreFailure: 'closed'` does not accept a decision that this process made without the store.
   return decidedBy === 'store' || decidedBy === 'prefetch'

@@ -38,7 +38,7 @@ export class PrefetchKey {
   usedAt = -Infinity;
   notBefore = -Infinity;
   /** What the store last said: when, in monotonic milliseconds, and by its own clock. */
-  private toldAt = -Infinity;
+  private answeredAt = -Infinity;
   private at = 0;
   private remaining = 0;
   private resetAfter = 0;
@@ -137,17 +137,17 @@ export class PrefetchKey {
     this.at = at;
     this.remaining = remaining;
     this.resetAfter = resetAfter;
-    this.toldAt = answeredAt;
+    this.answeredAt = answeredAt;
   }
 
   /** The approximate time by the store's clock, in microseconds. */
   storeTime(now: number): number {
-    return this.at + Math.max(0, Math.floor((now - this.toldAt) * MICROSECONDS));
+    return this.at + Math.max(0, Math.floor((now - this.answeredAt) * MICROSECONDS));
   }
 
   /** The estimated verdict on a request that prefetched tokens pay. Other processes may have charged the key since. */
   estimate(now: number): ChargeVerdict {
-    const elapsed = Math.floor((now - this.toldAt) * MICROSECONDS);
+    const elapsed = Math.floor((now - this.answeredAt) * MICROSECONDS);
     return {
       allowed: true,
       remaining: Math.min(this.algorithm.limit, this.remaining + this.left),

@@ -126,7 +126,7 @@ export class StreamCallExchange implements Exchange {
     const end = (aborted: boolean): void => {
       unwatch();
       unfinish();
-      ending.tell(undefined, aborted);
+      ending.end(undefined, aborted);
     };
     const unfinish = finishing.add(stream, () => end(false));
     if (typeof answer === 'function') {

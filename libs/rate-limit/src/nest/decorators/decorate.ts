@@ -37,11 +37,11 @@ function isDescriptor(value: unknown): boolean {
  * Stores a decorator's metadata on a class or a method. A second decorator there would silently replace the first, so it is an
  * error. The exception is `@SkipRateLimit('name')` beside `@RateLimit`, which boot checks together.
  *
- * @param say gets the place, for messages
+ * @param decorationOf gets the place, for messages
  */
 export function decorate(
   decorator: '@RateLimit' | '@SkipRateLimit',
-  say: (place: string) => Decoration,
+  decorationOf: (place: string) => Decoration,
 ): ClassDecorator & MethodDecorator {
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const place = placeOf(target, property);
@@ -50,15 +50,15 @@ export function decorate(
     };
     const isMethod = typeof target !== 'function' && typeof descriptor?.value === 'function';
     if (property !== undefined && !isMethod) fail('belongs on a class or on a method that handles requests');
-    const said = say(place);
-    if (said.policies?.includes(undefined as never) === true) fail('takes policies and names, got undefined');
+    const given = decorationOf(place);
+    if (given.policies?.includes(undefined as never) === true) fail('takes policies and names, got undefined');
     const known = ownMetadata(RATE_LIMIT, target, property, descriptor) as Decoration | undefined;
-    if (known !== undefined && !canStandBeside(known, said)) {
+    if (known !== undefined && !canStandBeside(known, given)) {
       fail('stands beside another rate limit decorator: several policies go into one @RateLimit(a, b)');
     }
-    defineMetadata(RATE_LIMIT, { ...known, ...said }, target, property, descriptor);
+    defineMetadata(RATE_LIMIT, { ...known, ...given }, target, property, descriptor);
     // @SkipRateLimit is right wherever nothing is limited.
-    if (said.policies === undefined) return;
+    if (given.policies === undefined) return;
     const missing =
       `${place}: @RateLimit has no effect, because RateLimitModule is not imported: add RateLimitModule.forRoot() to the ` +
       `imports of the root module`;

@@ -8,16 +8,16 @@ import type { Call } from './call.js';
 /** Tells a listener once how a request ended, with what its call has returned or thrown by then. */
 export class Ending {
   private readonly since = performance.now();
-  private isTold = false;
+  private hasEnded = false;
 
   constructor(
     private readonly call: Call,
     private readonly listener: EndListener,
   ) {}
 
-  tell(status: number | undefined, aborted: boolean): void {
-    if (this.isTold) return;
-    this.isTold = true;
+  end(status: number | undefined, aborted: boolean): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
     const { error, value } = this.call;
     const outcome: Outcome = { status, error, value, durationMs: performance.now() - this.since, aborted };
     this.listener.ended(outcome);
@@ -36,7 +36,7 @@ export class ResponseExchange implements Exchange {
   onEnd(listener: EndListener): void {
     const ending = new Ending(this.call, listener);
     listener.began?.();
-    onResponseEnd(this.request, this.response, ({ status, aborted }) => ending.tell(status, aborted));
+    onResponseEnd(this.request, this.response, ({ status, aborted }) => ending.end(status, aborted));
   }
 
   /** The rejection is the response. */
@@ -57,7 +57,7 @@ export class CallExchange implements Exchange {
     const ending = new Ending(this.call, listener);
     // Nest calls no handler of a gateway for a client that has left.
     if (this.client.gone) {
-      ending.tell(undefined, true);
+      ending.end(undefined, true);
       return;
     }
     let unwatch = (): void => {};
@@ -66,11 +66,11 @@ export class CallExchange implements Exchange {
         if (this.call.isOver) return;
         unwatch();
         listener.began?.();
-        unwatch = whenGone(this.client, () => ending.tell(undefined, true));
+        unwatch = whenGone(this.client, () => ending.end(undefined, true));
       },
       ended: () => {
         unwatch();
-        ending.tell(undefined, this.client.gone || this.call.wasStopped);
+        ending.end(undefined, this.client.gone || this.call.wasStopped);
       },
     });
   }
@@ -90,7 +90,7 @@ export class ConnectionExchange implements Exchange {
   onEnd(listener: EndListener): void {
     const ending = new Ending(this.call, listener);
     listener.began?.();
-    whenGone(this.client, () => ending.tell(undefined, !this.call.isOver));
+    whenGone(this.client, () => ending.end(undefined, !this.call.isOver));
   }
 
   /** The connection is closed, which ends it. */

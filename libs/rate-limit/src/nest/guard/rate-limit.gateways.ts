@@ -162,8 +162,8 @@ export class RateLimitGateways implements OnModuleInit {
   /** Ends a client's connection. Sends it the body of a rejection, and nothing about other errors. */
   private turnAway(client: WsClient, error: unknown): void {
     try {
-      const told = Object(error) as { getError?(): unknown; getResponse?(): unknown };
-      const body = told.getError?.() ?? told.getResponse?.();
+      const exception = Object(error) as { getError?(): unknown; getResponse?(): unknown };
+      const body = exception.getError?.() ?? exception.getResponse?.();
       if (body === undefined) this.logger.error(error);
       turnAway(client, body ?? { status: 'error', message: 'Internal server error' });
     } catch (failure) {
@@ -209,9 +209,9 @@ function withDecision(
 ): readonly unknown[] {
   if (parameters.length === 0) return args;
   const decision = context && rateLimitDecisionOf(context);
-  const told = [...args];
-  for (const index of parameters) told[index] = decision;
-  return told;
+  const filled = [...args];
+  for (const index of parameters) filled[index] = decision;
+  return filled;
 }
 
 /** Rejects where the guard returns false, as Nest does in its own contexts. */

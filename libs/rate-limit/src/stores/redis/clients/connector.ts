@@ -17,11 +17,11 @@ export interface ConnectorOptions {
   /** Milliseconds that the lookup may take; default `connectTimeout`. */
   readonly lookupTimeout?: number;
   /** The connections of the client, which may have some that it does not show: to Sentinels, and to a Cluster's nodes for their slots. */
-  readonly connections?: Connections;
+  readonly connections?: ClientConnections;
 }
 
 /** The connections of one client, which end together. */
-export class Connections {
+export class ClientConnections {
   private readonly open = new Set<PingingConnector>();
   private isEnded = false;
 

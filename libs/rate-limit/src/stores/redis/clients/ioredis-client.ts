@@ -7,7 +7,7 @@ import type {
   StoreClient,
 } from './client.js';
 import { ConnectionError } from './client-failure.js';
-import { Connections, firstAnswerMs, PingingConnector } from './connector.js';
+import { ClientConnections, firstAnswerMs, PingingConnector } from './connector.js';
 import { inOurWords } from './ioredis-failure.js';
 import type { RedisCommands } from './redis-client.js';
 import type { RedisConnectionOptions } from './redis-options.js';
@@ -107,7 +107,7 @@ class ClientOfIoredis extends ConnectionOfIoredis<IoredisClient> implements Owne
 
   constructor(
     client: IoredisClient,
-    private readonly connections = new Connections(),
+    private readonly connections = new ClientConnections(),
   ) {
     super(client);
     const isCluster = client.isCluster === true;
@@ -201,7 +201,7 @@ async function worded<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /** Adapts a client that the store opened. */
-export function ownedIoredis(client: IoredisClient, connections: Connections): OwnedClient {
+export function ownedIoredis(client: IoredisClient, connections: ClientConnections): OwnedClient {
   return new ClientOfIoredis(client, connections);
 }
 

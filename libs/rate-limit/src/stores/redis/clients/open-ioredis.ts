@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import type { Redis, RedisOptions } from 'ioredis';
 import { optionalPackageError } from '../../../util/optional-package.js';
 import { backoff } from './backoff.js';
-import { CONNECT_MS, Connections, PingingConnector } from './connector.js';
+import { CONNECT_MS, ClientConnections, PingingConnector } from './connector.js';
 import { checkDatabase } from './database.js';
 import { differences, inWords } from './differences.js';
 import type { OwnedClient } from './client.js';
@@ -81,7 +81,7 @@ interface OpenedIoredis {
 export async function openIoredis(redis: string | RedisConnectionOptions): Promise<OpenedIoredis> {
   const Client = await redisClass();
   checkDatabase(redis);
-  const connections = new Connections();
+  const connections = new ClientConnections();
   if (typeof redis === 'string') {
     const { url, ignored } = withoutPromised(redis);
     const own = { ...DEFAULTS, ...PROMISED, ...CONNECTOR, connections };
@@ -128,7 +128,7 @@ export function duplicateIoredis(client: RedisCommands): OwnedClient | undefined
   };
   if (typeof duplicate !== 'function') return undefined;
   const own = { ...DEFAULTS, ...PROMISED };
-  const connections = new Connections();
+  const connections = new ClientConnections();
   if (client.isCluster !== true) {
     const given = opensItself(options) ? own : { ...own, ...CONNECTOR, connections };
     return owned(duplicate.call(client, given), connections);
@@ -154,13 +154,13 @@ export function changedIoredisOptions(client: RedisCommands): string[] {
   return [...differences(cluster, options, true), ...differences(own, options.redisOptions ?? {}, true)];
 }
 
-function owned(client: IoredisClient, connections: Connections): OwnedClient {
+function owned(client: IoredisClient, connections: ClientConnections): OwnedClient {
   adaptSentinels(client, connections);
   return ownedIoredis(client, connections);
 }
 
 /** If Sentinels are used, sends ioredis's own lookups of names through the queue of `addressesOf`, and opens connections to Sentinels. */
-function adaptSentinels(client: IoredisClient, connections: Connections): void {
+function adaptSentinels(client: IoredisClient, connections: ClientConnections): void {
   const { connector } = client as {
     connector?: {
       connectToSentinel?: (endpoint: unknown, options?: object) => unknown;
