@@ -131,7 +131,8 @@ it('a slot that was not run waits for its turn to be the last one', async () => 
     for (let i = 0; i < 20; i++) await Promise.resolve();
     return sent();
   };
-  expect([await turns(), fire(), await turns()]).toEqual([['queue'], 1, ['queue']]);
+  // The settlement is sent whole, and says that the queue has kept the slot.
+  expect([await turns(), fire(), await turns()]).toEqual([['queue'], 1, ['queue', 'queue']]);
   redis.refunded = 1;
   expect([fire(), await turns(), fire(), await turns()]).toEqual([1, ['queue'], 0, []]);
 });
