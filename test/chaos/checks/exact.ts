@@ -57,6 +57,7 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
       // What is refunded later makes room for others. The rest of an exact history is exact without it.
       if (!decided.allowed || decided.request.refunded === true) continue;
       for (const policy of chargedBy(decided)) {
+        if (policy === 'queue' && mayHaveLeft(decided)) continue;
         if (decided.source === 'local' && policyOf(policy).policy.onStoreFailure === 'local') {
           const key = `${history.name} ${policy} ${ownerOf(policy, decided)} ${SHARE}`;
           add(local, key, { decided, at: decided.at });
@@ -81,6 +82,11 @@ export function checkExactness(run: Run): { verdict: Verdict; rows: readonly Pol
     [...rows.values()].reduce((total, row) => total + row[field], 0);
   const seen = `${sum('over')} over-admissions by the shared limits, ${sum('overLocally')} by local ones; ${sum('unexcused')} decisions without Redis that no fault explains, ${unplaced} answers from outside of their calls`;
   return { verdict: { name: 'exact', failures, seen }, rows: [...rows.values()] };
+}
+
+/** Whether a request over HTTP had no turn: its slot comes back when its client leaves, or its process closes. `checkQueue` sees the others. */
+function mayHaveLeft({ request }: Decided): boolean {
+  return request.id.startsWith('http-') && request.handledAt === undefined;
 }
 
 /** A request that is open for one policy and local for another is charged the latter only. */
