@@ -52,7 +52,7 @@ export const EVERY_LOG: readonly LogKind[] = [
 const DAY = 86_400_000_000;
 let settlements = 0;
 
-/** Of a new identity, whose charge of 5 becomes 1. Instants are microseconds. */
+/** Settles a charge of 5 at 1, of a new identity. Instants are microseconds. */
 export function settlement(prefix: string, at: number, lasts = DAY): ChargeSettlement {
   const algorithm = new FixedWindow(100, DAY);
   const key = `${prefix}:{user:${settlements++}}:app:day:fw:${DAY}`;

@@ -4,7 +4,7 @@ const STEP_MS = 100;
 const LONGEST_MS = 600_000;
 
 /**
- * Advances the faked time until a promise settles, and says how. `jest.runAllTimersAsync` would wait for the timers of the whole
+ * Advances the faked time until a promise settles, and returns its value. `jest.runAllTimersAsync` would wait for the timers of the whole
  * worker: its specs share their globals, and an interval of another spec never ends.
  *
  * @throws Error when the promise has not settled after ten minutes of faked time

@@ -52,7 +52,7 @@ export class Returns {
    * Refunds charges, each by itself. Never throws.
    *
    * @param done called once, with or without success
-   * @param isAbandoned whether nobody got these charges. They are then sent whatever the breaker says, and slots wait until they can come back.
+   * @param isAbandoned whether nobody got these charges. The breaker then keeps none of them back, and a slot waits until it is the last one.
    */
   refund(taken: readonly ChargeReceipt[], done: () => void, isAbandoned = false): void {
     let left = 1;
@@ -110,7 +110,7 @@ export class Returns {
     return pending;
   }
 
-  /** Slots that others stand behind wait until they can come back: nobody else sees this answer. */
+  /** Keeps the slots that a queue has kept, of a settlement whose answer nobody else sees. */
   private keepingRefused(settlements: readonly ChargeSettlement[]): PendingSettlement['late'] {
     return (settled) => this.slots.addRefused(settlements, settled);
   }
