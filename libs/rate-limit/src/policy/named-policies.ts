@@ -1,7 +1,7 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { didYouMean } from '../util/nearest-name.js';
 import { LruMap } from '../util/lru-map.js';
-import { checkElse } from './else-policies.js';
+import { parseElse } from './else-policies.js';
 import { StateClaims } from './state-claims.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 import type { Policy } from './policy.js';
@@ -45,10 +45,7 @@ export class NamedPolicies<Context = never> {
       // RateLimiter counts it across the application.
       this.claims.claim('app', parsed, where);
     }
-    for (const { name, elseName } of this.named.values()) {
-      const where = `${named}, policies.${name}`;
-      if (elseName !== undefined) checkElse(this.parse(elseName, `${where}, else`), where);
-    }
+    for (const [name, parsed] of this.named) parseElse(parsed, this, `${named}, policies.${name}`);
   }
 
   has(name: string): boolean {

@@ -1,6 +1,6 @@
 import { type BoundPolicy, bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
-import { checkElse } from '../../policy/else-policies.js';
+import { parseElse } from '../../policy/else-policies.js';
 import type { StateClaims } from '../../policy/state-claims.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { Policy } from '../../policy/policy.js';
@@ -205,18 +205,12 @@ export class CallPolicies {
     );
   }
 
-  private bindElse({ elseName }: ParsedPolicy, where: string): BoundPolicy | undefined {
-    if (elseName === undefined) return undefined;
-    const parsed = this.named.parse(elseName, `${where}, else`);
-    checkElse(parsed, where);
-    return this.bindParsed(parsed, where);
-  }
-
   private bindParsed(parsed: ParsedPolicy, where: string): BoundPolicy {
     if (!parsed.named) throw new RateLimitConfigError(where, 'a policy outside a route needs a name', 'FG_POLICY_NAME');
     let bound = this.bound.get(parsed);
     if (bound === undefined) {
-      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where, this.bindElse(parsed, where));
+      const next = parseElse(parsed, this.named, where);
+      bound = bindPolicy(parsed, this.keyPrefix, SCOPE, where, next && this.bindParsed(next, where));
       const conflict = this.named.claims.meet(SCOPE, parsed, WHERE);
       if (conflict !== undefined) this.warnOnce(conflict);
       this.bound.set(parsed, bound);

@@ -6,7 +6,7 @@ import { CHOSEN_TRAITS, type RouteTraits, routeTraitsOf } from '../../engine/req
 import { bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
 import type { IdentityChain } from '../types.js';
-import { checkElse, withElse } from '../../policy/else-policies.js';
+import { parseElse, withElse } from '../../policy/else-policies.js';
 import type { NamedPolicies } from '../../policy/named-policies.js';
 import { PolicyUses } from '../../policy/policy-uses.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
@@ -329,7 +329,9 @@ export class RoutePolicies implements RoutePolicySource {
       );
     }
     this.notePlans(parsed, site);
-    const instead = this.bindElse(parsed, site, chosen);
+    const next = parseElse(parsed, this.named, site.text);
+    // What an `else` names counts in the application, unless it says another scope.
+    const instead = next && this.bind({ ...next, scope: next.scope ?? 'app' }, site, chosen);
     const bound = bindPolicy(parsed, this.keyPrefix, scope, site.text, instead);
     const { claims } = this.named;
     if (chosen) {
@@ -338,14 +340,6 @@ export class RoutePolicies implements RoutePolicySource {
     } else claims.claim(scope, parsed, site.text);
     this.bound.add(bound);
     return bound;
-  }
-
-  /** Binds the policy that an `else` names: to the application, unless it says another scope. */
-  private bindElse({ elseName }: ParsedPolicy<ExecutionContext>, site: Site, chosen: boolean): BoundPolicy | undefined {
-    if (elseName === undefined) return undefined;
-    const parsed = this.named.parse(elseName, `${site.text}, else`);
-    checkElse(parsed, site.text);
-    return this.bind({ ...parsed, scope: parsed.scope ?? 'app' }, site, chosen);
   }
 
   private notePlans(policy: ParsedPolicy<ExecutionContext>, site: Site): void {
