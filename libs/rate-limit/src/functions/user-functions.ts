@@ -73,21 +73,9 @@ export class UserFunctions {
   within<T>(answer: PromiseLike<T>, source?: object, context?: PartOfExecution): Promise<T> {
     const execution = source === undefined ? undefined : context?.execution;
     if (execution?.isLate(source!) === true) return this.atOnce(answer);
-    return new Promise((resolve, reject) => {
-      const question = this.deadlines.ask(() => {
-        execution?.noteLate(source!);
-        reject(new FunctionTimeoutError(`it did not settle within ${this.deadlines.ms} ms`));
-      });
-      adopted(answer).then(
-        (value) => {
-          this.deadlines.answered(question);
-          resolve(value);
-        },
-        (error: unknown) => {
-          this.deadlines.answered(question);
-          reject(error);
-        },
-      );
+    return this.deadlines.within(adopted(answer), undefined, () => {
+      execution?.noteLate(source!);
+      return new FunctionTimeoutError(`it did not settle within ${this.deadlines.ms} ms`);
     });
   }
 

@@ -70,13 +70,18 @@ export class Deadlines {
    * The answer, or a rejection when there is none in time.
    *
    * @param late gets an answer that comes after the deadline; default: it is dropped
+   * @param missed the rejection; default that of a store
    */
-  within<T>(answer: PromiseLike<T>, late?: (value: T) => void): Promise<T> {
+  within<T>(
+    answer: PromiseLike<T>,
+    late?: (value: T) => void,
+    missed: (error: RateLimitStoreError) => unknown = itself,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       // Who waits is released at the deadline: a client may keep the answer's callbacks for hours.
       let waiting: { resolve: typeof resolve; reject: typeof reject } | undefined = { resolve, reject };
       const deadline = this.ask((error) => {
-        waiting?.reject(error);
+        waiting?.reject(missed(error));
         waiting = undefined;
       });
       void answer.then(
@@ -161,4 +166,8 @@ export class Deadlines {
     deadline.previous = deadline.next = undefined;
     if (this.first === undefined) this.timer?.unref();
   }
+}
+
+function itself<T>(value: T): T {
+  return value;
 }

@@ -32,21 +32,45 @@ export function afterLoopTime(ms: number, task: () => void, isAwaited = false): 
   };
 }
 
+/** What `withinLoopTime` does other than its defaults. */
+interface Patience<T> {
+  /** Gets an answer that comes too late; default: it is dropped. */
+  readonly late?: (value: T) => void;
+  /** The rejection, when there is no answer in time; default an `Error` that says how long was waited. */
+  readonly missed?: () => Error;
+  /** Whether the wait keeps the process alive; default true. */
+  readonly isAwaited?: boolean;
+}
+
 /**
  * The answer, or an error when it takes longer than `ms` milliseconds of a loop that turns.
  *
  * @throws {Error} when there is no answer in time
  */
-export async function withinLoopTime<T>(ms: number, answer: PromiseLike<T>): Promise<T> {
-  let cancel: (() => void) | undefined;
-  const impatience = new Promise<never>((_, reject) => {
-    cancel = afterLoopTime(ms, () => reject(new Error(`no answer within ${ms} ms`)), true);
+export function withinLoopTime<T>(ms: number, answer: PromiseLike<T>, patience: Patience<T> = {}): Promise<T> {
+  const { late, missed = (): Error => new Error(`no answer within ${ms} ms`), isAwaited = true } = patience;
+  return new Promise((resolve, reject) => {
+    let isOver = false;
+    const cancel = afterLoopTime(
+      ms,
+      () => {
+        isOver = true;
+        reject(missed());
+      },
+      isAwaited,
+    );
+    void answer.then(
+      (value) => {
+        cancel();
+        if (isOver) late?.(value);
+        else resolve(value);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
   });
-  try {
-    return await Promise.race([answer, impatience]);
-  } finally {
-    cancel?.();
-  }
 }
 
 /** Milliseconds that each step of a shutdown takes at most: for answers, for calls that run, for what goes back, for the client. */
@@ -54,5 +78,14 @@ export const CLOSE_PATIENCE_MS = 500;
 
 /** Resolves when a step of a shutdown has ended or failed, or its time has. */
 export function closingStep(work: PromiseLike<unknown>): Promise<unknown> {
-  return withinLoopTime(CLOSE_PATIENCE_MS, work).catch(() => undefined);
+  return endedWithin(CLOSE_PATIENCE_MS, work);
+}
+
+/**
+ * Resolves when the work has ended or failed, or `ms` milliseconds of a loop that turns have.
+ *
+ * @param isAwaited whether the wait keeps the process alive; default true
+ */
+export function endedWithin(ms: number, work: PromiseLike<unknown>, isAwaited = true): Promise<unknown> {
+  return withinLoopTime(ms, work, { isAwaited }).catch(() => undefined);
 }

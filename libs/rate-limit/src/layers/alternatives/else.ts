@@ -1,6 +1,6 @@
 import type { Monitor } from '../../watch/monitor.js';
 import { type Deadlines, StoreDeadlineError } from '../../stores/deadlines.js';
-import { afterLoopTime } from '../../stores/loop-timer.js';
+import { withinLoopTime } from '../../stores/loop-timer.js';
 import { type Answer, allOf, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import { asking, type Decider, type LimitedRequest } from '../../charges/decider.js';
@@ -119,18 +119,9 @@ export class ElseLayer implements Decider {
     const leftMs = since + ms - performance.now();
     const answer = ask();
     if (!isPromise(answer)) return answer;
-    return new Promise((resolve, reject) => {
-      let isLate = false;
-      const cancel = afterLoopTime(
-        leftMs,
-        () => {
-          isLate = true;
-          reject(new StoreDeadlineError(`the store gave no answer within ${ms} ms`));
-        },
-        true,
-      );
-      const answered = (verdict: LayerVerdict): void => (isLate ? abandoned(asked, verdict) : resolve(verdict));
-      void answer.finally(cancel).then(answered, reject);
+    return withinLoopTime(leftMs, answer, {
+      late: (verdict) => abandoned(asked, verdict),
+      missed: () => new StoreDeadlineError(`the store gave no answer within ${ms} ms`),
     });
   }
 

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { endedWithin } from '../../stores/loop-timer.js';
 import { MissedAnswerError, type OverrideLog, type OverrideRecord } from '../../stores/override-log.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
@@ -47,7 +47,7 @@ export class OverrideWatch {
       return;
     }
     const first = this.run();
-    await Promise.race([first, delay(BOOT_PATIENCE_MS, undefined, { ref: false })]);
+    await endedWithin(BOOT_PATIENCE_MS, first, false);
     if (!this.active.loaded) this.sayProblem(new Error('it does not answer yet'));
   }
 
@@ -74,9 +74,7 @@ export class OverrideWatch {
     } catch (error) {
       if (!this.stopped) this.sayProblem(error);
       // A poll on a lost connection may never be answered. Wait for it before the next poll, so that polls do not pile up.
-      if (error instanceof MissedAnswerError) {
-        await Promise.race([error.settled, delay(LOST_MS, undefined, { ref: false })]);
-      }
+      if (error instanceof MissedAnswerError) await endedWithin(LOST_MS, error.settled, false);
     }
     this.asking = false;
     this.ahead.clear();

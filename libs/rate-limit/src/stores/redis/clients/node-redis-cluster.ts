@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { withinLoopTime } from '../../loop-timer.js';
+import { endedWithin, withinLoopTime } from '../../loop-timer.js';
 import { SLOTS, slotOf } from '../../slots.js';
 import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
 import { backoff } from './backoff.js';
@@ -83,7 +83,7 @@ export class NodeRedisCluster extends NodeRedisBase implements OwnedClient, Clus
     try {
       await this.read();
       const all = [...this.nodes.values()].map((connection) => connection.connect());
-      await withinLoopTime(ALL_MS, Promise.allSettled(all)).catch(() => undefined);
+      await endedWithin(ALL_MS, Promise.allSettled(all));
     } finally {
       this.become(this.isUsable() ? 'ready' : 'closed');
     }
