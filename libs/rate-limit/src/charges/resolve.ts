@@ -5,18 +5,8 @@ import { type Answer, andThen } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import { chargeOf, inPlaceOf, type PolicyCharge } from './policy-charge.js';
 
-/** Where the numbers of a policy come from: from a request and the application's functions, or from the options of a call. */
-export interface Numbers<Context> {
-  /** The policy under the plan of a client. It is asked about policies with plans. */
-  ofPlan(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
-  /** The policy in a time zone. It is asked about policies whose zone is a function. */
-  inZone(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
-  /** The policy for a class. It is asked about policies with priorities. */
-  inClass(policy: BoundPolicy, context: Context): Answer<BoundPolicy>;
-}
-
-/** Where the parts of a charge come from. */
-export interface Asker<Context> extends Numbers<Context> {
+/** Where the parts of a charge come from: a request and the application's functions, or the options of a call. */
+export interface Asker<Context> {
   /**
    * The tag of the identity that a policy counts.
    *
@@ -27,11 +17,17 @@ export interface Asker<Context> extends Numbers<Context> {
   costOf(policy: BoundPolicy, context: Context): Answer<number>;
   /** How a policy is charged. */
   modeOf(policy: BoundPolicy, context: Context): ChargeMode;
+  /** The policy under the plan of a client. It is asked about policies with plans. */
+  ofPlan(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
+  /** The policy in a time zone. It is asked about policies whose zone is a function. */
+  inZone(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
+  /** The policy for a class. It is asked about policies with priorities. */
+  inClass(policy: BoundPolicy, context: Context): Answer<BoundPolicy>;
 }
 
 /** The policy with the numbers that count for a client: those of its plan, then of the time zone, then of the class. */
-export function numbersOf<Context>(
-  numbers: Numbers<Context>,
+function numbersOf<Context>(
+  asker: Asker<Context>,
   policy: BoundPolicy,
   tag: string,
   context: Context,
@@ -39,11 +35,11 @@ export function numbersOf<Context>(
   const { plans, timeZone, priorities } = policy;
   // Without closures where a class alone is asked for: most policies with priorities have a constant one.
   if (plans === undefined && timeZone === undefined) {
-    return priorities === undefined ? policy : numbers.inClass(policy, context);
+    return priorities === undefined ? policy : asker.inClass(policy, context);
   }
-  const planned = plans === undefined ? policy : numbers.ofPlan(policy, tag, context);
-  const zoned = andThen(planned, (one) => (one.timeZone === undefined ? one : numbers.inZone(one, tag, context)));
-  return andThen(zoned, (one) => (one.priorities === undefined ? one : numbers.inClass(one, context)));
+  const planned = plans === undefined ? policy : asker.ofPlan(policy, tag, context);
+  const zoned = andThen(planned, (one) => (one.timeZone === undefined ? one : asker.inZone(one, tag, context)));
+  return andThen(zoned, (one) => (one.priorities === undefined ? one : asker.inClass(one, context)));
 }
 
 /**

@@ -7,11 +7,6 @@ export interface Explained {
   readonly explained: PolicyExplanation;
 }
 
-/** The explanation of a policy that a request meets behind another one, whose `else` names it. */
-export function behind(before: Explained, own: Explained): Explained {
-  return { ...own, explained: { ...own.explained, insteadOf: before.explained.policy } };
-}
-
 /** Whether a request goes on to what the policy's `else` names. A block is no lack of room. */
 export function runsOver({ explained }: Explained): boolean {
   return explained.outcome === 'rejected';

@@ -6,7 +6,7 @@ import type { Decision } from '../../policy/decision.js';
 import type { OverrideLog } from '../../stores/override-log.js';
 import { LimiterUnavailableError } from '../../charges/errors.js';
 import type { LimitExplanation, PolicyExplanation } from './explanation.js';
-import { asRow, behind, eachOnce, type Explained, runsOver } from './else-row.js';
+import { asRow, eachOnce, type Explained, runsOver } from './else-row.js';
 import type { CountedIdentities } from '../identities/counted-identities.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
 import { ExplainedOverrides } from './explained-overrides.js';
@@ -14,8 +14,9 @@ import { checkPlan, checkTimeZone } from '../../engine/calls/call-arguments.js';
 import { checkExplainedPriority } from './explain-arguments.js';
 import { type HandlerDirectory, type LimitReference, LimitReferences } from './limit-references.js';
 import type { Engine } from '../../engine/engine.js';
-import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
-import { type Numbers, numbersOf } from '../../charges/resolve.js';
+import type { PolicyCharge } from '../../charges/policy-charge.js';
+import { type Asker, resolve } from '../../charges/resolve.js';
+import type { ChargeMode } from '../../stores/charge.js';
 import type { Answer } from '../../util/answer.js';
 import type { OverridablePolicies } from '../overrides/override-calls.js';
 import { type Plans, underPlan } from '../../functions/plans.js';
@@ -52,22 +53,16 @@ export interface ExplainerSources {
 const TOGETHER = 64;
 const WHERE = 'RateLimiter.explain';
 
-/** What is known of a client. */
-interface Known {
+/** A client, and what the call says of it. */
+interface Look {
+  readonly tag: string;
   readonly plan: string | null | undefined;
   readonly zone: string | undefined;
   readonly priority: string | undefined;
 }
 
-const NUMBERS: Numbers<Known> = {
-  ofPlan: (policy, _tag, { plan }) => underPlan(policy, plan ?? undefined),
-  inZone: (policy, _tag, { zone }) => inTimeZone(policy, zone!),
-  inClass: (policy, { priority }) =>
-    priority !== undefined && policy.priorities!.has(priority) ? underPriority(policy, priority) : policy,
-};
-
 /** Shows which policies limit what, and the state of an identity under them. Charges and counts nothing. */
-export class LimitExplainer {
+export class LimitExplainer implements Asker<Look> {
   readonly references: LimitReferences;
   private readonly overrides: ExplainedOverrides;
 
@@ -133,9 +128,10 @@ export class LimitExplainer {
     if (plan !== undefined) checkPlan(plan, all, where);
     const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, all, where);
     checkExplainedPriority(priority, all, where);
+    const look: Look = { tag, plan, zone, priority };
     const found: Explained[] = [];
     for (let i = 0; i < policies.length; i += TOGETHER) {
-      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainRow(policy, tag, plan, zone, priority));
+      const some = policies.slice(i, i + TOGETHER).map((policy) => this.explainRow(policy, look));
       found.push(...(await Promise.all(some)).flat());
     }
     const at = Math.max(0, ...found.map((one) => one.at)) || Date.now();
@@ -153,40 +149,27 @@ export class LimitExplainer {
     };
   }
 
-  /** Explains a policy, and those that its `else` leads to, as far as a request comes. */
-  private async explainRow(
-    first: BoundPolicy,
-    tag: string,
-    plan: string | null | undefined,
-    zone: string | undefined,
-    priority: string | undefined,
-  ): Promise<readonly Explained[]> {
-    const head = await this.explainOne(first, tag, constantCostOf(first), plan, zone, priority);
-    const next = first.else;
-    if (next === undefined || !runsOver(head)) return [head];
-    // A policy without a cost of its own takes that of the request.
-    const cost = next.hasCost ? constantCostOf(next) : head.explained.cost;
-    return asRow([head, behind(head, await this.explainOne(next, tag, cost, plan, zone, priority))]);
+  /** Explains a policy, and the one that its `else` leads to, as far as a request comes. */
+  private async explainRow(first: BoundPolicy, look: Look): Promise<readonly Explained[]> {
+    const charge = await resolve(this, first, look);
+    const head = await this.explainOne(first, charge, look);
+    if (charge.instead === undefined || !runsOver(head)) return [head];
+    return asRow([head, await this.explainOne(first.else!, await charge.instead(charge), look)]);
   }
 
-  private async explainOne(
-    policy: BoundPolicy,
-    tag: string,
-    cost: number,
-    given: string | null | undefined,
-    givenZone: string | undefined,
-    priority: string | undefined,
-  ): Promise<Explained> {
-    const { engine } = this.sources;
-    const plan = this.planOf(policy, tag, given);
-    const zone = underPlan(policy, plan?.name ?? undefined).timeZone === undefined ? null : this.zoneOf(tag, givenZone);
-    const planned = await numbersOf(NUMBERS, policy, tag, { plan: plan?.name, zone: zone?.name, priority });
-    const counts = this.sources.identities.counts(policy, tag);
+  /** @param charge of the policy under the numbers that count for the client */
+  private async explainOne(policy: BoundPolicy, charge: PolicyCharge, look: Look): Promise<Explained> {
+    const { engine, identities, pausedFor } = this.sources;
+    const { tag } = look;
+    const planned = charge.policy;
+    const plan = this.planOf(policy, look);
+    const zone = underPlan(policy, plan?.name ?? undefined).timeZone === undefined ? null : this.zoneOf(look);
+    const counts = identities.counts(policy, tag);
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
     const [answer, override, pausedMs] = await Promise.all([
-      counts === false ? undefined : this.decide(planned, tag, cost),
+      counts === false ? undefined : this.decide(charge),
       active === undefined ? null : this.overrides.of(planned, tag, active),
-      policy.boundTo === 'app' ? this.sources.pausedFor(chargeOf(planned, tag, 0, 'peek')) : 0,
+      policy.boundTo === 'app' ? pausedFor(charge) : 0,
     ]);
     const variant = active === undefined ? planned : (engine.overriddenCharge(planned, tag)?.policy ?? planned);
     const met = meets(answer, active);
@@ -203,12 +186,12 @@ export class LimitExplainer {
         counts,
         outcome: met.outcome,
         isRejected: met.isRejected,
-        cost,
+        cost: charge.cost,
         level: met.level,
         plan,
         timeZone: zone,
         priority: planned.priority ?? null,
-        insteadOf: null,
+        insteadOf: charge.insteadOf ?? null,
         override,
         block,
         pausedUntil: pausedMs > 0 ? isoOf((met.atMs ?? Date.now()) + pausedMs) : null,
@@ -222,34 +205,53 @@ export class LimitExplainer {
     };
   }
 
-  /** The decision, or why there is none. */
-  private async decide(policy: BoundPolicy, tag: string, cost: number): Promise<Decision | LimiterUnavailableError> {
-    const { engine } = this.sources;
+  /** The decision, or why there is none. What the policy's `else` leads to is explained by itself. */
+  private async decide(charge: PolicyCharge): Promise<Decision | LimiterUnavailableError> {
     try {
-      return await engine.decision([chargeOf(policy, tag, cost, 'peek')]);
+      return await this.sources.engine.decision([{ ...charge, instead: undefined }]);
     } catch (error) {
       if (error instanceof LimiterUnavailableError) return error;
       throw error;
     }
   }
 
-  private planOf({ plans }: BoundPolicy, tag: string, given: string | null | undefined): PolicyExplanation['plan'] {
+  tagOf(_policy: BoundPolicy, { tag }: Look): string {
+    return tag;
+  }
+
+  /** The policy's cost, or 1 where a function of the request says it. */
+  costOf({ cost }: BoundPolicy): number {
+    return typeof cost === 'number' ? Math.max(1, cost) : 1;
+  }
+
+  modeOf(): ChargeMode {
+    return 'peek';
+  }
+
+  ofPlan(policy: BoundPolicy, _tag: string, look: Look): BoundPolicy {
+    return underPlan(policy, this.planOf(policy, look)?.name ?? undefined);
+  }
+
+  inZone(policy: BoundPolicy, _tag: string, look: Look): BoundPolicy {
+    return inTimeZone(policy, this.zoneOf(look).name);
+  }
+
+  inClass(policy: BoundPolicy, { priority }: Look): BoundPolicy {
+    return priority !== undefined && policy.priorities!.has(priority) ? underPriority(policy, priority) : policy;
+  }
+
+  private planOf({ plans }: BoundPolicy, { tag, plan: given }: Look): PolicyExplanation['plan'] {
     if (plans === undefined) return null;
     if (given !== undefined) return { name: nameIn(plans, given ?? undefined), isKnown: true };
     const { plan, known } = this.sources.plans?.look(tag) ?? { plan: undefined, known: false };
     return { name: nameIn(plans, plan), isKnown: known };
   }
 
-  private zoneOf(tag: string, given: string | undefined): NonNullable<PolicyExplanation['timeZone']> {
+  private zoneOf({ tag, zone: given }: Look): NonNullable<PolicyExplanation['timeZone']> {
     if (given !== undefined) return { name: given, isKnown: true };
     const { zone, known } = this.sources.timeZones.look(tag);
     return { name: zone, isKnown: known };
   }
-}
-
-/** What is asked for: the policy's cost, or 1 where a function of the request says it. */
-function constantCostOf({ cost }: BoundPolicy): number {
-  return typeof cost === 'number' ? Math.max(1, cost) : 1;
 }
 
 function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefined): string | null {
