@@ -79,6 +79,18 @@ const ROOMS = {
   },
 };
 
+/**
+ * The rooms that the files beside them use, and which use none of these files but for types. All other rooms use the files beside
+ * them, and are used by none of them.
+ */
+const USED_BY_ROOT = {
+  algorithms: '[^/]+',
+  http: '[^/]+',
+  operate: '[^/]+',
+  'stores/redis': '[^/]+',
+  watch: 'rejected',
+};
+
 /** Entry points of their own. They may import every layer, and no layer imports them. */
 const ENTRIES = ['testing', 'client', 'throttler'];
 /** These may use Nest. */
@@ -119,6 +131,31 @@ const rooms = Object.entries(ROOMS).flatMap(([name, beside]) =>
   })),
 );
 
+const filesOf = (name) => `${folder(name)}[^/]+\\.ts$`;
+const besideRooms = [...new Set([...FOLDERS, ...Object.keys(ROOMS)])].flatMap((name) => {
+  const used = USED_BY_ROOT[name] ?? '(?!)';
+  return [
+    {
+      name: `direction-${name.replace('/', '-')}-files`,
+      severity: 'error',
+      comment: `The files of ${name}/ may import of its rooms only those of USED_BY_ROOT`,
+      from: { path: filesOf(name), pathNot: SPEC },
+      to: {
+        path: `${folder(name)}[^/]+/`,
+        pathNot: `${folder(name)}(?:${used})/`,
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: `direction-${name.replace('/', '-')}-used-rooms`,
+      severity: 'error',
+      comment: `The files of ${name}/ use this room: it may import their types alone`,
+      from: { path: `${folder(name)}(?:${used})/`, pathNot: SPEC },
+      to: { path: filesOf(name), dependencyTypesNot: ['type-only'] },
+    },
+  ];
+});
+
 /** Files that must not exist: each is found by what imports it, by what it imports, or as an orphan. */
 const banned = (name, comment, files) => [
   { name, comment, severity: 'error', from: {}, to: files },
@@ -131,6 +168,7 @@ export default {
   forbidden: [
     ...layers,
     ...rooms,
+    ...besideRooms,
     ...algorithms,
     {
       name: 'direction-entries',
