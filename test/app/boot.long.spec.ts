@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ServiceProcess } from './support/service-process.js';
+import { startService } from './support/start-service.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
@@ -21,7 +21,7 @@ const ROUTES = `  PUT  /api/admin/riders/:id/plan    default (sliding-window-log
 `;
 
 it('logs little at boot, and ends with the routes, their policies and the address', async () => {
-  await using service = await ServiceProcess.start('main', {});
+  await using service = await startService('main');
   const lines = service.log.trimEnd().split('\n');
   expect(lines.at(-1)).toContain(`Listening on http://localhost:${service.port}`);
   expect(service.log).toContain(`Limited routes and their policies:\n${ROUTES}`);
@@ -40,7 +40,7 @@ describe('an address that cannot be listened on ends the boot with one line', ()
   afterEach(() => void neighbour.close());
 
   const rejectionOf = (entry: 'main' | 'matching.main', variables: Record<string, string>): Promise<string> =>
-    ServiceProcess.start(entry, variables).then(
+    startService(entry, variables).then(
       () => 'it has started',
       (error: Error) => error.message.replaceAll(/^.* (?:LOG|WARN) .*\n/gm, ''), // what the library says at boot
     );

@@ -6,7 +6,7 @@ import type { PodsResult, PodsTick } from '../../libs/control-room/pods/pods-tic
 import { StageRedis } from '../../libs/control-room/stage-redis.js';
 import { until } from '../support/faults/until.js';
 import { LiveStream } from './support/live-stream.js';
-import { ServiceProcess } from './support/service-process.js';
+import { startService } from './support/start-service.js';
 import { type Service, start } from './support/start-app.js';
 
 jest.setTimeout(120_000); // three processes start, and the machine may be busy
@@ -131,7 +131,7 @@ describe('the pods of one process', () => {
 
 describe('without a redis-server', () => {
   it('three applications of one process share a store in memory, which can be away, too', async () => {
-    await using service = await ServiceProcess.start('main', { RATE_LIMIT: 'off', PATH: '/nowhere' });
+    await using service = await startService('main', { RATE_LIMIT: 'off', PATH: '/nowhere' });
     const { url } = service;
     await using page = await Page.open(url);
     expect(passedAtOnce(await press(url))).toBe(60);
@@ -155,7 +155,7 @@ describe('without a redis-server', () => {
 describe('the end of the process', () => {
   it('leaves no pod and no Redis, however it comes', async () => {
     const { PATH = '', TMPDIR = '' } = process.env;
-    await using service = await ServiceProcess.start('main', { RATE_LIMIT: 'off', PATH, ...(TMPDIR && { TMPDIR }) });
+    await using service = await startService('main', { RATE_LIMIT: 'off', PATH, ...(TMPDIR && { TMPDIR }) });
     await count(service.url, true);
     expect(passedAtOnce(await press(service.url))).toBe(20);
     const left = descendants(service.pid);

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import { ServiceProcess } from './support/service-process.js';
+import type { ServiceProcess } from '../../tools/service-process.js';
+import { startService } from './support/start-service.js';
 
 jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
@@ -26,7 +27,7 @@ async function answered(socket: Socket): Promise<string> {
 
 describe('the shutdown', () => {
   const start = (variables: Record<string, string> = {}): Promise<ServiceProcess> =>
-    ServiceProcess.start('main', { ...QUICK, ...variables });
+    startService('main', { ...QUICK, ...variables });
 
   /** Each opens a connection that does not end by itself. */
   const HANGING: Readonly<Record<string, (service: ServiceProcess) => Promise<unknown>>> = {
@@ -76,7 +77,7 @@ describe('the shutdown', () => {
 });
 
 it('ends the streams of the control room at once', async () => {
-  await using service = await ServiceProcess.start('main', { ...QUICK, SHUTDOWN_GRACE_SECONDS: '30' });
+  await using service = await startService('main', { ...QUICK, SHUTDOWN_GRACE_SECONDS: '30' });
   const stream = await service.open(get('/control-room/events'));
   await answered(stream);
   const { signal } = await service.end('SIGTERM', ROOM_MS);

@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import { BuiltApp } from './support/built-app.js';
+import { expect, it, jest } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { violations } from './support/axe.js';
+import { useBuiltApp } from './support/built-app.js';
 import { PlaygroundPage } from './support/playground-page.js';
 import { SMALL } from './support/small.js';
-import { launch, Viewer } from './support/viewer.js';
+import { Viewer } from './support/viewer.js';
 
 jest.setTimeout(180_000);
 
-let browser: Browser;
-let app: BuiltApp;
-
-beforeAll(async () => {
-  [browser, app] = await Promise.all([launch(), BuiltApp.start(SMALL)]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await app.stop();
-});
+const built = useBuiltApp(SMALL);
 
 /** What axe finds in light on a desktop, and in dark on a phone. */
 async function found(page: Page): Promise<string[]> {
@@ -35,7 +25,7 @@ async function found(page: Page): Promise<string[]> {
 }
 
 it('axe finds nothing on the page before and during a run, and after sends to the pods', async () => {
-  await using viewer = await Viewer.open(browser, app.url);
+  await using viewer = await Viewer.open(built);
   const { page } = viewer;
   await viewer.calm();
   expect(await found(page)).toEqual([]);
@@ -50,7 +40,7 @@ it('axe finds nothing on the page before and during a run, and after sends to th
 });
 
 it('axe finds nothing in the playground, and in its errors', async () => {
-  await using playground = await PlaygroundPage.open(browser, `${app.url}/playground`);
+  await using playground = await PlaygroundPage.open(built.browser, `${built.url}/playground`);
   expect(await found(playground.page)).toEqual([]);
   await playground.button('API plan').click();
   await playground.page.locator('#numbers').evaluate((numbers) => numbers.setAttribute('open', ''));

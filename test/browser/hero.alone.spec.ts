@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { until } from '../support/faults/until.js';
-import { launch } from './support/viewer.js';
+import { launch } from '../../tools/browser.js';
+import { openPage } from './support/open-page.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DESKTOP = { width: 1440, height: 900 };
@@ -35,20 +36,15 @@ afterAll(async () => {
 
 /** The page of the built files, without a server. It collects errors. */
 class HeroPage implements AsyncDisposable {
-  readonly troubles: string[] = [];
-
-  private constructor(readonly page: Page) {}
+  private constructor(
+    readonly page: Page,
+    readonly troubles: readonly string[],
+  ) {}
 
   static async open(options: BrowserContextOptions = {}, url?: string): Promise<HeroPage> {
-    const context = await browser.newContext({ viewport: DESKTOP, ...options });
-    const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
-    const hero = new HeroPage(page);
-    page.on('console', (message) => hero.troubles.push(`${message.type()}: ${message.text()}`));
-    page.on('pageerror', (error) => hero.troubles.push(`error: ${error.message}`));
-    page.on('request', (request) => {
-      if (!/^(?:file|data|about):/.test(request.url())) hero.troubles.push(`request: ${request.url()}`);
-    });
+    const isOwn = ({ protocol }: URL): boolean => ['file:', 'data:', 'about:'].includes(protocol);
+    const { page, troubles } = await openPage(browser, { viewport: DESKTOP, ...options }, isOwn);
+    const hero = new HeroPage(page, troubles);
     await page.addInitScript(() => {
       const ask = requestAnimationFrame;
       Object.assign(window, { frames: 0 });

@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import { BuiltApp } from './support/built-app.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { useBuiltApp } from './support/built-app.js';
 import { SMALL } from './support/small.js';
-import { launch, Viewer } from './support/viewer.js';
+import { Viewer } from './support/viewer.js';
 
 jest.setTimeout(180_000);
 
 const WIDE = { width: 1440, height: 900 };
 
-let browser: Browser;
-let app: BuiltApp;
-
-beforeAll(async () => {
-  [browser, app] = await Promise.all([launch(), BuiltApp.start(SMALL)]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await app.stop();
-});
+const built = useBuiltApp(SMALL);
 
 type Box = readonly [x: number, y: number, width: number, height: number];
 
@@ -58,7 +48,7 @@ const overflow = (page: Page): Promise<number> =>
 describe('the page', () => {
   it.each([390, 1440])('fits a width of %i px, and nothing moves before, during and after a run', async (width) => {
     const viewport = { width, height: 900 };
-    await using viewer = await Viewer.open(browser, app.url, { viewport });
+    await using viewer = await Viewer.open(built, { viewport });
     const { page } = viewer;
     await viewer.calm();
     const ready = await places(page);
@@ -77,7 +67,7 @@ describe('the page', () => {
   });
 
   it('tells the story to a keyboard alone', async () => {
-    await using viewer = await Viewer.open(browser, app.url, { viewport: WIDE });
+    await using viewer = await Viewer.open(built, { viewport: WIDE });
     const { page } = viewer;
     const { keyboard } = page;
     await viewer.calm();

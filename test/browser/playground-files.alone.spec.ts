@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { PlaygroundPage } from './support/playground-page.js';
 import { StaticSite } from './support/static-site.js';
-import { launch } from './support/viewer.js';
+import { launch } from '../../tools/browser.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The command compiles the application. */

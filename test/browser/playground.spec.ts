@@ -1,29 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser } from 'playwright-core';
+import { describe, expect, it } from '@jest/globals';
+import type { BrowserContextOptions } from 'playwright-core';
 import { until } from '../support/faults/until.js';
-import { BuiltApp } from './support/built-app.js';
+import { useBuiltApp } from './support/built-app.js';
 import { PlaygroundPage } from './support/playground-page.js';
-import { launch } from './support/viewer.js';
 
 const PHONE = { width: 390, height: 844 };
 
-let browser: Browser;
-let app: BuiltApp;
-let url: string;
-
-beforeAll(async () => {
-  [browser, app] = await Promise.all([launch(), BuiltApp.start()]);
-  url = `${app.url}/playground/`;
-});
-
-afterAll(async () => {
-  await browser.close();
-  await app.stop();
-});
+const built = useBuiltApp();
+const open = (path = '/playground/', options?: BrowserContextOptions): Promise<PlaygroundPage> =>
+  PlaygroundPage.open(built.browser, `${built.url}${path}`, options);
 
 describe('the playground', () => {
   it('opens with an example that plays: each row passes and rejects', async () => {
-    await using playground = await PlaygroundPage.open(browser, `${app.url}/playground`);
+    await using playground = await open('/playground');
     expect(playground.page.url()).toMatch(/\/playground\/(#.*)?$/);
     expect(await playground.page.locator('article').count()).toBe(6);
     expect(await playground.stats('passed')).not.toContain('0');
@@ -35,7 +24,7 @@ describe('the playground', () => {
   });
 
   it('sends one request, a burst, and a stream while a button is held', async () => {
-    await using playground = await PlaygroundPage.open(browser, url);
+    await using playground = await open();
     const { page } = playground;
     await playground.clear();
     await playground.button('Send 1').click();
@@ -59,7 +48,7 @@ describe('the playground', () => {
   });
 
   it('tells the story of each case: its algorithm on top, an empty limit for the first burst, and code to copy', async () => {
-    await using playground = await PlaygroundPage.open(browser, url, {
+    await using playground = await open('/playground/', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     const { page } = playground;
@@ -89,7 +78,7 @@ describe('the playground', () => {
 
 describe('for everybody', () => {
   it('fits a phone', async () => {
-    await using playground = await PlaygroundPage.open(browser, url, { viewport: PHONE });
+    await using playground = await open('/playground/', { viewport: PHONE });
     const { page } = playground;
     await playground.button('Edge of a window').click();
     const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth] as const);
@@ -100,6 +89,7 @@ describe('for everybody', () => {
   });
 
   it('allows itself nothing from elsewhere, and no inline script or style', async () => {
+    const url = `${built.url}/playground/`;
     const response = await fetch(url);
     expect(response.headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; script-src 'self'; style-src 'self'/,

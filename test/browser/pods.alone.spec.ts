@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser, Locator, Page } from 'playwright-core';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
 import { until } from '../support/faults/until.js';
-import { BuiltApp } from './support/built-app.js';
-import { launch, Viewer } from './support/viewer.js';
+import { useBuiltApp } from './support/built-app.js';
+import { Viewer } from './support/viewer.js';
 
 jest.setTimeout(120_000); // the first press starts three processes, and the machine may be busy
 
 const PATIENT = { timeout: 60_000 };
 
-let browser: Browser;
-let app: BuiltApp;
-
-beforeAll(async () => {
-  [browser, app] = await Promise.all([launch(), BuiltApp.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await app.stop();
-});
+const built = useBuiltApp();
 
 /** The section as a person sees it. */
 class Section {
@@ -75,7 +65,7 @@ const TWENTY = /^One (?:Redis|store) the limit (20 of 75 passed [\d+ ]+$|2([1-9]
 
 describe('three pods and Redis', () => {
   it('sixty pass three pods that count alone, twenty pass on one Redis, and an outage is amber', async () => {
-    await using viewer = await Viewer.open(browser, app.url);
+    await using viewer = await Viewer.open(built);
     await using pods = new Section(viewer.page);
     expect(await pods.radio('No shared store').isChecked()).toBe(true);
     expect(await pods.place.innerText()).toContain('Three processes start with the first press, in a few seconds.');

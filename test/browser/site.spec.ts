@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { brokenLinks } from '../../site/build/check-site.js';
 import { violations } from './support/axe.js';
+import { type OpenPage, openPage } from './support/open-page.js';
 import { StaticSite } from './support/static-site.js';
-import { launch } from './support/viewer.js';
+import { launch } from '../../tools/browser.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BUILD_LIMIT_MS = 400_000;
@@ -53,26 +54,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-interface Visit extends AsyncDisposable {
-  readonly page: Page;
-  /** Messages of the console, errors, requests to other hosts and answers that are no success. */
-  readonly troubles: string[];
+interface Visit extends AsyncDisposable, OpenPage {
   /** The bytes of all answers so far, as they were sent: of pictures, or of all else. */
   bytes(of?: 'pictures'): Promise<number>;
 }
 
 async function visit(url: string, look: { width?: number; colorScheme?: 'light' | 'dark' } = {}): Promise<Visit> {
   const { width = 1440, colorScheme = 'light' } = look;
-  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
-  const page = await context.newPage();
+  const { origin } = new URL(url);
+  const options = { viewport: { width, height: 900 }, colorScheme };
+  const { page, troubles } = await openPage(browser, options, (request) => request.origin === origin);
   page.setDefaultTimeout(20_000);
-  const troubles: string[] = [];
   const sizes: { readonly isPicture: boolean; readonly size: Promise<number> }[] = [];
-  page.on('console', (message) => troubles.push(`${message.type()}: ${message.text()}`));
-  page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(new URL('/', url).href)) troubles.push(`request: ${request.url()}`);
-  });
   page.on('response', (response) => {
     if (response.status() >= 400) troubles.push(`${response.status()}: ${response.url()}`);
   });
@@ -91,7 +84,7 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
       const counted = sizes.filter(({ isPicture }) => isPicture === (of === 'pictures'));
       return (await Promise.all(counted.map(({ size }) => size))).reduce((sum, size) => sum + size, 0);
     },
-    [Symbol.asyncDispose]: () => context.close(),
+    [Symbol.asyncDispose]: () => page.context().close(),
   };
 }
 

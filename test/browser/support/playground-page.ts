@@ -1,26 +1,21 @@
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { openPage } from './open-page.js';
 
 export type Stat = 'remaining' | 'reset' | 'passed' | 'rejected' | 'most';
 
 /** The playground in a browser. It collects errors. */
 export class PlaygroundPage implements AsyncDisposable {
-  /** Messages of the browser's console, errors of the page, and requests to other hosts. */
-  readonly troubles: string[] = [];
-
-  private constructor(readonly page: Page) {}
+  private constructor(
+    readonly page: Page,
+    readonly troubles: readonly string[],
+  ) {}
 
   static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<PlaygroundPage> {
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-    const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
-    const playground = new PlaygroundPage(page);
-    const { troubles } = playground;
-    page.on('console', (message) => troubles.push(`${message.type()}: ${message.text()}`));
-    page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
-    page.on('request', (request) => {
-      const [asked, own] = [new URL(request.url()), new URL(url)];
-      if (asked.protocol !== own.protocol || asked.host !== own.host) troubles.push(`request: ${request.url()}`);
-    });
+    const look = { viewport: { width: 1440, height: 900 }, ...options };
+    const own = new URL(url);
+    const isOwn = ({ protocol, host }: URL): boolean => protocol === own.protocol && host === own.host;
+    const { page, troubles } = await openPage(browser, look, isOwn);
+    const playground = new PlaygroundPage(page, troubles);
     await page.goto(url);
     await playground.row('token-bucket').getByText('Remaining').waitFor();
     return playground;

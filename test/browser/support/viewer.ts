@@ -1,30 +1,21 @@
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import type { SurgePhase, WorldId } from '../../../libs/control-room/stage/surge-tick.js';
-import { requireProgram } from '../../../tools/programs.js';
-
-export function launch(): Promise<Browser> {
-  // Containers run as root, where Chromium's sandbox does not start.
-  const args = process.getuid?.() === 0 ? ['--no-sandbox', '--disable-dev-shm-usage'] : [];
-  return chromium.launch({ executablePath: requireProgram('chromium'), args, timeout: 30_000 });
-}
+import { openPage } from './open-page.js';
 
 /** A viewer of the page. It collects errors. */
 export class Viewer implements AsyncDisposable {
-  /** Messages of the browser's console, errors of the page, and requests to other hosts. */
-  readonly troubles: string[] = [];
+  private constructor(
+    readonly page: Page,
+    readonly troubles: readonly string[],
+  ) {}
 
-  private constructor(readonly page: Page) {}
-
-  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Viewer> {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-    const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
-    const viewer = new Viewer(page);
-    page.on('console', (message) => viewer.troubles.push(`${message.type()}: ${message.text()}`));
-    page.on('pageerror', (error) => viewer.troubles.push(`error: ${error.message}`));
-    page.on('request', (request) => {
-      if (new URL(request.url()).origin !== new URL(url).origin) viewer.troubles.push(`request: ${request.url()}`);
-    });
+  static async open(
+    { browser, url }: { readonly browser: Browser; readonly url: string },
+    options: BrowserContextOptions = {},
+  ): Promise<Viewer> {
+    const look = { viewport: { width: 1280, height: 900 }, ...options };
+    const { page, troubles } = await openPage(browser, look, ({ origin }) => origin === url);
+    const viewer = new Viewer(page, troubles);
     await page.goto(url);
     await viewer.live();
     return viewer;

@@ -2,10 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { compiled } from '../../support/compiled.js';
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const BOOT_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 10_000;
+
+/** The application, as `nest build` compiles it. */
+export const BUILT_APPLICATION = `${ROOT}dist/src/main.js`;
 
 export interface End {
   readonly code: number | null;
@@ -14,7 +17,7 @@ export interface End {
   readonly afterMs: number;
 }
 
-/** A service in a process of its own, started by its real entry point. */
+/** The application or its matching service, in a process of its own that its real entry point starts. */
 export class ServiceProcess implements AsyncDisposable {
   readonly sockets: Socket[] = [];
   private constructor(
@@ -23,9 +26,10 @@ export class ServiceProcess implements AsyncDisposable {
     private readonly output: { text: string },
   ) {}
 
-  static async start(entry: 'main' | 'matching.main', variables: Record<string, string>): Promise<ServiceProcess> {
+  /** @throws {Error} with its output when it ends before it listens */
+  static async start(main: string, variables: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
     const { PATH } = process.env;
-    const child = spawn(process.execPath, [await compiled(`src/${entry}`)], {
+    const child = spawn(process.execPath, [main], {
       cwd: ROOT,
       env: { PATH, NO_COLOR: '1', PORT: '0', ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -89,9 +93,6 @@ export class ServiceProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.sockets) socket.destroy();
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
-    const exit = once(this.process, 'exit');
-    this.process.kill('SIGKILL');
-    await exit;
+    if (this.process.exitCode === null && this.process.signalCode === null) await this.end('SIGTERM', STOP_LIMIT_MS);
   }
 }

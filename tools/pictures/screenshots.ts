@@ -3,8 +3,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { BuiltApp } from './support/built-app.js';
-import { launch } from './support/viewer.js';
+import { launch } from '../browser.js';
+import { BUILT_APPLICATION, ServiceProcess } from '../service-process.js';
 
 const FOLDER = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 const THEMES = ['light', 'dark'] as const;
@@ -36,17 +36,9 @@ const unknown = wanted.filter((name) => !(name in VIEWS));
 if (unknown.length > 0) throw new Error(`--only is "${unknown[0]}", expected ${Object.keys(VIEWS).join(', ')}`);
 
 mkdirSync(FOLDER, { recursive: true });
-const app = await BuiltApp.start();
-try {
-  const browser = await launch();
-  try {
-    for (const name of wanted) await VIEWS[name as View](browser, app.url);
-  } finally {
-    await browser.close();
-  }
-} finally {
-  await app.stop();
-}
+await using app = await ServiceProcess.start(BUILT_APPLICATION);
+await using browser = await launch();
+for (const name of wanted) await VIEWS[name as View](browser, app.url);
 
 /** The two worlds in the surge, of a run that the machine could carry: the pictures show true figures, or none are taken. */
 async function worlds(of: Browser, url: string): Promise<void> {
