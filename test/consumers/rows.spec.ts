@@ -8,9 +8,8 @@ import { PAGES, supportTable, tableIn } from './support-table.js';
 const chosen = ROWS.map(choicesOf);
 
 describe('the rows', () => {
-  it('have a name each, and each says what it proves', () => {
-    for (const field of ['name', 'proves'] as const)
-      expect(new Set(ROWS.map((row) => row[field])).size).toBe(ROWS.length);
+  it('say what each proves, and are named by what they install', () => {
+    expect(new Set(ROWS.map(({ proves }) => proves)).size).toBe(ROWS.length);
     for (const { name, major, folder } of chosen) {
       const pattern = `${major === 'none' ? 'client' : `nest${major}`}-[a-z0-9-]+`;
       const isExample = folder?.startsWith('examples/') === true;
