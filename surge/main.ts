@@ -2,10 +2,11 @@
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
+import { runCommand, UsageError } from '../tools/command-line.js';
 import { CASES, type CaseName } from './cases.js';
 import { type CaseFigures, figuresOf } from './figures/figures.js';
 import { seriesOf } from './figures/series.js';
-import { readOptions, type SurgeOptions, USAGE, UsageError } from './options.js';
+import { readOptions, type SurgeOptions, USAGE } from './options.js';
 import { paintFor } from './output/colours.js';
 import { headline } from './output/headline.js';
 import { htmlReport } from './output/html-report.js';
@@ -75,16 +76,12 @@ function checkReport({ report }: SurgeOptions): void {
   }
 }
 
-try {
+await runCommand(USAGE, async () => {
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) {
     process.stdout.write(USAGE);
-  } else {
-    checkReport(options);
-    if (!(await run(options))) process.exitCode = 1;
+    return 0;
   }
-} catch (error) {
-  const isUsage = error instanceof UsageError;
-  process.stderr.write(isUsage ? `${error.message}\n\n${USAGE}` : `${(error as Error).stack ?? String(error)}\n`);
-  process.exitCode = isUsage ? 2 : 1;
-}
+  checkReport(options);
+  return (await run(options)) ? 0 : 1;
+});

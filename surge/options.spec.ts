@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { readOptions, UsageError } from './options.js';
+import { UsageError } from '../tools/command-line.js';
+import { readOptions } from './options.js';
 
 describe('readOptions', () => {
   it('has a default for every option', () => {

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import { PATIENCE_MS } from '../libs/riders/index.js';
+import { UsageError, valuesOf } from '../tools/command-line.js';
 import { cityOf, scaleFor } from './city.js';
 
 export interface SurgeOptions {
@@ -63,11 +63,6 @@ const QUICK_SECONDS = 10;
 /** Three times what matching holds. */
 const DEMAND = 450;
 
-/** A wrong command line. The message is one line for the user. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 const OPTIONS = {
   pods: { type: 'string' },
   riders: { type: 'string' },
@@ -97,7 +92,7 @@ type NumberOption = 'pods' | 'riders' | 'seconds' | 'scale' | 'demand' | 'seed' 
  * @throws UsageError for an unknown option or a wrong value
  */
 export function readOptions(args: readonly string[], cores = availableParallelism()): SurgeOptions | undefined {
-  const given = parse(args);
+  const given = valuesOf(args, OPTIONS);
   if (given.help) return undefined;
   if (given.quick && given.seconds !== undefined)
     throw new UsageError('--quick and --seconds are both given: use only one of them');
@@ -135,13 +130,4 @@ export function readOptions(args: readonly string[], cores = availableParallelis
 
 function wrong(option: keyof typeof OPTIONS, value: string, expected: string): UsageError {
   return new UsageError(`--${option} is ${JSON.stringify(value)}, expected ${expected}`);
-}
-
-function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values;
-  } catch (error) {
-    // The sentences after the first are about positional arguments, which a surge does not have.
-    throw new UsageError((error as Error).message.split('. ')[0]);
-  }
 }

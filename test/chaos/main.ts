@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runCommand } from '../../tools/command-line.js';
 import { NEEDED_BY, requirePrograms } from '../../tools/programs.js';
 import { checkAnswers } from './checks/answers.js';
 import { type Run, runOf, type Verdict } from './checks/check.js';
@@ -16,7 +17,7 @@ import { checkRecovery } from './checks/recovery.js';
 import { checkCharges } from './checks/twice.js';
 import { now } from './clock.js';
 import { readHistory } from './history.js';
-import { type ChaosOptions, readOptions, USAGE, UsageError } from './options.js';
+import { type ChaosOptions, readOptions, USAGE } from './options.js';
 import { planOf, type Storm } from './plan.js';
 import { printReport } from './report.js';
 import { perform } from './run/perform.js';
@@ -103,11 +104,7 @@ async function main(): Promise<number> {
   }
   const storms = planOf(options.seed, options.minutes * 60_000);
   console.log(`chaos: seed ${options.seed}, ${options.minutes} minutes`);
-  try {
-    requirePrograms(NEEDED_BY['npm run test:chaos']);
-  } catch (error) {
-    throw new UsageError((error as Error).message); // says how to install what is missing
-  }
+  requirePrograms(NEEDED_BY['npm run test:chaos']);
   const folder = mkdtempSync(join(FOLDER, 'floodgate-chaos-'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
@@ -134,10 +131,4 @@ async function main(): Promise<number> {
   return failed.length === 0 ? 0 : 1;
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  console.error(`${error.message}\n\n${USAGE}`);
-  process.exitCode = 2;
-}
+await runCommand(USAGE, main);

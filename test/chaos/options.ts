@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { UsageError, valuesOf } from '../../tools/command-line.js';
 
 /** The packages through which pods can use Redis. */
 export type ChaosClient = 'ioredis' | 'redis';
@@ -25,11 +25,6 @@ export const USAGE = `npm run test:chaos -- [options]
 It needs redis-server, and libfaketime for the clock of Redis: npm run setup.
 `;
 
-/** Reports a wrong command line. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 const OPTIONS = {
   minutes: { type: 'string' },
   seed: { type: 'string' },
@@ -47,7 +42,7 @@ const MAX_SEED = 2 ** 31 - 1;
  * @throws {UsageError} with the option, the given value and the expected one
  */
 export function readOptions(args: readonly string[]): ChaosOptions | undefined {
-  const given = parse(args);
+  const given = valuesOf(args, OPTIONS);
   if (given.help === true) return undefined;
   const { minutes = '1', seed, client = 'ioredis', json } = given;
   if (!(/^\d+(\.\d+)?$/.test(minutes) && Number(minutes) >= MIN_MINUTES && Number(minutes) <= MAX_MINUTES)) {
@@ -61,12 +56,4 @@ export function readOptions(args: readonly string[]): ChaosOptions | undefined {
   }
   const drawn = Math.floor(Math.random() * MAX_SEED);
   return { minutes: Number(minutes), seed: seed === undefined ? drawn : Number(seed), client, json };
-}
-
-function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
 }

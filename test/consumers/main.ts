@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
+import { runCommand } from '../../tools/command-line.js';
 import { NEEDED_BY, requirePrograms } from '../../tools/programs.js';
 import { endAll, Log } from './command.js';
-import { type ConsumersOptions, readOptions, USAGE, UsageError } from './options.js';
+import { type ConsumersOptions, readOptions, USAGE } from './options.js';
 import { describeRow, printFailure, resultLine } from './report.js';
 import type { Result, Row } from './row.js';
 import { runRow } from './row-run.js';
@@ -56,11 +57,7 @@ async function main(): Promise<number> {
     for (const row of options.rows) console.log(describeRow(row));
     return 0;
   }
-  try {
-    requirePrograms(NEEDED_BY['npm run test:consumers']);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+  requirePrograms(NEEDED_BY['npm run test:consumers']);
   const workshop = await Workshop.open(new Log());
   const leave = (): void => {
     endAll();
@@ -85,10 +82,4 @@ async function main(): Promise<number> {
   }
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  console.error(`${error.message}\n\n${USAGE}`);
-  process.exitCode = 2;
-}
+await runCommand(USAGE, main);

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { UsageError, valuesOf } from '../../tools/command-line.js';
 import { choicesOf, NESTS, NODES, type Row } from './row.js';
 import { ROWS } from './rows.js';
 
@@ -32,11 +32,6 @@ export const USAGE = `npm run test:consumers -- [options]
 It packs the library, and installs it and the packages of each application from npm. It needs redis-server: npm run setup.
 `;
 
-/** Reports a wrong command line. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 const OPTIONS = {
   only: { type: 'string', multiple: true },
   nest: { type: 'string' },
@@ -54,7 +49,7 @@ const OPTIONS = {
  * @throws {UsageError} with the option, the given value and the expected one
  */
 export function readOptions(args: readonly string[]): ConsumersOptions | undefined {
-  const given = parse(args);
+  const given = valuesOf(args, OPTIONS);
   if (given.help === true) return undefined;
   const { only = [], nest, node, ci = false, list = false, json, keep = false } = given;
   const writeReadme = given['write-readme'] === true;
@@ -82,12 +77,4 @@ function isAmong({ name }: Row, only: readonly string[]): boolean {
   if (only.length === 0) return true;
   // A whole name means that row alone: nest11-pnp is the beginning of nest11-pnpm, too.
   return only.some((one) => (ROWS.some((row) => row.name === one) ? name === one : name.startsWith(one)));
-}
-
-function parse(args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'] {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
 }
