@@ -41,8 +41,7 @@ const ROOMS = {
     prefetch: [],
     pauses: [],
     alternatives: ['overrides'],
-    plain: ['overrides', 'estimates'],
-    deadline: ['plain'],
+    deadline: [],
   },
   holds: {
     waiting: [],

@@ -1,6 +1,4 @@
 import type { PolicyDecision } from '../policy/decision.js';
-import type { Algorithm } from '../algorithms/core/algorithm.js';
-import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { ChargeVerdict } from '../stores/store.js';
 import type { PolicyCharge } from './policy-charge.js';
 
@@ -32,21 +30,9 @@ export class JudgedPolicy implements PolicyDecision {
   readonly retryAfterMs: number | null;
   readonly delayMs: number;
 
-  /**
-   * @param charge is kept, and not read: with many clients it is rarely in the CPU's cache
-   * @param policy of the charge
-   * @param algorithm of the charge, with the numbers that decided
-   * @param headroom of the charge
-   */
-  constructor(
-    charge: PolicyCharge,
-    { name, plan, priority }: BoundPolicy,
-    algorithm: Algorithm,
-    headroom: number,
-    verdict: ChargeVerdict,
-    override: number | undefined,
-    insteadOf: string | undefined,
-  ) {
+  constructor(charge: PolicyCharge, verdict: ChargeVerdict) {
+    const { policy, algorithm, headroom, override, insteadOf } = charge;
+    const { name, plan, priority } = policy;
     this.#charge = charge;
     this.policy = name;
     this.algorithm = algorithm.name;
@@ -66,12 +52,6 @@ export class JudgedPolicy implements PolicyDecision {
     }
     if (estimated !== undefined) this.estimated = estimated;
     if (insteadOf !== undefined) this.insteadOf = insteadOf;
-  }
-
-  /** The decision of a charge's policy. */
-  static of(charge: PolicyCharge, verdict: ChargeVerdict): JudgedPolicy {
-    const { policy, algorithm, headroom, override, insteadOf } = charge;
-    return new JudgedPolicy(charge, policy, algorithm, headroom, verdict, override, insteadOf);
   }
 
   static charge(decision: PolicyDecision): PolicyCharge | undefined {

@@ -121,7 +121,7 @@ export function decisionOf(charges: readonly PolicyCharge[], given: LayerVerdict
     if (one.unasked !== undefined) continue;
     const charge = charges[i]!;
     const verdict = asSeen(charge, one, decidedBy);
-    const judged = JudgedPolicy.of(charge, verdict);
+    const judged = new JudgedPolicy(charge, verdict);
     if (charge.shadow) {
       if (shadow === undefined) shadow = [judged];
       else shadow.push(judged);
@@ -148,7 +148,7 @@ export function policyDecision(
   given: ChargeVerdict,
   decidedBy: Decision['decidedBy'],
 ): PolicyDecision {
-  return JudgedPolicy.of(charge, asSeen(charge, given, decidedBy));
+  return new JudgedPolicy(charge, asSeen(charge, given, decidedBy));
 }
 
 function decidedByOf({ source = 'store' }: LayerVerdict): Decision['decidedBy'] {

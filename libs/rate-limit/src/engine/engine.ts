@@ -13,7 +13,6 @@ import { type Answer, attempt } from '../util/answer.js';
 import type { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { unawaited } from '../util/unawaited.js';
-import type { KeptDecider } from '../layers/plain/kept-clients.js';
 import type { Decider, Front, LimitedRequest } from '../charges/decider.js';
 import type { Execution } from '../charges/execution.js';
 import type { Fallback } from './fallback.js';
@@ -22,7 +21,6 @@ import { ElseLayer, UnmadeCharge } from '../layers/alternatives/else.js';
 import { OverridesLayer } from '../layers/overrides/overrides.js';
 import type { ActiveOverrides } from '../layers/overrides/active-overrides.js';
 import type { ActiveOverride } from '../layers/overrides/override-table.js';
-import { PlainPath } from '../layers/plain/plain.js';
 import { chargeOf, type PolicyCharge } from '../charges/policy-charge.js';
 import { Reservation } from '../holds/settlements/reservation.js';
 import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
@@ -59,9 +57,6 @@ export class Engine {
   private readonly chain: Decider;
   /** Decides where the store has failed. */
   private readonly local: Decider;
-  private readonly inLayers: KeptDecider = { isPlain: false, decide: ({ charges }) => this.decision(charges) };
-  /** Undefined if the store has no fast path. */
-  private readonly plain: PlainPath | undefined;
 
   /**
    * @param front stands behind the overrides and in front of all else; default: nothing
@@ -73,7 +68,7 @@ export class Engine {
     private readonly overrides: ActiveOverrides,
     front?: Front,
   ) {
-    const { traits, open, chain } = store;
+    const { traits, chain } = store;
     this.chain = new ElseLayer({
       inner: new OverridesLayer(overrides, front?.over(chain) ?? chain),
       monitor,
@@ -92,11 +87,6 @@ export class Engine {
       deadlines: { ms: Infinity },
       abandoned: () => undefined,
     });
-    this.plain =
-      traits.plain &&
-      new PlainPath(traits.plain, open, overrides, monitor, this.inLayers, (charges, error, since) =>
-        this.fallBack(new Question(charges, decisionAlone, rethrow, since), error),
-      );
   }
 
   /** Decisions that full in-process stores made on a shared overflow state. */
@@ -123,11 +113,6 @@ export class Engine {
   /** Decides one request, and returns the decision without its receipts. */
   decision(charges: readonly PolicyCharge[]): Answer<Decision> {
     return this.judge(new Question(charges, decisionAlone, rethrow, this.monitor.begin()));
-  }
-
-  /** Decides a call whose charges are kept. */
-  keptDecider(charges: readonly PolicyCharge[]): KeptDecider {
-    return this.plain?.takes(charges) === true ? this.plain : this.inLayers;
   }
 
   /**

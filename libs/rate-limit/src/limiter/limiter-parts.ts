@@ -172,9 +172,8 @@ export class LimiterParts {
       defaults: settings,
     });
 
-    const chargesOf = (engine: Engine): CallCharges => new CallCharges(engine, plans, ipv6Prefix);
-    const charges = chargesOf(this.engine);
-    this.scheduler = new Scheduler(turns, chargesOf(turns), this.queue, holds);
+    const charges = new CallCharges(plans, ipv6Prefix);
+    this.scheduler = new Scheduler(turns, charges, this.queue, holds);
     this.limiter = new RateLimiter(
       new LimiterCalls(this.engine, named, charges, this.leases, settling[0]),
       new LimitLooks(this.engine, named, charges, routes, explainer, around.timeZones, gates, pauses, counted),

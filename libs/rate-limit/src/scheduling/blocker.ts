@@ -20,31 +20,26 @@ const OVERRIDE_MS = 1000;
  *
  * @throws {RateLimitConfigError} when it can never pass
  */
-export function blockerOf(charges: readonly PolicyCharge[], { decision, judgement }: Rejection): Blocker {
-  const { decidedBy } = decision;
+export function blockerOf(charges: readonly PolicyCharge[], judgement: Judgement): Blocker {
+  const { decidedBy, retryAfterMs } = judgement.decision;
   let blocker: Blocker | undefined;
   for (let i = 0; i < charges.length; i++) {
     const charge = charges[i]!;
     if (charge.shadow) continue;
-    const judged = judgement === undefined ? decision.policies[0] : judgement.at(i)?.verdict;
-    if (judged === undefined || judged.allowed) continue;
-    const ms = 'retryAfterMs' in judged ? (judged.retryAfterMs ?? Infinity) : judged.retryAfter / 1000;
-    if (ms === Infinity && decidedBy === 'store') throw neverFits(charge, judgement?.at(i)?.charge ?? charge);
+    const judged = judgement.at(i);
+    if (judged === undefined || judged.verdict.allowed) continue;
+    const { retryAfter, estimated } = judged.verdict;
+    const ms = retryAfter / 1000;
+    if (ms === Infinity && decidedBy === 'store') throw neverFits(charge, judged.charge);
     if (blocker !== undefined && blocker.ms >= ms) continue;
-    blocker = { charge, ms, isCertain: judged.estimated !== true && (ms < Infinity || decidedBy === 'override') };
+    blocker = { charge, ms, isCertain: estimated !== true && (ms < Infinity || decidedBy === 'override') };
   }
-  return blocker ?? { charge: charges[0]!, ms: decision.retryAfterMs ?? Infinity, isCertain: false };
+  return blocker ?? { charge: charges[0]!, ms: retryAfterMs ?? Infinity, isCertain: false };
 }
 
 /** Milliseconds until the next question. */
 export function napOf({ ms }: Blocker, decidedBy: Decision['decidedBy']): number {
   return decidedBy === 'store' && ms !== Infinity ? ms : Math.min(ms, OVERRIDE_MS);
-}
-
-/** A rejection: the judgement is missing where the fast path has decided on the only charge. */
-export interface Rejection {
-  readonly decision: Decision;
-  readonly judgement: Judgement | undefined;
 }
 
 /** The error of a cost that is larger than the limit. */

@@ -7,7 +7,7 @@ import { CallWaitError, LimiterClosedError, LimiterUnavailableError } from '../c
 import type { Judgement } from '../charges/judgement.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
 import type { Holds } from '../holds/pending/holds.js';
-import { type Blocker, blockerOf, napOf, neverFits, type Rejection } from './blocker.js';
+import { type Blocker, blockerOf, napOf, neverFits } from './blocker.js';
 import type { Gate } from './gate.js';
 import { type GateSettings, Gates } from './gates.js';
 import { QueueRoom } from './queue-room.js';
@@ -245,7 +245,7 @@ export class CallQueue {
       const turn = this.turnOf(judgement);
       if (call.isOver) this.refund(turn);
       else this.depart(call, turn, decision.delayMs);
-    } else if (!call.isOver) this.waitFor(call, gate, { decision, judgement });
+    } else if (!call.isOver) this.waitFor(call, gate, judgement);
   }
 
   /** Keeps what an allowed judgement has taken. */
@@ -284,14 +284,14 @@ export class CallQueue {
   }
 
   /** Lets a call wait for what rejects it. */
-  waitFor(call: ScheduledCall, asked: Gate | undefined, rejection: Rejection): void {
+  waitFor(call: ScheduledCall, asked: Gate | undefined, judgement: Judgement): void {
     let blocker: Blocker;
     try {
-      blocker = blockerOf(call.charges, rejection);
+      blocker = blockerOf(call.charges, judgement);
     } catch (error) {
       return call.leave(error);
     }
-    this.waitBehind(blocker, call, asked, napOf(blocker, rejection.decision.decidedBy));
+    this.waitBehind(blocker, call, asked, napOf(blocker, judgement.decision.decidedBy));
   }
 
   private waitBehind(

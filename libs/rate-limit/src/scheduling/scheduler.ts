@@ -1,10 +1,8 @@
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import type { Decision } from '../policy/decision.js';
 import type { Outcome } from '../policy/outcome.js';
 import { adopted, isPromise } from '../util/is-promise.js';
 import { allOf, andThen, type Answer, answerOf } from '../util/answer.js';
-import type { CallCharges, Scheduled, ScheduledCharges } from '../engine/calls/call-charges.js';
-import { KeptClient } from '../layers/plain/kept-clients.js';
+import type { CallCharges, ScheduledCharges } from '../engine/calls/call-charges.js';
 import type { Engine } from '../engine/engine.js';
 import { LimiterUnavailableError } from '../charges/errors.js';
 import type { Judgement } from '../charges/judgement.js';
@@ -46,7 +44,7 @@ export class Scheduler {
   /** Waits for the call's turn, runs it and settles it. Throws as `RateLimiter.schedule` does. */
   run<T>(scheduled: ScheduledCharges, work: Work<T>, checked: CheckedSchedule): T | PromiseLike<T> {
     const answer = this.begin({ scheduled, work, checked });
-    return isFinal(scheduled) ? answer : this.running.track(answer);
+    return scheduled.isFinal ? answer : this.running.track(answer);
   }
 
   private begin<T>(run: Run<T>): T | PromiseLike<T> {
@@ -65,53 +63,27 @@ export class Scheduler {
       queue.ask(call);
       return this.inTurn(call, run);
     }
-    return scheduled instanceof KeptClient ? this.askKept(scheduled, run) : this.askFirst(scheduled, run);
+    return this.askFirst(run);
   }
 
   private inTurn<T>(call: ScheduledCall, run: Run<T>): Promise<T> {
     return call.turn.then((turn) => this.take(turn, run));
   }
 
-  /** Asks the fast path, whose charges are final and never delayed. */
-  private askKept<T>(kept: KeptClient, run: Run<T>): T | PromiseLike<T> {
-    const order = this.queue.next();
-    let decision: Answer<Decision>;
-    // `attempt` is not used here: every call with room would pay for its closures.
-    try {
-      decision = kept.decider.decide(kept);
-    } catch (error) {
-      return this.unavailable(run, order, this.queue.nowMs(), error);
-    }
-    if (!(decision instanceof Promise)) return this.decided(kept, order, decision, run);
-    return decision.then(
-      (later) => this.decided(kept, order, later, run),
-      (error: unknown) => this.unavailable(run, order, this.queue.nowMs(), error),
-    );
-  }
-
-  private decided<T>(kept: KeptClient, order: number, decision: Decision, run: Run<T>): T | PromiseLike<T> {
-    if (decision.allowed) {
-      this.queue.tallies.ranAtOnce(kept.firstPolicy);
-      return run.work();
-    }
-    const call = this.queue.begin(kept.charges, undefined, run.checked.maxWaitMs, order);
-    this.queue.waitFor(call, undefined, { decision, judgement: undefined });
-    return this.inTurn(call, run);
-  }
-
   /** Asks for a call that nothing waits before. */
-  private askFirst<T>(scheduled: Scheduled, run: Run<T>): Answer<T> {
+  private askFirst<T>(run: Run<T>): Answer<T> {
+    const { scheduled } = run;
     const order = this.queue.next();
     const since = this.queue.nowMs();
     return this.engine.decideThen<T>(
       scheduled.charges,
-      (judgement) => this.judged(scheduled, order, since, judgement, run),
+      (judgement) => this.judged(order, since, judgement, run),
       (error) => this.unavailable(run, order, since, error),
     );
   }
 
-  private judged<T>(scheduled: Scheduled, order: number, since: number, judgement: Judgement, run: Run<T>): Answer<T> {
-    const { work, checked } = run;
+  private judged<T>(order: number, since: number, judgement: Judgement, run: Run<T>): Answer<T> {
+    const { scheduled, work, checked } = run;
     const { allowed, delayMs } = judgement.decision;
     if (allowed && delayMs === 0 && !this.queue.isClosed) {
       this.queue.tallies.count(scheduled.charges, 'atOnce');
@@ -140,7 +112,7 @@ export class Scheduler {
   }
 
   private take<T>(turn: Turn, { scheduled, work, checked }: Run<T>): Answer<T> {
-    if (isFinal(scheduled)) return answerOf(work());
+    if (scheduled.isFinal) return answerOf(work());
     return this.settled(turn, scheduled.charges, work, checked);
   }
 
@@ -225,9 +197,4 @@ export class Scheduler {
     );
     return () => cost;
   }
-}
-
-/** Whether a call holds no lease, and its cost is final. */
-function isFinal(scheduled: ScheduledCharges): scheduled is KeptClient | (Scheduled & { readonly isFinal: true }) {
-  return scheduled instanceof KeptClient || scheduled.isFinal;
 }

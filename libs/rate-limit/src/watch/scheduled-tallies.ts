@@ -15,11 +15,6 @@ export class ScheduledTallies {
   private lastPolicy: NamedPolicy | undefined;
   private lastTally: Tally | undefined;
 
-  /** Counts a call of one policy that ran without waiting. */
-  ranAtOnce(policy: NamedPolicy): void {
-    this.of(policy).atOnce++;
-  }
-
   /** Counts a call that has ended, or that was not let in. */
   count(charges: readonly CountedCharge[], result: ScheduledResult): void {
     this.add(charges, result, 1);

@@ -2,6 +2,7 @@ import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { checkTag, MAX_TAG_BYTES, tagFor } from '../../identity/identity-tag.js';
 import type { Identity } from '../../identity/identity.js';
 import { didYouMean } from '../../util/nearest-name.js';
+import { withElse } from '../../policy/else-policies.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { unknownClass } from '../../policy/priorities.js';
 import { zoneNamed } from '../../functions/time-zones.js';
@@ -158,6 +159,18 @@ export function hasZoneOfRequest({ timeZone, plans }: BoundPolicy): boolean {
   return (
     timeZone !== undefined || (plans !== undefined && [...plans.values()].some((one) => one.timeZone !== undefined))
   );
+}
+
+/** @throws {RateLimitConfigError} when no lease would be held */
+export function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined, where: string): void {
+  if (!withElse(policies).some(isConcurrency)) {
+    throw new RateLimitConfigError(
+      where,
+      `${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
+    );
+  }
+  if (cost === 0)
+    throw new RateLimitConfigError(where, 'cost must be a whole number from 1, got 0; use RateLimiter.peek');
 }
 
 /**

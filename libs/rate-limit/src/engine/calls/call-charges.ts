@@ -1,10 +1,11 @@
 import { globalTag, tagFor } from '../../identity/identity-tag.js';
-import { type BoundPolicy, canDelay, inTimeZone, isSettled as isSettledLater } from '../../policy/bound-policy.js';
+import { type BoundPolicy, inTimeZone, isSettled as isSettledLater } from '../../policy/bound-policy.js';
 import { withElse } from '../../policy/else-policies.js';
 import { underPriority } from '../../policy/under-priority.js';
 import type { ChargeMode } from '../../stores/charge.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import {
+  checkAcquirable,
   checkConsumable,
   checkPlan,
   checkPriority,
@@ -13,17 +14,14 @@ import {
   isConcurrency,
   names,
 } from './call-arguments.js';
-import type { Engine } from '../engine.js';
 import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
 import { type Asker, resolve } from '../../charges/resolve.js';
-import { type KeptClient, KeptClients, type KeptMethod } from '../../layers/plain/kept-clients.js';
+import { KeptCalls, type KeptMethod } from './kept-calls.js';
 import { type Plans, underPlan } from '../../functions/plans.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 
-/** What a call is charged. A kept client has one plain charge, on which the fast path decides. */
-export type ScheduledCharges = KeptClient | Scheduled;
-
-export interface Scheduled {
+/** What a scheduled call is charged. */
+export interface ScheduledCharges {
   readonly charges: readonly PolicyCharge[];
   /** Whether nothing is released or settled after the call. It is known before: the charges need not be read for it. */
   readonly isFinal: boolean;
@@ -49,8 +47,6 @@ interface ScheduledUse {
   readonly isFinal: boolean;
   /** One whose own cost is 0. */
   readonly free: BoundPolicy | undefined;
-  /** Whether a charge is all that a call needs: it is final, and neither delayed nor changed. */
-  readonly isBare: boolean;
 }
 
 /** What a call gives. */
@@ -68,32 +64,20 @@ interface AskedCall {
 
 /** Makes the charges of calls without a request, and keeps those of recent clients. */
 export class CallCharges implements Asker<AskedCall> {
-  private readonly kept: KeptClients;
+  private readonly kept = new KeptCalls();
   /** What the last scheduled call needed: most callers repeat their policies. */
   private lastUse: ScheduledUse | undefined;
 
   constructor(
-    engine: Pick<Engine, 'keptDecider'>,
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
     private readonly ipv6Prefix: number,
-  ) {
-    this.kept = new KeptClients((charges) => engine.keptDecider(charges));
-  }
-
-  /** The client of an earlier call with the same arguments; undefined if it was not kept. */
-  keptOf(
-    method: KeptMethod,
-    policies: readonly BoundPolicy[],
-    identity: MaybeNone,
-    options: CallOptions | undefined,
-  ): KeptClient | undefined {
-    return this.kept.find(method, policies, identity, options);
-  }
+  ) {}
 
   /**
    * Makes the charges of a call, and keeps them for the next such call. `consume` with cost 0 makes peeks.
    *
    * @param where how errors begin: the method that was called
+   * @throws {RateLimitConfigError} when the method cannot charge the policies so
    */
   of(
     method: KeptMethod,
@@ -102,10 +86,13 @@ export class CallCharges implements Asker<AskedCall> {
     options: CallOptions | undefined,
     where: string,
   ): readonly PolicyCharge[] {
+    const kept = this.kept.find(method, policies, identity, options);
+    if (kept !== undefined) return kept;
+    if (method === 'acquire') checkAcquirable(policies, options?.cost, where);
+    else if (method === 'reserve' || options?.cost !== 0) checkConsumable(withElse(policies), where);
     const tag = this.identityTag(identity, withElse(policies), where);
     const cost = options?.cost;
     const mode = method === 'reserve' ? 'reserve' : method === 'consume' && cost === 0 ? 'peek' : 'take';
-    if (method === 'consume' && mode === 'take') checkConsumable(withElse(policies), where);
     const charges = this.make(policies, tag, cost, mode, where, options);
     this.kept.keep(method, policies, identity, options, charges);
     return charges;
@@ -125,26 +112,10 @@ export class CallCharges implements Asker<AskedCall> {
     where: string,
   ): ScheduledCharges {
     const use = this.lastUse?.policies === policies ? this.lastUse : (this.lastUse = useOf(policies));
-    if (!use.isBare || isSettled) return this.scheduledInFull(use, identity, options, isSettled, where);
-    const kept = this.keptOf('consume', policies, identity, options);
-    if (kept?.isPlain === true) return kept;
-    return { charges: kept?.charges ?? this.of('consume', policies, identity, options, where), isFinal: true };
-  }
-
-  /** The charges of a scheduled call that may need more than a charge. */
-  private scheduledInFull(
-    use: ScheduledUse,
-    identity: MaybeNone,
-    options: CallOptions | undefined,
-    isSettled: boolean,
-    where: string,
-  ): ScheduledCharges {
-    const { policies } = use;
     if (use.free !== undefined && options?.cost === undefined) throw freeOf(use.free, where);
     if (!use.isLeased && (use.isFinal || isSettled || use.isSettled)) {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
-      const kept = this.keptOf(method, policies, identity, options);
-      const charges = kept?.charges ?? this.of(method, policies, identity, options, where);
+      const charges = this.of(method, policies, identity, options, where);
       return { charges, isFinal: use.endsAtOnce && !isSettled };
     }
     const alone = policies.every(isConcurrency);
@@ -279,7 +250,6 @@ function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
     isSettled: policies.every(isSettledLater),
     isFinal: !policies.some(isSettledLater),
     free,
-    isBare: endsAtOnce && free === undefined && !policies.some(canDelay),
   };
 }
 

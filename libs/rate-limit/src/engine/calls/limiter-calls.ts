@@ -1,8 +1,5 @@
-import { RateLimitConfigError } from '../../util/config-error.js';
 import type { Identity } from '../../identity/identity.js';
-import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { Decision } from '../../policy/decision.js';
-import { withElse } from '../../policy/else-policies.js';
 import type { ExpiryOptions } from '../../policy/expiry.js';
 import { type Answer, andThen } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
@@ -11,7 +8,6 @@ import { Lease } from '../../holds/leases/lease.js';
 import type { Leases } from '../../holds/leases/leases.js';
 import type { Reservation } from '../../holds/settlements/reservation.js';
 import type { Settling } from '../../holds/settlements/settling.js';
-import { checkConsumable, isConcurrency, names } from './call-arguments.js';
 import type { CallCharges } from './call-charges.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 import type { CallPolicies, LimiterPolicy } from './call-policies.js';
@@ -68,9 +64,7 @@ export class LimiterCalls {
     const { engine, settling } = this;
     if (options !== undefined) checkOptions(options, 'reserve', this.reserveOptions);
     const bound = this.policies.bind(policies, 'reserve');
-    const kept = this.callCharges.keptOf('reserve', bound, identity, options);
-    if (kept === undefined) checkConsumable(withElse(bound), RESERVE);
-    const charges = kept?.charges ?? this.callCharges.of('reserve', bound, identity, options, RESERVE);
+    const charges = this.callCharges.of('reserve', bound, identity, options, RESERVE);
     return (options && settling?.reserve(charges, options, RESERVE)) ?? engine.reserve(charges);
   }
 
@@ -81,9 +75,7 @@ export class LimiterCalls {
   ): Promise<Lease> {
     if (options !== undefined) checkOptions(options, 'acquire', CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, 'acquire');
-    const kept = this.callCharges.keptOf('acquire', bound, identity, options);
-    if (kept === undefined) checkAcquirable(bound, options?.cost);
-    const charges = kept?.charges ?? this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
+    const charges = this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
     return andThen(
       this.engine.decide(charges),
       ({ decision, receipts }) => new Lease(decision, this.leases.of(receipts)),
@@ -99,21 +91,8 @@ export class LimiterCalls {
     if (options !== undefined) checkOptions(options, method, CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, method);
     const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
-    const kept = this.callCharges.keptOf('consume', bound, identity, options);
-    const charges = kept?.charges ?? this.callCharges.of('consume', bound, identity, options, where);
+    const charges = this.callCharges.of('consume', bound, identity, options, where);
     if (method === 'consumeSync') this.engine.expectAnswersAtOnce(charges, where);
-    return kept === undefined ? this.engine.decision(charges) : kept.decider.decide(kept);
+    return this.engine.decision(charges);
   }
-}
-
-/** @throws {RateLimitConfigError} when no lease would be held */
-function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined): void {
-  if (!withElse(policies).some(isConcurrency)) {
-    throw new RateLimitConfigError(
-      ACQUIRE,
-      `${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
-    );
-  }
-  if (cost === 0)
-    throw new RateLimitConfigError(ACQUIRE, 'cost must be a whole number from 1, got 0; use RateLimiter.peek');
 }

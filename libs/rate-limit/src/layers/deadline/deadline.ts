@@ -6,7 +6,6 @@ import { StoreUnavailableError } from '../../stores/unavailable.js';
 import type { Answer } from '../../util/answer.js';
 import { adopted, isPromise } from '../../util/is-promise.js';
 import type { StoreDecider } from '../../charges/decider.js';
-import { plainFirst } from '../plain/plain.js';
 
 /** Notes an answer until it is there. */
 type Track = <T>(answer: T) => T;
@@ -27,7 +26,6 @@ export function withinDeadline(
   refund: (receipts: readonly ChargeReceipt[]) => void,
   track: Track = (answer) => answer,
 ): StoreDecider {
-  if (traits.plain !== undefined) return plainFirst(store, traits.plain);
   const { decidePatiently } = traits;
   const ask = traits.keepsDeadline
     ? (charges: readonly Charge[]): Answer<Verdict> => store.consume(charges)
@@ -38,7 +36,8 @@ export function withinDeadline(
         }),
       );
   return {
-    decidePatiently: decidePatiently ?? checking(store, traits, track, (answer) => answer),
+    decidePatiently:
+      decidePatiently ?? (traits.keepsDeadline ? ask : checking(store, traits, track, (answer) => answer)),
     decide({ charges, execution }) {
       const missed = execution?.missedDeadline;
       // The store missed the deadline in another part of this execution: do not ask it again.

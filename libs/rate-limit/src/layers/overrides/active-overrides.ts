@@ -118,16 +118,6 @@ export class ActiveOverrides {
     return undefined;
   }
 
-  /**
-   * The charge under its override's numbers, or the charge itself without an override. Undefined if the client is exempt or
-   * blocked.
-   */
-  askedFor(charge: PolicyCharge): PolicyCharge | undefined {
-    const override = this.findFor(charge);
-    if (override === undefined) return charge;
-    return override.kind === 'numbers' ? this.own(charge, override) : undefined;
-  }
-
   /** Whether an override exempts the client of a charge, or blocks it; undefined if it does neither. */
   exemptsOrBlocks(charge: PolicyCharge): 'exempt' | 'blocked' | undefined {
     const override = this.size === 0 ? undefined : this.findFor(charge);

@@ -23,11 +23,6 @@ export interface Entry extends StateEntry {
   home: object | undefined;
 }
 
-/** Where a caller keeps the entry of a key, so that its next request need not look it up. */
-export interface EntryHandle {
-  entry: Entry | undefined;
-}
-
 /** A charge of a request, with the entry of its key if there is one. A class: V8 then keeps one shape for all of them. */
 export class Held implements Found {
   level: unknown = undefined;

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../../util/config-error.js';
-import { type Charge, remainingOf, takes, tellsShortfall, waitOf } from '../charge.js';
+import { type Charge, takes, tellsShortfall } from '../charge.js';
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
@@ -11,8 +11,7 @@ import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
 import type { StoreTraits } from '../traits.js';
 import { Entries } from './entries.js';
-import { type Entry, type EntryHandle, Held, HeldBlock } from './entry.js';
-import { PlainVerdict } from './plain.js';
+import { type Entry, Held, HeldBlock } from './entry.js';
 
 export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000. */
@@ -104,50 +103,16 @@ export class MemoryStore implements RateLimitStore {
     return this.entries.overflowed;
   }
 
-  /** @internal A subclass with its own `consume` gets no fast path. */
+  /** @internal A subclass with its own `consume` is asked as a store of the application. */
   get traits(): Partial<StoreTraits> {
     const local = { isLocal: true, overflowed: () => this.overflowed, clear: () => this.clear() };
     return this.consume === MemoryStore.prototype.consume
-      ? { ...local, answersAtOnce: true, keepsDeadline: true, decidesAlternatives: () => true, plain: this }
+      ? { ...local, answersAtOnce: true, keepsDeadline: true, decidesAlternatives: () => true }
       : local;
   }
 
   consume(charges: readonly Charge[]): Verdict {
     return this.consumeAll(charges, this.begin());
-  }
-
-  // The class does not say `implements PlainStore`: the published types leave the method out.
-  /** @internal See `PlainStore`. The charge must not be a peek. */
-  consumePlain(
-    handle: EntryHandle | undefined,
-    charge: Charge,
-    algorithm: Algorithm,
-    cost: number,
-    headroom: number,
-  ): PlainVerdict {
-    const { entries } = this;
-    const now = this.begin();
-    let entry = handle === undefined ? entries.of(charge) : handle.entry;
-    if (handle !== undefined && (entry === undefined || entry.home !== entries))
-      entry = handle.entry = entries.of(charge);
-    if (entry === undefined || !entries.hasBytesFor(1)) return PlainVerdict.of(this.consumeAll([charge], now));
-    entries.touch(entry, algorithm);
-    const level = algorithm.read(entry.state, now, this.maxSkew);
-    const allowed = algorithm.fits(level, cost || 1, headroom);
-    const charged = allowed && cost > 0;
-    const after = charged ? algorithm.charge(level, cost) : level;
-    // Before the state is written: a level may be a view of it.
-    const verdict = new PlainVerdict(
-      allowed,
-      now,
-      headroom === 0 ? algorithm.remaining(after) : remainingOf(charge, after),
-      algorithm.resetAfter(after),
-      allowed ? 0 : waitOf(charge, level),
-      allowed ? algorithm.delay(level) : 0,
-    );
-    if (charged || algorithm.isAhead(entry.state, now, this.maxSkew)) this.rewrite(entry, algorithm, after, now);
-    entries.tidy(now);
-    return verdict;
   }
 
   private begin(): number {

@@ -1,8 +1,5 @@
 import { valueText } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
-import type { Decision } from '../../policy/decision.js';
-import type { Entry, EntryHandle } from '../../stores/memory/entry.js';
-import type { Answer } from '../../util/answer.js';
 import { flatten, ownText } from '../../util/flat-text.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
@@ -17,63 +14,31 @@ const MAX_LENGTH = 64;
 /** The methods whose charges are kept. */
 export type KeptMethod = 'consume' | 'reserve' | 'acquire';
 
-/** Decides on clients whose charges are kept. It is chosen once, when they are kept. */
-export interface KeptDecider {
-  /** Whether it is the fast path, whose decisions have no receipts. */
-  readonly isPlain: boolean;
-  /** Throws as `Engine.decide` does. */
-  decide(client: KeptClient): Answer<Decision>;
-}
-
-/** A client whose charges for one call are kept. */
-export class KeptClient implements EntryHandle {
-  entry: Entry | undefined = undefined;
+/** A call of one client, with its charges. */
+interface KeptCall extends CallOptions {
+  readonly method: KeptMethod;
+  readonly kind: string;
+  readonly policies: readonly BoundPolicy[];
+  readonly charges: readonly PolicyCharge[];
   /** The next kept call of a client with the same identity value. */
-  next: KeptClient | undefined = undefined;
-  readonly first: PolicyCharge;
-  /** The policy of the first charge, copied here so that a decision need not read the charge. */
-  readonly firstPolicy: BoundPolicy;
-  /** The cost of the first charge. */
-  readonly firstCost: number;
-  /** Whether the fast path decides. */
-  readonly isPlain: boolean;
-
-  constructor(
-    readonly method: KeptMethod,
-    readonly kind: string,
-    readonly policies: readonly BoundPolicy[],
-    readonly cost: number | undefined,
-    readonly plan: string | null | undefined,
-    readonly timeZone: string | undefined,
-    readonly priority: string | undefined,
-    readonly charges: readonly PolicyCharge[],
-    readonly decider: KeptDecider,
-  ) {
-    this.first = charges[0]!;
-    this.firstPolicy = this.first.policy;
-    this.firstCost = this.first.cost;
-    this.isPlain = decider.isPlain;
-  }
+  next: KeptCall | undefined;
 }
 
 const NO_OPTIONS: CallOptions = { cost: undefined, plan: undefined, timeZone: undefined, priority: undefined };
 
 /** The charges of recent calls without a request. */
-export class KeptClients {
-  /** Clients by the value of their identity. */
-  private byValue = new Map<string, KeptClient>();
+export class KeptCalls {
+  /** Calls by the value of their identity. */
+  private byValue = new Map<string, KeptCall>();
   private charges = 0;
 
-  /** @param deciderOf chooses what decides on a client */
-  constructor(private readonly deciderOf: (charges: readonly PolicyCharge[]) => KeptDecider) {}
-
-  /** The client of an earlier call with the same arguments; undefined if it was not kept. */
+  /** The charges of an earlier call with the same arguments; undefined if they were not kept. */
   find(
     method: KeptMethod,
     policies: readonly BoundPolicy[],
     identity: MaybeNone,
     { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
-  ): KeptClient | undefined {
+  ): readonly PolicyCharge[] | undefined {
     if (identity === undefined || identity === null) return undefined;
     const value = valueText(identity.value);
     let known = value === undefined ? undefined : this.byValue.get(value);
@@ -87,7 +52,7 @@ export class KeptClients {
         known.timeZone === timeZone &&
         known.priority === priority
       ) {
-        return known;
+        return known.charges;
       }
     }
     return undefined;
@@ -111,28 +76,25 @@ export class KeptClients {
       if (charge.block !== undefined) flatten(charge.block.key);
     }
     const value = ownText(text);
-    const kind = ownText(identity!.kind);
-    const decider = this.deciderOf(charges);
-    const client = new KeptClient(
+    const call: KeptCall = {
       method,
-      kind,
+      kind: ownText(identity!.kind),
       policies,
       cost,
-      owned(plan),
-      owned(timeZone),
-      owned(priority),
+      plan: owned(plan),
+      timeZone: owned(timeZone),
+      priority: owned(priority),
       charges,
-      decider,
-    );
-    client.next = this.byValue.get(value);
-    this.byValue.set(value, client);
-    this.charges += charges.length - cut(client);
+      next: this.byValue.get(value),
+    };
+    this.byValue.set(value, call);
+    this.charges += charges.length - cut(call);
   }
 }
 
 /** Forgets the calls beyond `MAX_OF_CLIENT`. Returns how many charges they had. */
-function cut(client: KeptClient): number {
-  let last = client;
+function cut(call: KeptCall): number {
+  let last = call;
   for (let i = 1; i < MAX_OF_CLIENT && last.next !== undefined; i++) last = last.next;
   let charges = 0;
   for (let { next } = last; next !== undefined; next = next.next) charges += next.charges.length;
