@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { useOneNode } from '../support/faults/by-node.js';
 import { openLimiter } from './support/open-limiter.js';

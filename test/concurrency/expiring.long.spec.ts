@@ -4,7 +4,7 @@ import { RedisStore } from 'nestjs-floodgate';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { until } from '../support/faults/until.js';
 import { LONG } from '../support/long.js';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { BUDGET } from './support/expiring-budget.js';
 import type { procedures } from './workers/expiring.js';

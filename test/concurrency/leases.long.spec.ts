@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { RedisStore } from 'nestjs-floodgate';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { until } from '../support/faults/until.js';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { LEASE_MS, POLICY } from './support/lease-policy.js';
 import type { procedures } from './workers/leases.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { RedisCluster } from '../support/faults/redis-cluster.js';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import { RedisServer } from '../support/redis-server.js';
 import type { Given, procedures } from './workers/pausing.js';
 

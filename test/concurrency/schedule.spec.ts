@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { perSecond } from '../../libs/textbook/arithmetic.js';
 import { mostWithin, worstExcess } from '../../libs/textbook/bounds.js';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import { timeOf, useRedis } from '../support/redis-fixture.js';
 import type { procedures } from './workers/scheduled.js';
 

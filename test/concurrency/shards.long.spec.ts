@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import type { Policy } from 'nestjs-floodgate';
 import { shardSlot } from '../../libs/rate-limit/src/stores/shard-tags.js';
 import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import { commandsDuring } from './support/command-stats.js';
 import type { procedures } from './workers/shards.js';
 

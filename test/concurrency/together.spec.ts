@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import { SEED } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { LASTING, takenFrom, takenKey, USERS } from './support/lasting-policies.js';

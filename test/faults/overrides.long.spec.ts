@@ -5,7 +5,7 @@ import { callsOf } from '../support/faults/by-node.js';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { Pod } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import type { OverriddenPod } from './workers/overridden.js';
 
 // docs/errors.md shows the warnings.

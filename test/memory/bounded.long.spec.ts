@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { RedisServer } from '../support/redis-server.js';
-import { Processes } from '../support/processes/processes.js';
+import { Processes } from '../support/processes.js';
 import type { Heap } from './workers/heap.js';
 
 jest.setTimeout(60_000); // each test collects garbage many times, on a machine that may be busy
@@ -97,9 +97,8 @@ describe('a process of 256 MB, in which a million identities fill a log of 1,000
     ['store', 80 * MB], // a quarter of the heap by default, and V8 counts a little more than the flag says
     ['fallback', 64 * MB],
   ] as const)('survives, admits no blocked client, and stays within its bound: %s', async (where, most) => {
-    await using heap = await Processes.start<Heap>(new URL('./workers/heap.ts', import.meta.url), 1, [
-      '--max-old-space-size=256',
-    ]);
+    const script = new URL('./workers/heap.ts', import.meta.url);
+    await using heap = await Processes.start<Heap>(script, 1, '--max-old-space-size=256');
     const [result] = await heap.all('logs', () => where);
     process.stderr.write(`${where}: ${JSON.stringify(result)}\n`);
     expect(result!.largest).toBeLessThan(most);

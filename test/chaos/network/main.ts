@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { TcpProxy } from '../../support/faults/tcp-proxy.js';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 import { now, type Span, StallMeter } from '../clock.js';
 
 /** The faults of the network between a pod and Redis. */
@@ -82,4 +82,4 @@ const meter = new StallMeter((stall) => {
   if (stall.to - stall.from > SLOW_MS) slow.push(stall);
 });
 process.once('disconnect', () => meter.stop());
-serve(procedures);
+answerCalls(procedures);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Processes } from '../../support/processes/processes.js';
+import { Processes } from '../../support/processes.js';
 import { type Random, randomOf } from '../../support/random.js';
 import { type Span, StallMeter, wallAheadMs } from '../clock.js';
 import type { procedures, Weather } from '../network/main.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from '@jest/globals';
-import { Processes } from '../../support/processes/processes.js';
+import { Processes } from '../../support/processes.js';
 import { RedisServer } from '../../support/redis-server.js';
 import type { procedures } from '../workers/limiter.js';
 

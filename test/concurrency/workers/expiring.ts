@@ -3,7 +3,7 @@ import type { RateLimiter } from 'nestjs-floodgate';
 import type { ExpiringReservations } from '../../../libs/rate-limit/src/holds/expiry/expiring-reservations.js';
 import { ADA, BUDGET } from '../support/expiring-budget.js';
 import { openLimiter } from '../support/open-limiter.js';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 import { randomOf } from '../../support/random.js';
 
 interface Reserve {
@@ -60,4 +60,4 @@ export const procedures = {
   },
 };
 
-serve(procedures);
+answerCalls(procedures);

@@ -4,7 +4,7 @@ import { algorithmOf } from '../../support/algorithm-of.js';
 import { Recorder } from '../support/history.js';
 import { LASTING, takenKey, USERS } from '../support/lasting-policies.js';
 import { openLimiter } from '../support/open-limiter.js';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 import { type Random, randomOf } from '../../support/random.js';
 
 interface Hammer {
@@ -146,4 +146,4 @@ function someOf<T>(all: readonly T[], random: Random): T[] {
   return Array.from({ length: 1 + random(all.length) }, () => rest.splice(random(rest.length), 1)[0]!);
 }
 
-serve(procedures);
+answerCalls(procedures);

@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import { NestFactory } from '@nestjs/core';
 import { CallWaitError, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 import { withoutDeadline } from '../support/without-deadline.js';
 
 export interface Given {
@@ -42,4 +42,4 @@ export const procedures = {
   },
 };
 
-serve(procedures);
+answerCalls(procedures);

@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { limitedFetch, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { withoutDeadline } from '../support/without-deadline.js';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 
 interface Given {
   readonly redis: string;
@@ -76,4 +76,4 @@ export const procedures = {
   },
 };
 
-serve(procedures);
+answerCalls(procedures);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type Policy, RateLimiter, RateLimitModule, RateLimitOverrides } from 'nestjs-floodgate';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 
 const API: Policy = { algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 const IDENTITY = { kind: 'user', value: 'ada' };
@@ -34,4 +34,4 @@ const procedures = {
 
 export type OverriddenPod = typeof procedures;
 
-serve(procedures);
+answerCalls(procedures);

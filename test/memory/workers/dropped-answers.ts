@@ -2,10 +2,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { NestFactory } from '@nestjs/core';
 import { create } from 'axios';
 import { limitedAxios, limitedFetch, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 const PLACES = 4;
 const LONGEST_MS = 10_000;
@@ -45,7 +50,7 @@ async function freed(sender: Sender): Promise<readonly number[]> {
   };
   for (let i = 0; i < PLACES; i++) await send();
   const before = await free();
-  for (const until = Date.now() + LONGEST_MS; (await free()) < PLACES && Date.now() < until; await turn()) gc!();
+  for (const until = Date.now() + LONGEST_MS; (await free()) < PLACES && Date.now() < until; await turn()) collect();
   const after = await free();
   await app.close();
   server.closeAllConnections();
@@ -55,4 +60,4 @@ async function freed(sender: Sender): Promise<readonly number[]> {
 
 export const procedures = { freed };
 
-serve(procedures);
+answerCalls(procedures);

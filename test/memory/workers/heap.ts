@@ -21,7 +21,7 @@ import { traitsOf } from '../../../libs/rate-limit/src/stores/traits.js';
 import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
 import { LONG } from '../../support/long.js';
-import { serve } from '../../support/processes/serve.js';
+import { answerCalls } from '../../../libs/processes/answer-calls.js';
 
 // One process measures everything, since each would load the library anew: that is why the file is long.
 setFlagsFromString('--expose-gc');
@@ -303,4 +303,4 @@ const procedures = {
 
 export type Heap = typeof procedures;
 
-serve(procedures);
+answerCalls(procedures);
