@@ -299,6 +299,20 @@ export default {
       to: { path: '^(?:src/)?surge/' },
     },
     {
+      name: 'surge-alone',
+      comment: 'The load generator asks the application over HTTP alone, as its clients do',
+      severity: 'error',
+      from: { path: '^surge/', pathNot: SPEC },
+      to: { path: '^(?:src|simulate|test|bench|libs/(?!(?:processes|riders)/))/' },
+    },
+    {
+      name: 'surge-apart',
+      comment: 'Neither the application nor the folders of libs import the load generator',
+      severity: 'error',
+      from: { path: '^(?:src|libs)/', pathNot: SPEC },
+      to: { path: '^surge/' },
+    },
+    {
       name: 'simulate-alone',
       comment: 'The simulation imports the library, and only tests import the simulation',
       severity: 'error',
