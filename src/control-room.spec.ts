@@ -4,7 +4,6 @@ import { worldOf } from './control-room.js';
 
 it('starts worlds of their own: nothing of this process but its numbers', () => {
   const own = readConfiguration({
-    PORT: '3000',
     BIND: '*',
     REDIS_URL: 'redis://cache:6379',
     DATABASE_URL: 'postgres://app:secret@db/city',
@@ -17,26 +16,15 @@ it('starts worlds of their own: nothing of this process but its numbers', () => 
     MATCHING_NEWEST_FIRST: 'on',
   });
   const size = { workers: 2, serviceMs: 53, queue: 188, limit: 25, burst: 2 };
-  expect(worldOf(own, size)).toMatchObject({
+  const world = worldOf(own, size);
+  expect(world).toEqual(worldOf(readConfiguration({ MATCHING_RADIUS_KM: '3' }), size));
+  expect(world).toMatchObject({
     port: 0,
     bind: '127.0.0.1',
-    redisUrl: undefined,
-    databaseUrl: undefined,
-    adminToken: undefined,
     rateLimit: 'on',
     rateLimitGuard: false,
-    shedsLoad: false,
     controlRoom: 'off',
-    pods: 1,
     matchingLimit: { perSecond: 25, burst: 2 },
-    matching: {
-      url: undefined,
-      cancels: false,
-      newestFirst: false,
-      workers: 2,
-      serviceMs: 53,
-      queue: 188,
-      radiusKm: 3,
-    },
+    matching: { workers: 2, serviceMs: 53, queue: 188, radiusKm: 3 },
   });
 });

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -7,6 +6,7 @@ import { STAGE_OPTIONS, type StageOptions } from '../../libs/control-room/stage/
 import type { SurgePhase, SurgeTick, WorldId } from '../../libs/control-room/stage/surge-tick.js';
 import { StageRedis } from '../../libs/control-room/stage-redis.js';
 import { until } from '../support/faults/until.js';
+import { descendants } from './support/descendants.js';
 import { LiveStream } from './support/live-stream.js';
 import { type Override, type Service, start } from './support/start-app.js';
 
@@ -59,13 +59,9 @@ async function watch({ url }: { readonly url: string }): Promise<LiveStream> {
   return stream;
 }
 
-/** Processes of worlds that a process has started. */
-function worldsOf(parent: number): number[] {
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
-  return lines.flatMap((line) => {
-    const [, pid, ppid, args = ''] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
-    return Number(ppid) === parent && args.includes('world.main') ? [Number(pid)] : [];
-  });
+/** Processes of worlds that this process has started. */
+function worldPids(): number[] {
+  return descendants(process.pid).flatMap(({ pid, command }) => (command.includes('world.main') ? [pid] : []));
 }
 
 function put({ url }: { readonly url: string }, path: string, on: boolean): request.Test {
@@ -86,10 +82,10 @@ const IDS: readonly WorldId[] = ['left', 'right'];
 describe('the surge', () => {
   it('starts the worlds with the first viewer, and sends the same crowd to both', async () => {
     const service = await open();
-    expect(worldsOf(process.pid)).toEqual([]);
+    expect(worldPids()).toEqual([]);
     const stream = await watch(service);
     const ready = await phase(stream, 'ready', START_MS);
-    expect(worldsOf(process.pid)).toHaveLength(2);
+    expect(worldPids()).toHaveLength(2);
     expect(stream.room!.surge).toMatchObject({ seconds: 6.6, capacity: 20, demand: 50, patienceMs: 3000 });
     expect(ready.worlds!.left.sample).toMatchObject({ enforced: false, decider: 'none', served: 0 });
     expect(ready.worlds!.right.sample).toMatchObject({ enforced: true, decider: 'process', served: 0 });
@@ -129,7 +125,7 @@ describe('the surge', () => {
     const stream = await watch(service);
     await put(service, 'surge', true).expect(204);
     await phase(stream, 'surge', START_MS);
-    const [world] = worldsOf(process.pid);
+    const [world] = worldPids();
     process.kill(world!, 'SIGSTOP');
     await delay(500); // a look at this world is under way, and nothing else waits for it
     const switches = IDS.map(async (id) => (await put(service, `worlds/${id}/limits`, true)).status);
@@ -140,27 +136,27 @@ describe('the surge', () => {
     expect(gone.problem).toMatch(/^The world with(out)? limits ended \(SIGKILL\)/);
     expect(gone.problem).not.toContain('\n');
     expect(gone.worlds).not.toBeNull();
-    await until('the end of the other', SOON_MS, () => worldsOf(process.pid).length === 0);
+    await until('the end of the other', SOON_MS, () => worldPids().length === 0);
     await put(service, 'surge', true).expect(204);
     const again = await phase(stream, 'surge', START_MS);
     expect(again.problem).toBeNull();
-    expect(worldsOf(process.pid)).toHaveLength(2);
+    expect(worldPids()).toHaveLength(2);
   });
 
   it('leaves no process when the application closes while worlds start, or during a run', async () => {
     const starting = await open();
     const early = await watch(starting);
     await phase(early, 'starting');
-    await until('processes', SOON_MS, () => worldsOf(process.pid).length === 2);
+    await until('processes', SOON_MS, () => worldPids().length === 2);
     expect(await closed(starting)).toBeLessThan(10_000);
-    expect(worldsOf(process.pid)).toEqual([]);
+    expect(worldPids()).toEqual([]);
 
     const running = await open();
     const stream = await watch(running);
     await put(running, 'surge', true).expect(204);
     await phase(stream, 'surge', START_MS);
     expect(await closed(running)).toBeLessThan(10_000);
-    expect(worldsOf(process.pid)).toEqual([]);
+    expect(worldPids()).toEqual([]);
   });
 });
 

@@ -3,12 +3,11 @@ import { assert, integer, property } from 'fast-check';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { anyEvents, anySettings, scaled } from '../../../test/support/playground.js';
 import { histories } from '../../../test/support/property-runs.js';
-import type { Lane } from './lane.js';
 import type { Algorithm } from './library.js';
 import { PRESETS } from './presets.js';
-import { DEFAULTS, lowHeadroom, type Settings } from './settings.js';
+import { lowHeadroom, type Settings } from './settings.js';
 import { Timeline } from './timeline.js';
-import { edgeScript, impatientMs, MAX_TRIES, paceOf, type TrafficEvent } from './traffic.js';
+import { impatientMs, MAX_TRIES, paceOf, type TrafficEvent } from './traffic.js';
 
 const RUNS = histories(0.06);
 const MICROSECONDS = 1000;
@@ -20,10 +19,6 @@ function played(settings: Settings, events: readonly TrafficEvent[], to: number)
   const timeline = new Timeline(settings, events);
   timeline.advance(to);
   return timeline;
-}
-
-function laneOf(timeline: Timeline, algorithm: string): Lane {
-  return timeline.rows.find(({ policy }) => policy.algorithm === algorithm)!.lane;
 }
 
 const endOf = (events: readonly TrafficEvent[], { windowMs }: Settings): number =>
@@ -114,22 +109,6 @@ describe('the lanes of the playground', () => {
       expect(live.events).toEqual(events);
     });
     assert(law, RUNS);
-  });
-});
-
-describe('the edge of a window', () => {
-  const script = edgeScript(0, DEFAULTS.limit, DEFAULTS.windowMs);
-  const timeline = played(DEFAULTS, script.events, script.end);
-
-  it.each([
-    ['fixed-window', 20],
-    ['sliding-window-log', 10],
-    ['sliding-window-counter', 10],
-    ['token-bucket', 11],
-    ['leaky-bucket', 12],
-    ['concurrency', 3],
-  ])('lets %s pass %i of 20 requests', (algorithm, passed) => {
-    expect(laneOf(timeline, algorithm).allowed).toBe(passed);
   });
 });
 
