@@ -10,20 +10,16 @@ export class Cats {
 }
 `;
 
-const crlf = (text: string): string => text.replaceAll('\n', '\r\n');
 const APP = { 'package.json': PACKAGE, 'app.module.ts': moduleOf(TEN), 'cats.ts': CONTROLLER };
 
 describe('files', () => {
-  it('keep their line ends', () => {
-    const unix = migrated(APP);
-    const windows = migrated(Object.fromEntries(Object.entries(APP).map(([name, text]) => [name, crlf(text)])));
-    for (const [name, text] of Object.entries(unix.files)) expect(windows.files[name]).toBe(crlf(text));
-  });
-
-  it('keep their byte order mark', () => {
+  it.each([
+    ['line ends', (text: string) => text.replaceAll('\n', '\r\n')],
+    ['byte order mark', (text: string) => `\uFEFF${text}`],
+  ])('keep their %s', (_, other) => {
     const plain = migrated(APP);
-    const marked = migrated(Object.fromEntries(Object.entries(APP).map(([name, text]) => [name, `\uFEFF${text}`])));
-    for (const [name, text] of Object.entries(plain.files)) expect(marked.files[name]).toBe(`\uFEFF${text}`);
+    const changed = migrated(Object.fromEntries(Object.entries(APP).map(([name, text]) => [name, other(text)])));
+    for (const [name, text] of Object.entries(plain.files)) expect(changed.files[name]).toBe(other(text));
   });
 
   it.each([

@@ -66,12 +66,7 @@ import { RateLimitModule } from "nestjs-floodgate"
     expect(own.printed).toContain('app.module.ts:6  storage is dropped: give redis');
   });
 
-  it('carries the tracker and the bits of an address over', () => {
-    const tracker = `{ throttlers: ${TEN}, getTracker: (req) => req.user.id }`;
-    const { files } = migrated({ 'app.module.ts': moduleOf(tracker) });
-    expect(files['app.module.ts']).toContain(
-      `identity: [{ kind: 'tracker', resolve: (req: Record<string, any>) => req.user.id }]`,
-    );
+  it('carries the bits of an address over', () => {
     const bits = migrated({ 'app.module.ts': moduleOf(`{ throttlers: ${TEN}, ipv6SubnetPrefix: 56 }`) });
     expect(bits.files['app.module.ts']).toContain('identity: [ipIdentity({ ipv6Prefix: 56 })]');
     expect(bits.files['app.module.ts']).toContain(
