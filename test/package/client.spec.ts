@@ -28,27 +28,6 @@ describe('floodgate-client, in an application without Nest', () => {
     }
   });
 
-  it.each(FORMATS)('waits and retries: %s', async (format) => {
-    const code = `
-      const { createServer } = require('node:http');
-      const { rateLimitFetch, RateLimitWaitError } = ${loaded(format)};
-      const answers = [429, 200];
-      const server = createServer((_, response) => {
-        response.writeHead(answers.shift(), { 'Content-Type': 'application/json' }).end('{"retry_after_ms":20}');
-      });
-      server.listen(0, '127.0.0.1', async () => {
-        const waits = [];
-        const limited = rateLimitFetch({ onWait: ({ status }) => waits.push(status) });
-        const { status } = await limited('http://127.0.0.1:' + server.address().port);
-        console.log(status, waits.join(), RateLimitWaitError.name);
-        server.close();
-        server.closeAllConnections();
-      });`;
-    const require = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
-    const file = alone.write(`waits.${format}`, format === 'mjs' ? require + code : code);
-    expect(await alone.run(file)).toBe('200 429 RateLimitWaitError\n');
-  });
-
   it('runs the snippet of its README', async () => {
     const stub = `globalThis.fetch = async (url, { method }) => (console.log(method, url), new Response('{}'));\n`;
     expect(await alone.run(alone.write('readme.mjs', stub + SNIPPET))).toBe(

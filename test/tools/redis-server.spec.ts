@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../tools/redis-server.js';
@@ -53,24 +52,6 @@ describe('a started server', () => {
     expect(existsSync(directory)).toBe(false);
   });
 
-  it('answers nothing while paused, and everything after it resumes', async () => {
-    await client.ping();
-    server.pause();
-    const answer = client.ping();
-    expect(await Promise.race([answer, delay(100, 'nothing')])).toBe('nothing');
-    server.resume();
-    expect(await answer).toBe('PONG');
-  });
-
-  it('restarts on its port as another, empty process', async () => {
-    const { port, pid } = server;
-    await client.set('key', 'value');
-    await server.restart();
-    expect(server.port).toBe(port);
-    expect(server.pid).not.toBe(pid);
-    expect(await client.get('key')).toBeNull();
-  });
-
   it('frees its port when stopped, even while paused', async () => {
     const { port, pid } = server;
     await expect(listenAndClose(port)).rejects.toThrow('EADDRINUSE');
@@ -79,11 +60,6 @@ describe('a started server', () => {
     expect(processExists(pid)).toBe(false);
     await expect(listenAndClose(port)).resolves.toBeUndefined();
     expect(() => server.pid).toThrow(`No Redis process runs on port ${port}`);
-  });
-
-  it('can be stopped any number of times', async () => {
-    await server.stop();
-    await expect(server.stop()).resolves.toBeUndefined();
   });
 });
 
