@@ -19,7 +19,9 @@ describe('reservations on a Cluster', () => {
     ['in several slots', [MINE, DAILY, ALL]],
     ['in several slots, one of them a shard', [MINE, { ...ALL, shards: 3 }]],
   ])('settle each policy where it was charged: %s', async (_, policies) => {
-    await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: on.client })] });
+    await using app = await start('Express', {
+      imports: [RateLimitModule.forRoot({ redis: on.client, deadline: '10s' })],
+    });
     const limiter = app.app.get(RateLimiter);
     /** What the windows count in all slots and shards together: 16 digits of a state are its start. */
     const counted = async (): Promise<number> => {

@@ -42,6 +42,7 @@ async function open(onStoreFailure: OnStoreFailure, onStoreStateChange?: () => v
     imports: [
       RateLimitModule.forRoot({
         redis: server.url,
+        deadline: '1s',
         onStoreFailure,
         policies: { rides: POLICY },
         ...(onStoreStateChange && { onStoreStateChange }),

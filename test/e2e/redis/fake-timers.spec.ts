@@ -10,7 +10,9 @@ const POLICY = { name: 'rides', algorithm: 'token-bucket', capacity: 3, refill: 
 const FAKED = { doNotFake: ['nextTick' as const] };
 
 it('decides on Redis while a test fakes all timers', async () => {
-  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: redis.server.url })] });
+  await using app = await start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: redis.server.url, deadline: '10s' })],
+  });
   const limiter = app.app.get(RateLimiter);
   jest.useFakeTimers(FAKED);
   const decisions = [];

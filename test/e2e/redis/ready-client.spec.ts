@@ -21,7 +21,9 @@ beforeEach(() => {
 async function handedIn(options: RedisOptions = {}): Promise<HttpApp> {
   client = redis.quiet(new Redis(redis.server.url, options));
   await client.ping();
-  return start('Express', { imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open' })] });
+  return start('Express', {
+    imports: [RateLimitModule.forRoot({ redis: client, onStoreFailure: 'open', deadline: '2s' })],
+  });
 }
 
 describe('a ready client with the defaults of ioredis', () => {

@@ -46,7 +46,7 @@ it.each<[string, () => RateLimitModuleOptions]>([
 ])(
   'the module reconnects after its Redis was demoted, because the address may lead to a new primary: %s',
   async (_, options) => {
-    await using app = await limited('Express', Routes, { ...options(), identity: FROM_HEADERS });
+    await using app = await limited('Express', Routes, { ...options(), identity: FROM_HEADERS, deadline: '2s' });
     const decides = async (): Promise<boolean> => limitHeaders(await app.as('ada', '/')).length > 0;
     expect(left(await app.as('ada', '/'))).toBe(999);
     const before = await newestConnection();
