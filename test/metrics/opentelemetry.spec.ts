@@ -1,23 +1,13 @@
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import {
-  MemoryStore,
-  type Policy,
-  RateLimit,
-  RateLimiter,
-  RateLimitMetricsModule,
-  type RateLimitMetricsOptions,
-  RateLimitModule,
-  type RateLimitModuleOptions,
-} from 'nestjs-floodgate';
+import { MemoryStore, type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
 import { INSTRUMENTS } from '../../libs/rate-limit/src/watch/publish/instruments.js';
 import { Exposition } from '../support/exposition.js';
-import { asUser, FROM_HEADERS, type HttpApp, start } from '../support/http-app.js';
+import { asUser } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
-import { StillStore } from '../support/still-store.js';
 import { PrometheusMetrics } from './support/otel.js';
-import { ADA, Limited, THREE } from './support/routes.js';
+import { ADA, Limited, measuredApp, THREE } from './support/routes.js';
 
 const BUSY = {
   name: 'busy',
@@ -36,26 +26,6 @@ class Routes extends Limited {
   line(): void {}
 }
 
-interface Options {
-  readonly limits?: RateLimitModuleOptions;
-  readonly metrics?: RateLimitMetricsOptions[];
-}
-
-function app({ limits, metrics = [] }: Options): Promise<HttpApp> {
-  return start('Express', {
-    imports: [
-      RateLimitModule.forRoot({
-        identity: FROM_HEADERS,
-        store: new StillStore(),
-        policies: { three: THREE },
-        ...limits,
-      }),
-      ...metrics.map((options) => ({ module: class Metrics {}, imports: [RateLimitMetricsModule.forRoot(options)] })),
-    ],
-    controllers: [Routes],
-  });
-}
-
 it('a provider that throws fails no request, and the log says so', async () => {
   const broken = (): never => {
     throw new Error('broken');
@@ -69,7 +39,7 @@ it('a provider that throws fails no request, and the log says so', async () => {
     addBatchObservableCallback: () => {},
     removeBatchObservableCallback: () => {},
   };
-  await using http = await app({ metrics: [{ meterProvider: { getMeter: () => meter } }] });
+  await using http = await measuredApp(Routes, undefined, { meterProvider: { getMeter: () => meter } });
   expect((await http.as('ada', '/three')).status).toBe(200);
   expect(http.logs.text).toContain("RateLimitMetricsModule: OpenTelemetry's SDK failed: broken");
 });
@@ -100,16 +70,14 @@ it.each([
     monthly: { ...THREE, name: 'monthly', else: 'credits' },
     credits: { ...THREE, name: 'credits' },
   };
-  const http = await app({
-    limits: {
-      policies,
-      blockList: ['192.0.2.1'],
-      ...(redis === undefined
-        ? { store: new MemoryStore({ maxKeys: 4 }) }
-        : { store: undefined, redis: redis.url, deadline: '10s' }),
-    },
-    metrics: [{ registry }, { meterProvider: otel.provider }],
-  });
+  const limits = {
+    policies,
+    blockList: ['192.0.2.1'],
+    ...(redis === undefined
+      ? { store: new MemoryStore({ maxKeys: 4 }) }
+      : { store: undefined, redis: redis.url, deadline: '10s' }),
+  };
+  const http = await measuredApp(Routes, limits, { registry }, { meterProvider: otel.provider });
   const limiter = http.app.get(RateLimiter);
   for (const user of ['ada', 'ada', 'bob', 'ada', 'ada', 'eve']) await http.as(user, '/three');
   for (const user of ['ada', 'bob', 'eve']) await http.as(user, '/both');
@@ -143,7 +111,7 @@ it.each([
 
 describe('the global provider', () => {
   it('is missing: boot says so, and the limits hold', async () => {
-    await using http = await app({ metrics: [{ through: 'opentelemetry' }] });
+    await using http = await measuredApp(Routes, undefined, { through: 'opentelemetry' });
     expect(http.logs.text).toContain(
       'RateLimitMetricsModule: no MeterProvider of OpenTelemetry is registered, so nothing reads the metrics',
     );

@@ -6,14 +6,13 @@ import {
   RateLimitMetricsModule,
   type RateLimitMetricsOptions,
   RateLimitModule,
-  type RateLimitModuleOptions,
   type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { Counter, register, Registry } from 'prom-client';
 import { Exposition } from '../support/exposition.js';
 import { FROM_HEADERS, type HttpApp, start } from '../support/http-app.js';
 import { StillStore } from '../support/still-store.js';
-import { ADA, Limited, THREE } from './support/routes.js';
+import { ADA, Limited, measuredApp, THREE } from './support/routes.js';
 
 @Controller()
 class Routes extends Limited {
@@ -22,25 +21,7 @@ class Routes extends Limited {
   chosen(): void {}
 }
 
-interface Options {
-  readonly limits?: RateLimitModuleOptions;
-  readonly metrics?: RateLimitMetricsOptions;
-}
-
-function app({ limits, metrics }: Options): Promise<HttpApp> {
-  return start('Express', {
-    imports: [
-      RateLimitModule.forRoot({
-        identity: FROM_HEADERS,
-        store: new StillStore(),
-        policies: { three: THREE },
-        ...limits,
-      }),
-      RateLimitMetricsModule.forRoot(metrics),
-    ],
-    controllers: [Routes],
-  });
-}
+const app = (metrics?: RateLimitMetricsOptions): Promise<HttpApp> => measuredApp(Routes, undefined, metrics);
 
 async function scrape(registry: { metrics(): Promise<string> }): Promise<Exposition> {
   return new Exposition(await registry.metrics());
@@ -56,7 +37,7 @@ function counts(metrics: Exposition, policy: string, algorithm = 'token-bucket')
 describe('metrics', () => {
   it('count the allowed and the rejected requests of every policy', async () => {
     const registry = new Registry();
-    await using http = await app({ metrics: { registry } });
+    await using http = await app({ registry });
     expect(counts(await scrape(registry), 'three')).toEqual([0, 0, 0]);
     for (let i = 0; i < 5; i++) await http.as('ada', '/three');
     let metrics = await scrape(registry);
@@ -74,7 +55,7 @@ describe('metrics', () => {
 
   it('are well formed and bounded when a policy function uses names that clients send', async () => {
     const registry = new Registry();
-    await using http = await app({ metrics: { registry } });
+    await using http = await app({ registry });
     const names = ['a"b', 'a\\', 'a\\n', '{}', 'a="b",c="d', '#', '__proto__', 'constructor', 'other', 'le', ' '];
     for (const name of names) {
       expect((await http.as('ada', `/chosen?name=${encodeURIComponent(name)}`)).status).toBe(200);
@@ -100,7 +81,7 @@ describe('metrics', () => {
 
   it('never contain an identity', async () => {
     const registry = new Registry();
-    await using http = await app({ metrics: { registry } });
+    await using http = await app({ registry });
     const secrets = ['s3cr3t-key', 'rider-77', '} 1\nrate_limiter_requests_total 9', 'le="x"', '\u00ffada'];
     for (const secret of secrets) {
       const value = secret.replace('\n', '\t'); // no header has a line break
@@ -118,7 +99,7 @@ describe('metrics', () => {
 
 describe('the metrics module', () => {
   it('needs one import: without options it uses the default registry', async () => {
-    await using http = await app({});
+    await using http = await app();
     await http.as('ada', '/three');
     expect(counts(await scrape(register), 'three')).toEqual([1, 1, 0]);
   });
@@ -126,7 +107,7 @@ describe('the metrics module', () => {
   it('imported twice, or by several applications of a process, counts each request once and ends with the last application', async () => {
     const registry = new Registry();
     const metrics = { registry };
-    const first = await app({ metrics });
+    const first = await app(metrics);
     const second = await start('Fastify', {
       imports: [
         RateLimitMetricsModule.forRoot(metrics),
@@ -142,7 +123,7 @@ describe('the metrics module', () => {
     expect(counts(await scrape(registry), 'three')).toEqual([4, 3, 1]);
     await second.close();
     expect(registry.getMetricsAsArray()).toEqual([]);
-    await using third = await app({ metrics });
+    await using third = await app(metrics);
     await third.as('ada', '/three');
     expect(counts(await scrape(registry), 'three')).toEqual([1, 1, 0]);
   });
@@ -151,7 +132,7 @@ describe('the metrics module', () => {
     const registry = new Registry();
     const name = 'rate_limiter_waiting';
     const theirs = new Counter({ name, help: 'Something else', registers: [registry] });
-    await expect(app({ metrics: { registry } })).rejects.toMatchObject({
+    await expect(app({ registry })).rejects.toMatchObject({
       name: 'RateLimitConfigError',
       code: 'FG_METRIC_NAME',
       message: expect.stringContaining(
@@ -174,7 +155,7 @@ describe('the metrics module', () => {
     ],
     ["registry must be a Registry of prom-client, got 'global'", { registry: 'global' }],
   ])('stops the boot: %s', async (problem, metrics) => {
-    const boot = app({ metrics: metrics as RateLimitMetricsOptions });
+    const boot = app(metrics as RateLimitMetricsOptions);
     await expect(boot).rejects.toMatchObject({ name: 'RateLimitConfigError' });
     await expect(boot).rejects.toThrow(`RateLimitMetricsModule: ${problem}`);
   });
