@@ -33,10 +33,6 @@ class Page implements AsyncDisposable {
     return page;
   }
 
-  get room(): LiveStream['room'] {
-    return this.stream.room;
-  }
-
   get pods(): PodsTick {
     return (this.stream.ticks.at(-1) as Tick).pods!;
   }

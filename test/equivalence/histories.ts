@@ -1,17 +1,10 @@
 import * as fc from 'fast-check';
 import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, type Move, starts } from '../support/arbitrary-instants.js';
-import {
-  costFor,
-  type Cost,
-  costs,
-  headroomFor,
-  parts,
-  type Versions,
-  versionsOf,
-} from '../support/arbitrary-policies.js';
+import { costFor, type Cost, costs, parts, type Versions, versionsOf } from '../support/arbitrary-policies.js';
 
 /** One charge of a request: the place of its policy in the history, the policy's version, the identity, the cost and the class. */
 interface AskedCharge {
@@ -87,7 +80,7 @@ export function chargesOf({ policies, pool }: Pick<History, 'policies' | 'pool'>
       const algorithm = versions[place]![version] ?? versions[place]![0]!;
       const key = `${prefix}:${place}:${identity}`;
       if (charges.has(key)) continue;
-      const headroom = headroomFor(algorithm, part);
+      const headroom = headroomIn(algorithm, part);
       charges.set(key, { key, algorithm, cost: costFor(algorithm, cost), headroom });
     }
     return [...charges.values()];

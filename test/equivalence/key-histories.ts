@@ -3,9 +3,10 @@ import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorit
 import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
 import type { ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
-import { type Cost, costFor, costs, headroomFor, parts, policyOf } from '../support/arbitrary-policies.js';
+import { type Cost, costFor, costs, parts, policyOf } from '../support/arbitrary-policies.js';
 
 /** The requests on one key under one policy, on a clock that does not step back. */
 export interface KeyHistory {
@@ -42,7 +43,7 @@ export function replay(
   return history.requests.map(({ move, cost: asked, part }) => {
     clock.move(move, algorithm, verdicts);
     const cost = costFor(algorithm, asked);
-    const headroom = headroomFor(algorithm, part);
+    const headroom = headroomIn(algorithm, part);
     const verdict = store.consume([{ key: 'key', algorithm, cost, headroom }]);
     verdicts = [verdict];
     const answer = { at: clock.now, cost, headroom, ...verdict.charges[0]! };

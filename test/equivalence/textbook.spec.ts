@@ -2,9 +2,10 @@ import { describe, it } from '@jest/globals';
 import { assert, asyncProperty, property } from 'fast-check';
 import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
 import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
-import { costFor, headroomFor } from '../support/arbitrary-policies.js';
+import { costFor } from '../support/arbitrary-policies.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
@@ -37,7 +38,7 @@ describe.each(ALL_ALGORITHMS)('the %s', (name) => {
         for (const { move, cost: asked, part } of history.requests) {
           clock.move(move, algorithm, verdicts);
           const cost = costFor(algorithm, asked);
-          const headroom = headroomFor(algorithm, part);
+          const headroom = headroomIn(algorithm, part);
           verdicts = [await store.consume([{ key: 'key', algorithm, cost, headroom }])];
           expectSame(verdicts[0]!.charges[0], textbook.verdict(clock.now, cost, headroom));
         }

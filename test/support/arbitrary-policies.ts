@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
 import { algorithmEntry } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
 import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
 import type { Rate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
 import { algorithmOf } from './algorithm-of.js';
@@ -102,11 +101,6 @@ export const parts: fc.Arbitrary<number> = fc.oneof(
   { weight: 3, arbitrary: fc.constant(1) },
   { weight: 2, arbitrary: fc.constantFrom(0.9, 0.5, 0.29, 0.01) },
 );
-
-/** What a charge of a class leaves free. A class of less than one unit gets nothing: such a headroom never fits. */
-export function headroomFor(algorithm: Algorithm, part: number): number {
-  return headroomIn(algorithm, part);
-}
 
 export function costFor(algorithm: Algorithm, cost: Cost): number {
   if ('units' in cost) return cost.units;

@@ -27,7 +27,7 @@ const PORT_ATTEMPTS = 20;
 class PortTakenError extends Error {}
 
 /** A real PostgreSQL process on the loopback interface, with its data in a temporary directory. It asks for a password. */
-export class PostgresServer implements AsyncDisposable {
+export class PostgresServer {
   readonly password = 's3cret/pass';
   private child: ChildProcess | undefined;
 
@@ -76,33 +76,18 @@ export class PostgresServer implements AsyncDisposable {
     for (const one of [...childrenOf(pid), pid]) signal(one, 'SIGCONT');
   }
 
-  /** Ends the process as an operator does. `restart()` brings it back with its data. */
-  async end(): Promise<void> {
-    const { child } = this;
-    if (child === undefined) return;
-    this.resume();
-    this.child = undefined;
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const exit = once(child, 'exit');
-    child.kill('SIGINT'); // a "fast" shutdown: open connections are cut
-    const kill = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
-    await exit;
-    clearTimeout(kill);
-  }
-
-  async restart(): Promise<void> {
-    await this.end();
-    await this.launch();
-  }
-
-  /** Ends the process and removes its data. */
+  /** Ends the process as an operator does, and removes its data. */
   async stop(): Promise<void> {
-    await this.end();
+    const { child } = this;
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+      this.resume();
+      const exit = once(child, 'exit');
+      child.kill('SIGINT'); // a "fast" shutdown: open connections are cut
+      const kill = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+      await exit;
+      clearTimeout(kill);
+    }
     rmSync(this.directory, { recursive: true, force: true });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
   }
 
   private get data(): string {
@@ -115,18 +100,8 @@ export class PostgresServer implements AsyncDisposable {
     const { uid, gid } = account() ?? {};
     if (uid !== undefined) chownSync(password, uid, gid!);
     const initdb = join(dirname(realpathSync(requireProgram('postgres'))), 'initdb');
-    const args = [
-      '-D',
-      this.data,
-      '-U',
-      USER,
-      '-A',
-      'scram-sha-256',
-      `--pwfile=${password}`,
-      '--no-sync',
-      '-E',
-      'UTF8',
-    ];
+    const login = [`--username=${USER}`, `--pwfile=${password}`, '--auth=scram-sha-256'];
+    const args = [`--pgdata=${this.data}`, ...login, '--encoding=UTF8', '--no-sync'];
     await promisify(execFile)(initdb, args, { cwd: this.directory, uid, gid });
   }
 

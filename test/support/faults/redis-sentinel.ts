@@ -20,7 +20,7 @@ const LIMIT_MS = 15_000;
  * A master, its replica, and three Sentinels of which two have to agree: real processes on the loopback interface. The
  * replica replaces a lost master after one to three seconds. The first Sentinel starts the failover, and the others vote.
  */
-export class RedisSentinel implements AsyncDisposable {
+export class RedisSentinel {
   /** The master's name for the Sentinels. */
   readonly name = 'floodgate';
   private readonly servers: BreakableServer[] = [];
@@ -28,13 +28,13 @@ export class RedisSentinel implements AsyncDisposable {
 
   private constructor() {}
 
-  static async start(args: readonly string[] = []): Promise<RedisSentinel> {
+  static async start(): Promise<RedisSentinel> {
     const sentinel = new RedisSentinel();
     try {
-      await sentinel.form(args);
+      await sentinel.form();
       return sentinel;
     } catch (error) {
-      await sentinel.dispose();
+      await sentinel.stop();
       throw error;
     }
   }
@@ -80,19 +80,17 @@ export class RedisSentinel implements AsyncDisposable {
   }
 
   async stop(): Promise<void> {
-    await this.dispose();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.dispose();
+    // The Sentinels end first: they would replace a server that ends.
+    await Promise.all(this.sentinels.map((sentinel) => sentinel.dispose()));
+    await Promise.all(this.servers.map((server) => server.dispose()));
   }
 
   private get watching(): readonly BreakableServer[] {
     return this.sentinels.filter(({ runs }) => runs);
   }
 
-  private async form(args: readonly string[]): Promise<void> {
-    const quick = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args];
+  private async form(): Promise<void> {
+    const quick = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'];
     const master = new BreakableServer(await RedisServer.start({ args: quick }));
     this.servers.push(master);
     const replicaOf = ['--replicaof', master.host, `${master.port}`];
@@ -155,11 +153,5 @@ export class RedisSentinel implements AsyncDisposable {
         ? info.includes('role:master')
         : info.includes(`master_port:${port}\r\n`) && info.includes('master_link_status:up'),
     );
-  }
-
-  private async dispose(): Promise<void> {
-    // The Sentinels end first: they would replace a server that ends.
-    await Promise.all(this.sentinels.map((sentinel) => sentinel.dispose()));
-    await Promise.all(this.servers.map((server) => server.dispose()));
   }
 }

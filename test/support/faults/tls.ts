@@ -12,7 +12,7 @@ export interface TlsRedisOptions {
 }
 
 /** A server that speaks TLS on one port and plain Redis on another, with a certificate of a CA made for it. */
-export class TlsRedis implements AsyncDisposable {
+export class TlsRedis {
   private constructor(
     readonly server: RedisServer,
     /** The certificate that clients have to trust. */
@@ -56,10 +56,6 @@ export class TlsRedis implements AsyncDisposable {
     await this.server.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-  }
 }
 
 /** Also below the ephemeral range; when it is taken, the server does not start and another pair is tried. */
@@ -71,18 +67,8 @@ const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-
 
 /** Answers with the certificate; the files are `<name>.crt` and `<name>.key`. */
 function makeCa(directory: string, name: string): string {
-  openssl(
-    directory,
-    'req',
-    '-x509',
-    ...NEW_KEY,
-    '-subj',
-    `/CN=${name}`,
-    '-keyout',
-    `${name}.key`,
-    '-out',
-    `${name}.crt`,
-  );
+  const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`];
+  openssl(directory, 'req', '-x509', ...NEW_KEY, '-subj', `/CN=${name}`, ...files);
   return readFileSync(join(directory, `${name}.crt`), 'utf8');
 }
 
