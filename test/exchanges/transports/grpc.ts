@@ -125,7 +125,7 @@ function calls(
         async [Symbol.asyncDispose]() {
           stub.close();
           await close();
-          await proxy[Symbol.asyncDispose]();
+          await proxy.stop();
         },
       };
     },

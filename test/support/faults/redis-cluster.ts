@@ -38,7 +38,7 @@ export interface ClusterShape {
  * A Redis Cluster: real processes on the loopback interface. Slots
  * without an owner fail alone (`cluster-require-full-coverage no`). A replica replaces a lost master after about two seconds.
  */
-export class RedisCluster implements AsyncDisposable {
+export class RedisCluster {
   private constructor(
     readonly nodes: readonly ClusterNode[],
     private readonly directory: string,
@@ -131,10 +131,6 @@ export class RedisCluster implements AsyncDisposable {
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.dispose()));
     rmSync(this.directory, { recursive: true, force: true });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
   }
 
   private get running(): readonly ClusterNode[] {

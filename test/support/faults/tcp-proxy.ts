@@ -34,7 +34,7 @@ const FAIR: Weather = {
  * A stream that lost bytes stays lost: the proxy forwards no later bytes in that direction, even without faults. Otherwise a
  * client would take an answer for that to another request, which no real network can cause.
  */
-export class TcpProxy implements AsyncDisposable {
+export class TcpProxy {
   readonly host = HOST;
   /** The number of accepted connections, those that the proxy reset at once included. */
   accepted = 0;
@@ -123,10 +123,6 @@ export class TcpProxy implements AsyncDisposable {
 
   async stop(): Promise<void> {
     await this.refuse();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
   }
 
   private async listen(): Promise<void> {
