@@ -2,10 +2,11 @@
 const LIBRARY = '^libs/rate-limit/src/';
 const CLIENT = '^libs/client/src/';
 const INDEX = `${LIBRARY}index\\.ts$`;
-/** Private folders beside the library: the live page, the playground, what they share with the load generator, and the oracle. */
-const HOUSES = '^libs/(?:control-room|hero|playground|riders|processes|palette|textbook)/';
+/** What only shows: the live page, the playground, and what they share with the load generator. */
+const HOUSES = '^demo/(?!surge/)';
+const SURGE = '^demo/surge/';
 const SPEC = '\\.spec\\.ts$';
-const STAGE_REDIS = '^libs/control-room/stage-redis\\.ts$';
+const STAGE_REDIS = '^demo/control-room/stage-redis\\.ts$';
 
 /** The folders of the library. Each may import those before it. */
 const FOLDERS = [
@@ -238,7 +239,7 @@ export default {
       comment: 'The library imports nothing from the application, the load generator, the tests or the tools',
       severity: 'error',
       from: { path: [LIBRARY, CLIENT], pathNot: SPEC },
-      to: { path: ['^(?:src|surge|simulate|test|tools|bench)/', HOUSES] },
+      to: { path: '^(?:src|demo|lab|simulate|test|tools|bench)/' },
     },
     {
       name: 'library-cycles',
@@ -269,26 +270,26 @@ export default {
       comment:
         "The application and the load generator import the library as users do: from 'nestjs-floodgate'. The playground runs its pure layers in the browser",
       severity: 'error',
-      from: { path: ['^(?:src|surge)/', HOUSES], pathNot: ['^libs/(?:hero|playground)/model/library\\.ts$', SPEC] },
-      to: { path: '^libs/', pathNot: HOUSES, dependencyTypesNot: ['aliased', 'npm', 'npm-dev'] },
+      from: { path: ['^(?:src|demo)/'], pathNot: ['^demo/(?:hero|playground)/model/library\\.ts$', SPEC] },
+      to: { path: '^libs/', dependencyTypesNot: ['aliased', 'npm', 'npm-dev'] },
     },
     {
       name: 'playground-pure',
       comment:
         "The playground's model runs in browsers: it may import the pure layers of the library, and no module of Node",
       severity: 'error',
-      from: { path: '^libs/playground/(?:model|page)/', pathNot: SPEC },
+      from: { path: '^demo/playground/(?:model|page)/', pathNot: SPEC },
       to: {
-        pathNot: ['^libs/playground/(?:model|page)/', folder('algorithms', 'policy', 'stores', 'util'), 'tinyqueue'],
+        pathNot: ['^demo/playground/(?:model|page)/', folder('algorithms', 'policy', 'stores', 'util'), 'tinyqueue'],
       },
     },
     {
       name: 'hero-pure',
       comment: "The hero runs in browsers: it may import the pure layers of the library, and the riders' patience",
       severity: 'error',
-      from: { path: '^libs/hero/', pathNot: SPEC },
+      from: { path: '^demo/hero/', pathNot: SPEC },
       to: {
-        pathNot: ['^libs/hero/', folder('algorithms', 'stores', 'util'), '^libs/riders/(?:rider|mulberry32)\\.ts$'],
+        pathNot: ['^demo/hero/', folder('algorithms', 'stores', 'util'), '^demo/riders/(?:rider|mulberry32)\\.ts$'],
       },
     },
     {
@@ -296,27 +297,27 @@ export default {
       comment: 'What tests and the load generator share is in tools/',
       severity: 'error',
       from: { path: '^test/' },
-      to: { path: '^(?:src/)?surge/' },
+      to: { path: SURGE },
     },
     {
       name: 'surge-alone',
       comment: 'The load generator asks the application over HTTP alone, as its clients do',
       severity: 'error',
-      from: { path: '^surge/', pathNot: SPEC },
-      to: { path: '^(?:src|simulate|test|bench|libs/(?!(?:processes|riders)/))/' },
+      from: { path: SURGE, pathNot: SPEC },
+      to: { path: '^(?:src|simulate|test|bench)/|^demo/(?!(?:processes|riders|surge)/)' },
     },
     {
       name: 'surge-apart',
-      comment: 'Neither the application nor the folders of libs import the load generator',
+      comment: 'Neither the application nor the library imports the load generator',
       severity: 'error',
       from: { path: '^(?:src|libs)/', pathNot: SPEC },
-      to: { path: '^surge/' },
+      to: { path: SURGE },
     },
     {
       name: 'simulate-alone',
       comment: 'The simulation imports the library, and only tests import the simulation',
       severity: 'error',
-      from: { path: '^(?:src|surge|libs|tools|bench)/' },
+      from: { path: '^(?:src|demo|libs|lab|tools|bench)/' },
       to: { path: '^simulate/' },
     },
     {
@@ -325,7 +326,7 @@ export default {
       severity: 'error',
       from: { path: '^simulate/', pathNot: SPEC },
       to: {
-        path: ['^(?:src|surge|test|tools|bench)/', '(?:^|/)@nestjs/', folder('nest', 'testing', 'client', 'throttler')],
+        path: ['^(?:src|demo|test|tools|bench)/', '(?:^|/)@nestjs/', folder('nest', 'testing', 'client', 'throttler')],
       },
     },
     {
@@ -372,42 +373,42 @@ export default {
         'Control room, playground, riders and processes know nothing of the application: it passes what they need',
       severity: 'error',
       from: { path: HOUSES, pathNot: SPEC },
-      to: { path: '^(?:src|surge|simulate|test|bench)/' },
+      to: { path: ['^(?:src|simulate|test|bench)/', SURGE] },
     },
     {
       name: 'playground-alone',
       comment: 'The playground imports neither the control room nor the riders',
       severity: 'error',
-      from: { path: '^libs/playground/', pathNot: SPEC },
-      to: { path: '^libs/(?:control-room|riders|processes)/|^tools/' },
+      from: { path: '^demo/playground/', pathNot: SPEC },
+      to: { path: '^demo/(?:control-room|riders|processes)/|^tools/' },
     },
     {
       name: 'riders-alone',
       comment: 'Riders and child processes import nothing of the repository',
       severity: 'error',
-      from: { path: '^libs/(riders|processes)/', pathNot: SPEC },
-      to: { path: '^(?:libs|tools)/', pathNot: '^libs/$1/' },
+      from: { path: '^demo/(riders|processes)/', pathNot: SPEC },
+      to: { path: '^(?:libs|demo|tools)/', pathNot: '^demo/$1/' },
     },
     {
       name: 'textbook-alone',
       comment: 'The oracle shares nothing with what it judges, and imports nothing of the repository',
       severity: 'error',
-      from: { path: '^libs/textbook/', pathNot: SPEC },
-      to: { pathNot: '^libs/textbook/' },
+      from: { path: '^lab/textbook/', pathNot: SPEC },
+      to: { pathNot: '^lab/textbook/' },
     },
     {
       name: 'textbook-for-tests',
       comment: 'Only the tests and the simulation ask the oracle',
       severity: 'error',
-      from: { path: '^(?:src|surge|tools|bench|libs/(?!textbook/))', pathNot: SPEC },
-      to: { path: '^libs/textbook/' },
+      from: { path: '^(?:src|demo|tools|bench|libs)/', pathNot: SPEC },
+      to: { path: '^lab/textbook/' },
     },
     {
       name: 'tools-alone',
       comment: 'The tools know nothing of the rest',
       severity: 'error',
       from: { path: '^tools/' },
-      to: { path: '^(?:libs|src|surge|simulate|test|bench)/' },
+      to: { path: '^(?:libs|src|demo|lab|simulate|test|bench)/' },
     },
   ],
   options: {

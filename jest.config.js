@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const rootDir = fileURLToPath(new URL('.', import.meta.url));
 
 /** The folders whose specs stand beside the code and need nothing but Node. */
-const BESIDE_CODE = ['bench', 'libs', 'lua', 'src', 'surge', 'simulate'];
+const BESIDE_CODE = ['bench', 'demo', 'lab', 'libs', 'lua', 'src', 'simulate'];
 
 /** Nothing runs beside these specs: they measure real time. */
 const ALONE = ['/test/faults/', '\\.alone\\.'];

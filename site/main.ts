@@ -17,7 +17,7 @@ const { SITE_BASE: base = '/', SITE_OUT: out = join(site, 'dist') } = process.en
 
 writeReference();
 adoptPlayground();
-copyFileSync(join(ROOT, 'libs/palette/icon.svg'), join(ROOT, GENERATED, 'public/icon.svg'));
+copyFileSync(join(ROOT, 'demo/palette/icon.svg'), join(ROOT, GENERATED, 'public/icon.svg'));
 if (process.argv[2] === 'build') {
   await build(site);
   await shrinkPictures(out);

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
-import type { ControlRoomOptions } from '../libs/control-room/control-room.module.js';
-import type { RoomApplication } from '../libs/control-room/room-application.js';
-import type { WorldSize } from '../libs/control-room/stage/city.js';
+import type { ControlRoomOptions } from '../demo/control-room/control-room.module.js';
+import type { RoomApplication } from '../demo/control-room/room-application.js';
+import type { WorldSize } from '../demo/control-room/stage/city.js';
 import { ALL_ADDRESSES, type Configuration } from './config/configuration.js';
 
 /** A free driver for every ride of a world: trips are short and drivers many, so that matching is the only bottleneck. */

@@ -1,5 +1,5 @@
 // A world of the control room: this application in a process of its own, with limits that the page switches.
-import { runWorld } from '../libs/control-room/stage/run-world.js';
+import { runWorld } from '../demo/control-room/stage/run-world.js';
 import { AppModule } from './app.module.js';
 import type { Configuration } from './config/configuration.js';
 import { PatientAdapter } from './http/patient-adapter.js';

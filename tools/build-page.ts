@@ -12,7 +12,7 @@ const BUILT = join(ROOT, 'dist');
 /** The pages, each with the module that other pages import, if there is one. */
 const PAGES: Readonly<Record<string, string | undefined>> = { playground: undefined, hero: 'hero.js' };
 /** A style sheet or a picture. */
-const HREF = /(href|src)="(libs\/[^"]+\.(?:css|svg))"/g;
+const HREF = /(href|src)="(demo\/[^"]+\.(?:css|svg))"/g;
 /** What only the application has, such as the control room: one line of the page each. */
 const SERVED = /^.*\bdata-served\b.*\n/gm;
 const FONT = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2';
@@ -23,7 +23,7 @@ const { values, positionals } = parseArgs({ options: { out: { type: 'string' } }
 const [name = ''] = positionals;
 if (!Object.hasOwn(PAGES, name)) throw new Error(`the page is "${name}", expected ${Object.keys(PAGES).join(' or ')}`);
 const out = resolve(values.out ?? join(BUILT, name));
-const folder = `libs/${name}/page`;
+const folder = `demo/${name}/page`;
 
 const page = readFileSync(join(BUILT, folder, 'index.html'), 'utf8');
 const main = MODULE.exec(page)?.[1];
@@ -34,7 +34,7 @@ mkdirSync(out, { recursive: true });
 await bundle(main, script, 'iife');
 if (module !== undefined) await bundle(`${folder}/${module}`, module, 'esm');
 for (const [, , path] of page.matchAll(HREF)) cpSync(join(BUILT, path!), join(out, basename(path!)));
-if (page.includes('libs/palette/font.css'))
+if (page.includes('demo/palette/font.css'))
   cpSync(createRequire(import.meta.url).resolve(FONT), join(out, basename(FONT)));
 const html = page
   .replaceAll(SERVED, '')

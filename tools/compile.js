@@ -7,12 +7,8 @@ import { transform } from '@swc/core';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A folder of its own: the files of `nest build` in `dist` stay as they are. */
-const TARGET = join(ROOT, 'dist/demo');
-/** The folders of `libs` that are no packages. */
-const HOUSES = readdirSync(join(ROOT, 'libs'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !existsSync(join(ROOT, 'libs', entry.name, 'package.json')))
-  .map(({ name }) => name);
-const FOLDERS = ['libs/rate-limit/src', ...HOUSES.map((name) => `libs/${name}`), 'src', 'surge', 'tools'];
+const TARGET = join(ROOT, 'dist/compiled');
+const FOLDERS = ['libs/rate-limit/src', 'demo', 'lab', 'src', 'tools'];
 const LIBRARY = join(TARGET, 'libs/rate-limit/src');
 
 const OPTIONS = {

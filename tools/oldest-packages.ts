@@ -47,6 +47,7 @@ const LEFT_OUT = ['@nestjs/cli', '@nestjs/config', '@nestjs/terminus'];
 
 /** The folders of the library's own tests. The application's and the load generator's need packages for Nest 12. */
 const FOLDERS = [
+  'lab',
   'libs',
   'lua',
   ...readdirSync('test')

@@ -1,5 +1,5 @@
-import { perSecond } from '../../libs/textbook/arithmetic.js';
-import { TextbookTokenBucket } from '../../libs/textbook/textbook.js';
+import { perSecond } from '../../lab/textbook/arithmetic.js';
+import { TextbookTokenBucket } from '../../lab/textbook/textbook.js';
 import type { Limit } from '../pods/engine.js';
 
 /** What one exact Redis without latency would have admitted of the same arrivals, by the textbook. */

@@ -1,7 +1,7 @@
 import type { Answered } from '../pods/pod.js';
 import type { Limit } from '../pods/engine.js';
-import { perSecond } from '../../libs/textbook/arithmetic.js';
-import { type Admission, worstExcess } from '../../libs/textbook/bounds.js';
+import { perSecond } from '../../lab/textbook/arithmetic.js';
+import { type Admission, worstExcess } from '../../lab/textbook/bounds.js';
 import { IdealStore } from './ideal-store.js';
 
 /** The key of a limit that all clients share. */

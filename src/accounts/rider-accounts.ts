@@ -29,7 +29,7 @@ interface Question {
 const MAX_IDS = 1000;
 
 /**
- * The accounts of riders. The simulated riders of `libs/riders` have none.
+ * The accounts of riders. The simulated riders of `demo/riders` have none.
  *
  * Its methods throw a DatabaseUnavailableError.
  */

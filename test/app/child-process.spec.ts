@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, jest } from '@jest/globals';
-import { Child } from '../../libs/processes/child.js';
+import { Child } from '../../demo/processes/child.js';
 import { until } from '../support/faults/until.js';
 import type { AnsweringProcedures } from './support/answering.js';
 

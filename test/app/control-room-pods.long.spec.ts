@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
-import type { Tick } from '../../libs/control-room/live.js';
-import type { PodsResult, PodsTick } from '../../libs/control-room/pods/pods-tick.js';
+import type { Tick } from '../../demo/control-room/live.js';
+import type { PodsResult, PodsTick } from '../../demo/control-room/pods/pods-tick.js';
 import { until } from '../support/faults/until.js';
 import { descendants } from './support/descendants.js';
 import { LiveStream } from './support/live-stream.js';

@@ -1,5 +1,5 @@
 import type { OnStoreFailure, Policy } from 'nestjs-floodgate';
-import { perSecond } from '../../libs/textbook/arithmetic.js';
+import { perSecond } from '../../lab/textbook/arithmetic.js';
 import {
   type Textbook,
   TextbookCounter,
@@ -7,7 +7,7 @@ import {
   TextbookLeakyBucket,
   TextbookLog,
   TextbookTokenBucket,
-} from '../../libs/textbook/textbook.js';
+} from '../../lab/textbook/textbook.js';
 
 /** A policy of the run with its textbook. */
 export interface ChaosPolicy {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Policy, PrefetchOptions } from 'nestjs-floodgate';
-import { mulberry32 } from '../../libs/riders/mulberry32.js';
-import { perSecond } from '../../libs/textbook/arithmetic.js';
-import { costByWindow, worstExcess } from '../../libs/textbook/bounds.js';
-import { TextbookTokenBucket } from '../../libs/textbook/textbook.js';
+import { mulberry32 } from '../../demo/riders/mulberry32.js';
+import { perSecond } from '../../lab/textbook/arithmetic.js';
+import { costByWindow, worstExcess } from '../../lab/textbook/bounds.js';
+import { TextbookTokenBucket } from '../../lab/textbook/textbook.js';
 import { LONG } from '../support/long.js';
 import { type Troubles, VirtualPods } from './support/virtual-pods.js';
 

@@ -66,7 +66,7 @@ await run(process.execPath, ['lua/bundle.js'], { cwd: copy });
 /** The repository's files whose text differs between the two folders. */
 function differences(): string[] {
   const filesOf = (folder: string): string[] =>
-    ['libs', 'lua', 'test']
+    ['lab', 'libs', 'lua', 'test']
       .flatMap((top) =>
         readdirSync(join(folder, top), { recursive: true, encoding: 'utf8' }).map((path) => join(top, path)),
       )

@@ -85,7 +85,7 @@ describe.each(OTHER_PAGES)('%s', (path) => {
 });
 
 it.each(['control-room', 'playground'])('the page of the %s links pages and anchors that the site has', (name) => {
-  const html = readFileSync(`${ROOT}libs/${name}/page/index.html`, 'utf8');
+  const html = readFileSync(`${ROOT}demo/${name}/page/index.html`, 'utf8');
   const links = Array.from(html.matchAll(/href="(https:[^"]+)"/g), ([, url]) => url!);
   expect(links.length).toBeGreaterThan(1);
   expect(links.filter((url) => !url.startsWith(ORIGIN) || problemOf('', url) !== undefined)).toEqual([]);

@@ -1,5 +1,5 @@
 import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import type { Textbook } from '../../libs/textbook/textbook.js';
+import type { Textbook } from '../../lab/textbook/textbook.js';
 import { textbookOf } from '../support/textbook-of.js';
 
 /** A charge as it comes to in the end: its cost changes when it is settled. */

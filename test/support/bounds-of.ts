@@ -1,5 +1,5 @@
 import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { type Admission, costByWindow, mostWithin, worstExcess } from '../../libs/textbook/bounds.js';
+import { type Admission, costByWindow, mostWithin, worstExcess } from '../../lab/textbook/bounds.js';
 import { rateOf, windowOf } from './algorithm-of.js';
 import { expectHolds } from './expect-same.js';
 

@@ -1,6 +1,6 @@
 import { type Arbitrary, array, constantFrom, double, integer, oneof, record, string, tuple } from 'fast-check';
-import { problemOf } from '../../libs/playground/model/code.js';
-import { PRESETS } from '../../libs/playground/model/presets.js';
+import { problemOf } from '../../demo/playground/model/code.js';
+import { PRESETS } from '../../demo/playground/model/presets.js';
 import {
   BYS,
   CALENDARS,
@@ -11,8 +11,8 @@ import {
   SETTING_NAMES,
   type Unit,
   UNITS,
-} from '../../libs/playground/model/settings.js';
-import type { TrafficEvent, TrafficKind } from '../../libs/playground/model/traffic.js';
+} from '../../demo/playground/model/settings.js';
+import type { TrafficEvent, TrafficKind } from '../../demo/playground/model/traffic.js';
 
 const anyUnit = constantFrom(...(Object.keys(UNITS) as Unit[]));
 

@@ -1,5 +1,5 @@
-import type { Procedures } from '../../libs/processes/answer-calls.js';
-import { Child } from '../../libs/processes/child.js';
+import type { Procedures } from '../../demo/processes/answer-calls.js';
+import { Child } from '../../demo/processes/child.js';
 
 const TYPESCRIPT = new URL('typescript-loader.js', import.meta.url);
 

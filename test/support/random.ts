@@ -1,4 +1,4 @@
-import { mulberry32 } from '../../libs/riders/mulberry32.js';
+import { mulberry32 } from '../../demo/riders/mulberry32.js';
 
 /** A whole number from 0, below the bound. */
 export type Random = (bound: number) => number;

@@ -6,7 +6,7 @@ import {
   TextbookLeakyBucket,
   TextbookLog,
   TextbookTokenBucket,
-} from '../../libs/textbook/textbook.js';
+} from '../../lab/textbook/textbook.js';
 import { rateOf, windowOf } from './algorithm-of.js';
 
 const WINDOWS: Readonly<Record<string, typeof TextbookFixedWindow | typeof TextbookCounter | typeof TextbookLog>> = {
@@ -24,6 +24,6 @@ export function textbookOf(algorithm: Algorithm): Textbook {
   if (name === 'leaky-bucket') return new TextbookLeakyBucket(limit, rateOf(algorithm));
   const Window = WINDOWS[name];
   if (Window === undefined)
-    throw new RangeError(`no textbook describes ${name}: define it in libs/textbook, and add it here`);
+    throw new RangeError(`no textbook describes ${name}: define it in lab/textbook, and add it here`);
   return new Window(limit, windowOf(algorithm));
 }

@@ -18,7 +18,7 @@ let folder: string;
 let main: string;
 
 beforeAll(async () => {
-  main = await compiled('surge/main');
+  main = await compiled('demo/surge/main');
   folder = mkdtempSync(join(tmpdir(), 'floodgate-surge-'));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -8,13 +8,13 @@ import { expect, it, jest } from '@jest/globals';
 jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const STALE = `${ROOT}dist/demo/surge/stale.js`;
+const STALE = `${ROOT}dist/compiled/demo/surge/stale.js`;
 
 it('says what it does, compiles beside another process that does, and leaves no module that was deleted', async () => {
   mkdirSync(dirname(STALE), { recursive: true });
   writeFileSync(STALE, 'export {};');
   const help = (): Promise<{ stdout: string }> =>
-    promisify(execFile)(process.execPath, ['tools/run.js', 'surge/main', '--help'], { cwd: ROOT });
+    promisify(execFile)(process.execPath, ['tools/run.js', 'demo/surge/main', '--help'], { cwd: ROOT });
   for (const { stdout } of await Promise.all([help(), help()])) {
     expect(stdout).toMatch(/^Compiling \.\.\.\nStarting \.\.\.\nnpm run surge -- \[options\]\n/);
   }

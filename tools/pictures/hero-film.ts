@@ -11,10 +11,10 @@ import { launch } from '../browser.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDER = `${ROOT}docs/images/`;
 const STYLES = [
-  'libs/palette/palette.css',
-  'libs/palette/font.css',
-  'libs/playground/page/base.css',
-  'libs/hero/page/hero.css',
+  'demo/palette/palette.css',
+  'demo/palette/font.css',
+  'demo/playground/page/base.css',
+  'demo/hero/page/hero.css',
 ];
 const FONT = 'inter-latin-wght-normal.woff2';
 const THEMES = ['light', 'dark'] as const;
@@ -93,7 +93,7 @@ async function filmOf(frames: readonly Buffer[]): Promise<Buffer> {
 
 /** A page with nothing but the hero, which does not play by itself. */
 async function pageOf(): Promise<string> {
-  const entry = `import { mountHero } from './libs/hero/page/hero.js';
+  const entry = `import { mountHero } from './demo/hero/page/hero.js';
     globalThis.hero = mountHero(document.getElementById('hero'), { autoplay: false });`;
   const { outputFiles } = await build({
     stdin: { contents: entry, resolveDir: ROOT },

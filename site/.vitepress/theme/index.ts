@@ -1,7 +1,7 @@
 import DefaultTheme from 'vitepress/theme-without-fonts';
 import type { Theme } from 'vitepress';
 import { h } from 'vue';
-import '../../../libs/palette/palette.css';
+import '../../../demo/palette/palette.css';
 import './theme.css';
 import BenchBars from './BenchBars.vue';
 import BenchMachine from './BenchMachine.vue';

@@ -1,8 +1,8 @@
 // A process that answers calls, and can start another one like itself.
 import { openSync } from 'node:fs';
 import { url } from 'node:inspector';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
-import { Child } from '../../../libs/processes/child.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
+import { Child } from '../../../demo/processes/child.js';
 
 export type AnsweringProcedures = {
   readonly inspector: () => string | undefined;

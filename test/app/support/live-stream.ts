@@ -1,4 +1,4 @@
-import type { LiveEvents } from '../../../libs/control-room/live.js';
+import type { LiveEvents } from '../../../demo/control-room/live.js';
 
 export type LiveEvent = { [T in keyof LiveEvents]: { type: T; data: LiveEvents[T]; atMs: number } }[keyof LiveEvents];
 

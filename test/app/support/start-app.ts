@@ -2,8 +2,8 @@ import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { AppModule } from '../../../src/app.module.js';
 import { readConfiguration } from '../../../src/config/read-configuration.js';
-import { STAGE_OPTIONS, type StageOptions } from '../../../libs/control-room/stage/stage.js';
-import { RUN_TIMES } from '../../../libs/control-room/stage/surge-run.js';
+import { STAGE_OPTIONS, type StageOptions } from '../../../demo/control-room/stage/stage.js';
+import { RUN_TIMES } from '../../../demo/control-room/stage/surge-run.js';
 import { Clock } from '../../../src/time/clock.js';
 
 export interface Service {

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import type { SurgePhase, WorldId } from '../../../libs/control-room/stage/surge-tick.js';
+import type { SurgePhase, WorldId } from '../../../demo/control-room/stage/surge-tick.js';
 import { openPage } from './open-page.js';
 
 /** A viewer of the page. It collects errors. */

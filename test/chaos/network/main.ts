@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { TcpProxy } from '../../support/faults/tcp-proxy.js';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 import { now, type Span, StallMeter } from '../clock.js';
 
 /** The faults of the network between a pod and Redis. */

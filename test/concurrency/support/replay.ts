@@ -1,6 +1,6 @@
 import { MemoryStore, type Policy } from 'nestjs-floodgate';
 import { algorithmOf } from '../../support/algorithm-of.js';
-import type { Textbook } from '../../../libs/textbook/textbook.js';
+import type { Textbook } from '../../../lab/textbook/textbook.js';
 import { TestClock } from '../../support/test-clock.js';
 import type { Seen } from './history.js';
 

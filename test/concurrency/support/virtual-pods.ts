@@ -1,5 +1,5 @@
 import type { Policy } from 'nestjs-floodgate';
-import type { Admission } from '../../../libs/textbook/bounds.js';
+import type { Admission } from '../../../lab/textbook/bounds.js';
 import type { Decider, Outcome } from '../../../simulate/pods/decider.js';
 import { bound, PodEngine } from '../../../simulate/pods/engine.js';
 import type { Answered, Pod } from '../../../simulate/pods/pod.js';

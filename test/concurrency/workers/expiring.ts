@@ -3,7 +3,7 @@ import type { RateLimiter } from 'nestjs-floodgate';
 import type { ExpiringReservations } from '../../../libs/rate-limit/src/holds/expiry/expiring-reservations.js';
 import { ADA, BUDGET } from '../support/expiring-budget.js';
 import { openLimiter } from '../support/open-limiter.js';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 import { randomOf } from '../../support/random.js';
 
 interface Reserve {

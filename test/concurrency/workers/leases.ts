@@ -2,7 +2,7 @@ import { Controller, Get, type INestApplication, Module, Query } from '@nestjs/c
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 import { withoutDeadline } from '../support/without-deadline.js';
 import { POLICY } from '../support/lease-policy.js';
 

@@ -4,7 +4,7 @@ import { algorithmOf } from '../../support/algorithm-of.js';
 import { Recorder } from '../support/history.js';
 import { LASTING, takenKey, USERS } from '../support/lasting-policies.js';
 import { openLimiter } from '../support/open-limiter.js';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 import { type Random, randomOf } from '../../support/random.js';
 
 interface Hammer {

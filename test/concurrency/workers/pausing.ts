@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import { NestFactory } from '@nestjs/core';
 import { CallWaitError, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 import { withoutDeadline } from '../support/without-deadline.js';
 
 export interface Given {

@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { limitedFetch, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { withoutDeadline } from '../support/without-deadline.js';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 
 interface Given {
   readonly redis: string;

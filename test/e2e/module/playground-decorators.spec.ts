@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, property } from 'fast-check';
-import { codedPolicy, decoratorOf } from '../../../libs/playground/model/code.js';
-import { policiesOf } from '../../../libs/playground/model/settings.js';
+import { codedPolicy, decoratorOf } from '../../../demo/playground/model/code.js';
+import { policiesOf } from '../../../demo/playground/model/settings.js';
 import { anySettings } from '../../support/playground.js';
 import { histories } from '../../support/property-runs.js';
 

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from '@jest/globals';
 import { sample } from 'fast-check';
-import { codedPolicy, moduleOf } from '../../../libs/playground/model/code.js';
-import type { Policy } from '../../../libs/playground/model/library.js';
-import { PRESETS } from '../../../libs/playground/model/presets.js';
-import { policiesOf, type Settings } from '../../../libs/playground/model/settings.js';
+import { codedPolicy, moduleOf } from '../../../demo/playground/model/code.js';
+import type { Policy } from '../../../demo/playground/model/library.js';
+import { PRESETS } from '../../../demo/playground/model/presets.js';
+import { policiesOf, type Settings } from '../../../demo/playground/model/settings.js';
 import { anySettings } from '../../support/playground.js';
 import { SEED } from '../../support/property-runs.js';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type Policy, RateLimiter, RateLimitModule, RateLimitOverrides } from 'nestjs-floodgate';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 
 const API: Policy = { algorithm: 'token-bucket', capacity: 3, refill: '1/h' };
 const IDENTITY = { kind: 'user', value: 'ada' };

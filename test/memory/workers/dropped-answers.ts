@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { NestFactory } from '@nestjs/core';
 import { create } from 'axios';
 import { limitedAxios, limitedFetch, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

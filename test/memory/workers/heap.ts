@@ -21,7 +21,7 @@ import { traitsOf } from '../../../libs/rate-limit/src/stores/traits.js';
 import type { Charge } from '../../../libs/rate-limit/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../../support/algorithm-of.js';
 import { LONG } from '../../support/long.js';
-import { answerCalls } from '../../../libs/processes/answer-calls.js';
+import { answerCalls } from '../../../demo/processes/answer-calls.js';
 
 // One process measures everything, since each would load the library anew: that is why the file is long.
 setFlagsFromString('--expose-gc');

@@ -102,7 +102,7 @@ let program: ts.Program | undefined;
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'rooms-'));
   const isSource = (path: string): boolean => !['dist', 'node_modules'].includes(basename(path));
-  for (const name of ['libs', 'test', 'tools', 'package.json', 'tsconfig.json', 'jest.config.js']) {
+  for (const name of ['libs', 'demo', 'lab', 'test', 'tools', 'package.json', 'tsconfig.json', 'jest.config.js']) {
     cpSync(join(REPOSITORY, name), join(copy, name), { recursive: true, filter: isSource });
   }
   symlinkSync(join(REPOSITORY, 'node_modules'), join(copy, 'node_modules'));

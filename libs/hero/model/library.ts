@@ -1,4 +1,0 @@
-// The only door from the hero to the library: the one algorithm that it needs, since pages load each module that stands here.
-export { exactRate } from '../../rate-limit/src/algorithms/core/rate.js';
-export { TokenBucket } from '../../rate-limit/src/algorithms/token-bucket/token-bucket.js';
-export { judge } from '../../rate-limit/src/stores/judge.js';
