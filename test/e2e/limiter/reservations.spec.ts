@@ -1,15 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  type Charge,
-  type ChargeReceipt,
   type Identity,
-  MemoryStore,
   type Policy,
   RateLimiter,
   RateLimitModule,
   type RateLimitModuleOptions,
-  type RateLimitStore,
-  type Verdict,
 } from 'nestjs-floodgate';
 import { type Platform, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
@@ -92,33 +87,6 @@ describe.each(KINDS)('a reservation over $platform in $store', (kind) => {
     const raced = await Promise.allSettled([both.settle(10), both.settle(20), both.cancel()]);
     expect(raced.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
     expect((await left())[1]).toBe(11_990);
-  });
-});
-
-describe('a reservation in a store that does not settle', () => {
-  const memory = new MemoryStore();
-  const refunds: number[][] = [];
-  const consume = (charges: readonly Charge[]): Verdict => memory.consume(charges);
-  const refund = (receipts: readonly ChargeReceipt[]): void => {
-    refunds.push(receipts.map(({ cost }) => cost));
-    memory.refund(receipts);
-  };
-
-  it.each<[string, Partial<RateLimitStore>, object, number, number[][]]>([
-    ['is given back as a refund', { refund }, { settledBy: 'store', refunded: null }, 11_800, [[60]]],
-    ['stays charged where it refunds nothing, either', {}, { settledBy: 'none', refunded: 0 }, 11_740, []],
-  ])('%s, and cannot cost more', async (_, more, settled, remaining, refunded) => {
-    memory.clear();
-    refunds.length = 0;
-    await using opened = await open({ store: { consume, reset: () => memory.clear(), ...more } });
-    const { limiter, left } = opened;
-    const [one, other, dear] = await Promise.all([100, 60, 100].map((cost) => limiter.reserve(DAILY, ADA, { cost })));
-    expect((await one!.settle(40)).policies).toMatchObject([{ policy: 'daily', ...settled }]);
-    expect((await other!.settle(60)).policies).toMatchObject([{ policy: 'daily', charged: 0 }]);
-    await expect(dear!.settle(101)).rejects.toThrow(
-      '100 was reserved, and 101 cannot be charged: the store has no method',
-    );
-    expect([(await left())[1], refunds]).toEqual([remaining, refunded]);
   });
 });
 
