@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import {
   type Decision,
@@ -119,27 +119,4 @@ it.each(MODES)('counts the answers that callers got, whatever fails (onStoreFail
   for (const source of Object.keys(sources) as DecisionSource[]) {
     expect([source, sum((event) => event.source === source)]).toEqual([source, sources[source]]);
   }
-});
-
-describe('stats', () => {
-  let http: HttpApp;
-  let limiter: RateLimiter;
-  const ADA = { kind: 'user', value: 'ada' };
-
-  async function open(options: RateLimitModuleOptions = {}): Promise<void> {
-    http = await service({ store: new StillStore(), ...options });
-    limiter = http.app.get(RateLimiter);
-  }
-
-  afterEach(() => http.close());
-
-  it('cost no clock reading when no code needs the latency', async () => {
-    await open();
-    await limiter.consume('plain', ADA);
-    const clock = jest.spyOn(performance, 'now');
-    for (let i = 0; i < 10; i++) await limiter.consume(['plain', 'window'], ADA);
-    expect(clock).not.toHaveBeenCalled();
-    clock.mockRestore();
-    expect(limiter.stats().latencyMs).toBeUndefined();
-  });
 });

@@ -15,7 +15,6 @@ import { until } from '../../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, limited, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { StillStore } from '../../support/still-store.js';
-import { ToldStore } from '../../support/told-store.js';
 
 jest.setTimeout(30_000);
 
@@ -102,16 +101,6 @@ describe('onThreshold', () => {
     await http.as('ada', '/settled', { method: 'POST' });
     await until('the second one is told', 5000, () => events.length > 2);
     expect(events.map(brief)).toEqual(['user:ada counted 0.5 1', 'user:ada settled 0.5 40', 'user:ada settled 0.9 0']);
-  });
-
-  it("tells with source 'local' while the store fails", async () => {
-    const { http, events } = await open({ store: ToldStore.failing() });
-    await using _ = http;
-    for (let i = 0; i < 8; i++) await http.as('ada', '/');
-    expect(events).toMatchObject([
-      { level: 0.8, source: 'local' },
-      { level: 1, source: 'local' },
-    ]);
   });
 });
 

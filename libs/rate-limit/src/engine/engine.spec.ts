@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { unhandledRejections } from '../../../../test/support/node-warnings.js';
 import { StillStore } from '../../../../test/support/still-store.js';
 import { boundPolicy } from '../../../../test/support/told-thresholds.js';
 import { Execution } from '../charges/execution.js';
@@ -14,6 +15,7 @@ import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Policy } from '../policy/policy.js';
 import type { Charge, ChargeReceipt, ChargeSettlement, RateLimitStore, Verdict } from '../stores/store.js';
 import { StoreUnavailableError } from '../stores/unavailable.js';
+import type { ThresholdEvent } from '../watch/thresholds/threshold-event.js';
 
 const WINDOW = { algorithm: 'fixed-window', limit: 3, window: '1h' } as const;
 const PLAIN: Policy = { ...WINDOW, name: 'plain' };
@@ -137,6 +139,7 @@ describe('a store that fails', () => {
     store.answer = () => (asked++ === 0 ? gone() : new Promise(() => {}));
     for (let i = 0; i < 3; i++) await engine.decide([charge(PLAIN)], undefined, execution);
     expect([asked, execution.missedDeadline?.message]).toEqual([2, 'the store gave no answer within 20 ms']);
+    expect(monitor.stats().storeFailures).toBe(4); // the last decision asked nothing
   });
 
   it('gives back a place that it grants late, and keeps a late token', async () => {
@@ -160,7 +163,9 @@ describe('a store that fails', () => {
     ['answers at once', () => undefined, 'decided by store', ['peek', 'take', 'take']],
     ['throws', (store) => (store.answer = gone), 'decided by local', []],
     ['answers later', later, 'RateLimiter.consumeSync: the store answers later', ['peek']],
-  ])('or %s is asked once whether consumeSync can decide, with nothing to charge', (_, change, told, modes) => {
+    ['fails later', (store) => (store.answer = async () => gone()), 'the store answers later', []],
+  ])('or %s is asked once whether consumeSync can decide, with nothing to charge', async (_, change, told, modes) => {
+    const rejections = unhandledRejections();
     const store = new OwnStore();
     change(store);
     const { limiter } = opened(store);
@@ -174,6 +179,12 @@ describe('a store that fails', () => {
       expect(outcome).toMatch(told);
     }
     expect(store.inner.asked.flat().map(({ mode }) => mode)).toEqual(modes);
+    expect(await rejections()).toEqual([]);
+  });
+
+  it('keeps no reset waiting that it never answers', async () => {
+    const store = Object.assign(new OwnStore(), { reset: async () => new Promise<void>(() => {}) });
+    await expect(opened(store).engine.reset(['key'])).rejects.toThrow('the store gave no answer within 20 ms');
   });
 });
 
@@ -244,21 +255,24 @@ it("'closed' rejects with an error, which counts as unavailable and reaches each
   const closed = charge({ ...PLAIN, name: 'closed', onStoreFailure: 'closed' });
   const error = { name: 'LimiterUnavailableError' };
   expect(() => engine.decide([closed])).toThrow(expect.objectContaining(error));
+  expect(() => engine.decision([closed])).toThrow(expect.objectContaining(error));
   expect(() => engine.reserve([closed])).toThrow(expect.objectContaining(error));
   const failed = (thrown: unknown): unknown => thrown;
   expect(engine.decideThen<unknown>([closed], ({ decision }) => decision, failed)).toMatchObject(error);
-  expect(monitor.stats()).toMatchObject({ unavailable: 3, rejected: 0, sources: { closed: 3 } });
+  expect(monitor.stats()).toMatchObject({ unavailable: 4, rejected: 0, sources: { closed: 4 } });
 });
 
 it('what watches sees the charges that were made, and is waited for at the end', async () => {
-  const levels: number[] = [];
-  const onThreshold = ({ level }: { readonly level: number }): void => void levels.push(level);
+  const told: string[] = [];
+  const onThreshold = ({ level, source }: ThresholdEvent): void => void told.push(`${level} ${source}`);
   const store = new OwnStore();
   const { engine, layered } = opened(store, { onThreshold });
   const policy: Policy = { ...PLAIN, name: 'watched', thresholds: [0.5, 1] };
   for (let i = 0; i < 5; i++) await engine.decide([charge(policy)]);
+  store.answer = gone;
+  for (let i = 0; i < 5; i++) await engine.decide([charge(policy, 1, 'user:bob')]);
   await engine.close();
-  expect(levels).toEqual([0.5, 1]);
+  expect(told).toEqual(['0.5 store', '1 store', '0.5 local', '1 local']);
   let answer = (): void => undefined;
   let isIdle = false;
   store.answer = async (charges) => {
@@ -271,6 +285,15 @@ it('what watches sees the charges that were made, and is waited for at the end',
   expect(isIdle).toBe(false);
   answer();
   await idle;
+});
+
+it('the clock is read only where something needs the latency', async () => {
+  const { limiter, monitor } = opened(new StillStore(), { denialCache: 0 });
+  const clock = jest.spyOn(performance, 'now');
+  for (let i = 0; i < 3; i++) await limiter.consume('api', ADA);
+  expect(clock).not.toHaveBeenCalled();
+  clock.mockRestore();
+  expect(monitor.stats().latencyMs).toBeUndefined();
 });
 
 it('overrides are counted for what decides, and a peek counts nothing', async () => {
