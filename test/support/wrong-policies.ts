@@ -124,7 +124,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ["'ttl' is not an option of fixed-window (got 60000). Here it is window.", [fixed({ ttl: 60_000 })]],
   ["'windowMs' is not an option of fixed-window (got 60000). Here it is window.", [fixed({ windowMs: 60_000 })]],
   ["got 'token-buckt'. Did you mean 'token-bucket'?", [bucket({ algorithm: 'token-buckt' })]],
-  ["got 'shadw'. Did you mean 'shadow'?", [bucket({ mode: 'shadw' })]],
+  ["mode must be one of 'enforce', 'shadow', got 'shadw'. Did you mean 'shadow'?", [bucket({ mode: 'shadw' })]],
 
   [
     "'capcity' is not an option of token-bucket (got 20). Did you mean capacity? The options are",

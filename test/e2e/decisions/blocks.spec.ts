@@ -110,10 +110,8 @@ describe('blockFor', () => {
     [{ blockFor: Array.from({ length: 17 }, (_, i) => i + 1) }, 'got a list of 17'],
     [{ blockFor: ['1m', 0] }, 'got 0 at [1]'],
     [{ blockFor: ['1m', 'soon', '1h'] }, `got 'soon' at [1]`],
-
     [{ blockFor: ['10m', '1m'] }, `got '1m' after '10m' at [1]`],
     [{ blockFor: ['1m', '200y'] }, `got '200y' at [1]`],
-
     [{ blockFor: '1m', blockAfter: 0 }, 'blockAfter must be a whole number from 1 to 1000000, got 0'],
     [{ blockAfter: 3 }, 'blockAfter has no effect without blockFor, got 3'],
   ])('stops the boot for %j', async (wrong, message) => {

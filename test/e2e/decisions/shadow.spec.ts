@@ -158,12 +158,6 @@ describe('a policy in shadow', () => {
     ]);
   });
 
-  it('stops the boot for another mode', async () => {
-    const burst = { ...policies.burst, mode: 'dry' } as unknown as Policy;
-    const message = `mode must be one of 'enforce', 'shadow', got 'dry'`;
-    await expect(limiter({ policies: { burst } })).rejects.toThrow(message);
-  });
-
   it('stops the boot where a store of the application would enforce it', async () => {
     const { supports: _, ...store } = AWAY;
     await expect(limiter({ store })).rejects.toThrow(`the store does not know mode: 'shadow'`);

@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import { createLimiter, type Policy, RateLimit, RateLimiter, type RateLimitStore } from 'nestjs-floodgate';
+import { type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { RateLimitRuntime } from '../../support/runtime.js';
-import { StillStore } from '../../support/still-store.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 import { dial, requestFor } from '../support/waiting-routes.js';
 
@@ -26,36 +25,7 @@ class Routes {
   get(): void {}
 }
 
-const nothing = (): void => undefined;
 const redis = useRedis();
-
-it('come back to a store whose answer to a settlement is late, in any order', async () => {
-  const memory = new StillStore();
-  const late: (() => void)[] = [];
-  const store: RateLimitStore = {
-    consume: (charges) => memory.consume(charges),
-    reset: (keys) => memory.reset(keys),
-    refund: (taken) => memory.refund(taken),
-    settle: async (settlements) => {
-      await new Promise<void>((resolve) => late.push(resolve));
-      return memory.settle(settlements);
-    },
-  };
-  const logger = { log: nothing, warn: nothing, error: nothing };
-  const limiter = await createLimiter({ store, deadline: 1, logger });
-  const waits = async (): Promise<number> => (await limiter.peek(QUEUE, ADA)).delayMs;
-  await limiter.consume(QUEUE, ADA);
-  const before = await waits();
-  const held = [];
-  for (let i = 0; i < 5; i++) held.push(await limiter.reserve(QUEUE, ADA));
-  const settled = await Promise.all(held.map(async (one) => one.cancel()));
-  expect(settled.map(({ settledBy }) => settledBy)).toEqual(settled.map(() => 'none'));
-  await until('all are back', LIMIT_MS, async () => {
-    for (const answer of late.splice(0)) answer();
-    return (await waits()) === before;
-  });
-  await limiter.close();
-});
 
 describe.each(KINDS)('over $platform with $store, the departure slots of clients that disconnect', (kind) => {
   const open = () => limited(kind.platform, Routes, { identity: FROM_HEADERS, ...storeOf(kind, redis) });
