@@ -138,7 +138,7 @@ const besideRooms = [...new Set([...FOLDERS, ...Object.keys(ROOMS)])].flatMap((n
     {
       name: `direction-${name.replace('/', '-')}-files`,
       severity: 'error',
-      comment: `The files of ${name}/ may import of its rooms only those of USED_BY_ROOT`,
+      comment: `The files of ${name}/ may import of its rooms only those of USED_BY_ROOT, and types`,
       from: { path: filesOf(name), pathNot: SPEC },
       to: {
         path: `${folder(name)}[^/]+/`,

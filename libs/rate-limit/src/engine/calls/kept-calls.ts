@@ -7,7 +7,7 @@ import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 /** The most charges to keep: building and hashing their keys costs more than the rest of a decision. */
 const MAX_KEPT = 40_000;
 /** The most calls to keep for one client. A further call, with other policies or options, replaces the oldest one. */
-const MAX_OF_CLIENT = 4;
+const MAX_OF_CLIENT = 8;
 /** Longer identities, plans, time zones and classes are not kept. API keys are not kept either: this process should not remember secrets. */
 const MAX_LENGTH = 64;
 

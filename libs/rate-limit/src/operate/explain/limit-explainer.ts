@@ -151,10 +151,11 @@ export class LimitExplainer implements Asker<Look> {
 
   /** Explains a policy, and the one that its `else` leads to, as far as a request comes. */
   private async explainRow(first: BoundPolicy, look: Look): Promise<readonly Explained[]> {
-    const charge = await resolve(this, first, look);
+    // Nothing of a look answers later: the charge, and what is shown of its plan and zone, are of one instant.
+    const charge = resolve(this, first, look) as PolicyCharge;
     const head = await this.explainOne(first, charge, look);
     if (charge.instead === undefined || !runsOver(head)) return [head];
-    return asRow([head, await this.explainOne(first.else!, await charge.instead(charge), look)]);
+    return asRow([head, await this.explainOne(first.else!, charge.instead(charge) as PolicyCharge, look)]);
   }
 
   /** @param charge of the policy under the numbers that count for the client */
