@@ -43,6 +43,7 @@ const ROOMS = {
     pauses: [],
     alternatives: ['overrides'],
     deadline: [],
+    plain: ['overrides', 'estimates'],
   },
   holds: {
     waiting: [],

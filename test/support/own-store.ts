@@ -48,11 +48,11 @@ interface Opened extends LimiterParts {
   readonly warnings: string[];
 }
 
-export function opened(store: RateLimitStore, given: LimiterOptions = {}): Opened {
+export function opened(store: RateLimitStore, given: LimiterOptions = {}, deadlineMs = 20): Opened {
   const warnings: string[] = [];
   const logger = { log: () => {}, error: () => {}, warn: (message: string) => void warnings.push(message) };
   const options = readLimiterOptions({ policies: { api: WINDOW }, ...given }, 'test');
-  const own = { ...storeAlone(store, 20), denials: denialsOf(options) };
+  const own = { ...storeAlone(store, deadlineMs), denials: denialsOf(options) };
   return Object.assign(partsAlone(options, own, logger), { warnings });
 }
 

@@ -8,6 +8,9 @@ export function milliseconds(microseconds: number): number | null {
   return microseconds === Infinity ? null : microseconds / MICROSECONDS;
 }
 
+/** What a decision says of a charge. */
+export type JudgedNumbers = Pick<PolicyCharge, 'policy' | 'algorithm' | 'headroom' | 'override' | 'insteadOf'>;
+
 /** One policy's decision, with its charge. */
 export class JudgedPolicy implements PolicyDecision {
   // Private by the language: callers compare and print decisions.
@@ -30,8 +33,9 @@ export class JudgedPolicy implements PolicyDecision {
   readonly retryAfterMs: number | null;
   readonly delayMs: number;
 
-  constructor(charge: PolicyCharge, verdict: ChargeVerdict) {
-    const { policy, algorithm, headroom, override, insteadOf } = charge;
+  /** @param numbers of the charge, where reading them from it would cost too much */
+  constructor(charge: PolicyCharge, verdict: ChargeVerdict, numbers: JudgedNumbers = charge) {
+    const { policy, algorithm, headroom, override, insteadOf } = numbers;
     const { name, plan, priority } = policy;
     this.#charge = charge;
     this.policy = name;

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   ADA,
   charge,
@@ -14,9 +14,6 @@ import {
 import { StillStore } from '../../../../test/support/still-store.js';
 import { boundPolicy } from '../../../../test/support/told-thresholds.js';
 import type { OverrideChange } from '../layers/overrides/override.js';
-import type { ThresholdEvent } from '../watch/thresholds/threshold-event.js';
-import type { Policy } from '../policy/policy.js';
-import { MemoryStore } from '../stores/memory/memory.store.js';
 
 describe('a refund', () => {
   it('goes to the store once a turn, without what cost nothing, and settles what was reserved', async () => {
@@ -75,17 +72,9 @@ it("'closed' rejects with an error, which counts as unavailable and reaches each
   expect(monitor.stats()).toMatchObject({ unavailable: 4, rejected: 0, sources: { closed: 4 } });
 });
 
-it('what watches sees the charges that were made, and is waited for at the end', async () => {
-  const told: string[] = [];
-  const onThreshold = ({ level, source }: ThresholdEvent): void => void told.push(`${level} ${source}`);
+it('the end waits for what the store was asked', async () => {
   const store = new OwnStore();
-  const { engine, layered } = opened(store, { onThreshold });
-  const policy: Policy = { ...PLAIN, name: 'watched', thresholds: [0.5, 1] };
-  for (let i = 0; i < 5; i++) await engine.decide([charge(policy)]);
-  store.answer = gone;
-  for (let i = 0; i < 5; i++) await engine.decide([charge(policy, 1, 'user:bob')]);
-  await engine.close();
-  expect(told).toEqual(['0.5 store', '1 store', '0.5 local', '1 local']);
+  const { engine, layered } = opened(store);
   let answer = (): void => undefined;
   let isIdle = false;
   store.answer = async (charges) => {
@@ -98,15 +87,6 @@ it('what watches sees the charges that were made, and is waited for at the end',
   expect(isIdle).toBe(false);
   answer();
   await idle;
-});
-
-it('the clock is read only where something needs the latency', async () => {
-  const { limiter, monitor } = opened(new StillStore(), { denialCache: 0 });
-  const clock = jest.spyOn(performance, 'now');
-  for (let i = 0; i < 3; i++) await limiter.consume('api', ADA);
-  expect(clock).not.toHaveBeenCalled();
-  clock.mockRestore();
-  expect(monitor.stats().latencyMs).toBeUndefined();
 });
 
 it('overrides are counted for what decides, and a peek counts nothing', async () => {
@@ -122,22 +102,12 @@ it('overrides are counted for what decides, and a peek counts nothing', async ()
   expect(monitor.stats().overridden).toEqual({ changed: 2, exempt: 2, blocked: 0 });
   const requests = Object.fromEntries(monitor.stats().policies.map((one) => [one.policy, one.requests]));
   expect(requests).toEqual({ api: 0, wide: 2 });
-  expect(engine.overrideStats).toMatchObject({ count: 2 });
   expect(await limiter.consume('api', ADA)).toMatchObject({ decidedBy: 'override', allowed: true });
   expect(monitor.stats().sources).toMatchObject({ store: 2, override: 1 });
   const [wide, plain] = ['wide', 'plain'].map((name) => boundPolicy({ ...WINDOW, name, scope: 'app' }));
   expect(engine.overriddenCharge(wide!, 'user:ada')).toMatchObject({ mode: 'peek', policy: { numbers: { limit: 1 } } });
-  expect([engine.overriddenCharge(plain!, 'user:ada'), engine.overrideOf(plain!, 'user:ada')]).toEqual([
-    undefined,
-    undefined,
-  ]);
+  expect(engine.overriddenCharge(plain!, 'user:ada') ?? engine.overrideOf(plain!, 'user:ada')).toBeUndefined();
   expect(engine.overrideOf(wide!, 'user:ada')).toMatchObject({ change: { limit: 1 } });
-});
-
-it('decisions on a state that keys without room share are counted', async () => {
-  const { engine } = opened(new MemoryStore({ maxKeys: 1 }));
-  for (const identity of ['user:ada', 'user:bob']) await engine.decide([charge(PLAIN, 1, identity)]);
-  expect(engine.memoryOverflows).toBe(1);
 });
 
 it('what a policy behind an else reserves too late is given back', async () => {
@@ -152,7 +122,6 @@ it('what a policy behind an else reserves too late is given back', async () => {
   const { decision } = await limiter.reserve('first', ADA);
   expect(decision).toMatchObject({ allowed: true, decidedBy: 'local' });
   release();
-  await nextTurn();
-  await nextTurn();
+  while (store.settled.length === 0) await nextTurn();
   expect(store.settled.flat()).toMatchObject([{ receipt: { key: expect.stringContaining('second') }, finalCost: 0 }]);
 });

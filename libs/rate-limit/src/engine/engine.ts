@@ -15,6 +15,7 @@ import { isPromise } from '../util/is-promise.js';
 import { unawaited } from '../util/unawaited.js';
 import type { Decider, Front, LimitedRequest } from '../charges/decider.js';
 import type { Execution } from '../charges/execution.js';
+import { PlainPath } from '../layers/plain/plain-path.js';
 import type { Fallback } from './fallback.js';
 import { Judgement, type Receipt } from '../charges/judgement.js';
 import { ElseLayer, UnmadeCharge } from '../layers/alternatives/else.js';
@@ -57,6 +58,8 @@ export class Engine {
   private readonly chain: Decider;
   /** Decides where the store has failed. */
   private readonly local: Decider;
+  /** Undefined if the store has no fast path. */
+  readonly plain: PlainPath | undefined;
 
   /**
    * @param front stands behind the overrides and in front of all else; default: nothing
@@ -68,7 +71,8 @@ export class Engine {
     private readonly overrides: ActiveOverrides,
     front?: Front,
   ) {
-    const { traits, chain } = store;
+    const { traits, open, chain } = store;
+    this.plain = traits.plain && new PlainPath(traits.plain, open, overrides, monitor);
     this.chain = new ElseLayer({
       inner: new OverridesLayer(overrides, front?.over(chain) ?? chain),
       monitor,

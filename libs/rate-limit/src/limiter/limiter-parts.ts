@@ -172,7 +172,7 @@ export class LimiterParts {
       defaults: settings,
     });
 
-    const charges = new CallCharges(plans, ipv6Prefix);
+    const charges = new CallCharges(plans, ipv6Prefix, this.engine.plain);
     this.scheduler = new Scheduler(turns, charges, this.queue, holds);
     this.limiter = new RateLimiter(
       new LimiterCalls(this.engine, named, charges, this.leases, settling[0]),

@@ -69,6 +69,18 @@ export class PolicyTallies {
     else for (const priority of policy.priorities.keys()) this.of({ ...policy, priority });
   }
 
+  /** Counts the decision of a single policy on its charge. */
+  countOne(policy: CountedPolicy, charges: readonly CountedCharge[], allowed: boolean): void {
+    const tally = this.of(policy);
+    tally.requests++;
+    if (allowed) {
+      tally.allowed++;
+      return;
+    }
+    tally.rejected++;
+    this.rejected(charges[0]!);
+  }
+
   count(
     charges: readonly CountedCharge[],
     { allowed, policies, shadow }: Pick<Decision, 'allowed' | 'policies' | 'shadow'>,

@@ -1,6 +1,6 @@
 import type { Decision } from '../policy/decision.js';
 import type { DecisionMonitor, Monitor } from './monitor.js';
-import type { CountedCharge } from './policy-tallies.js';
+import type { CountedCharge, CountedPolicy } from './policy-tallies.js';
 
 /**
  * Counts the decisions on scheduled calls. A call that waits is decided again and again: only the decision by which it gets its turn
@@ -19,6 +19,10 @@ export class TurnMonitor implements DecisionMonitor {
   decided(...counted: Parameters<DecisionMonitor['decided']>): Decision {
     const [, decision] = counted;
     return this.isTurn(decision) ? this.all.decided(...counted) : decision;
+  }
+
+  decidedOne(charges: readonly CountedCharge[], policy: CountedPolicy, decision: Decision, since: number): Decision {
+    return this.isTurn(decision) ? this.all.decidedOne(charges, policy, decision, since) : decision;
   }
 
   decidedByOverrides(...counted: Parameters<DecisionMonitor['decidedByOverrides']>): Decision {

@@ -16,7 +16,8 @@ import {
 } from './call-arguments.js';
 import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
 import { type Asker, resolve } from '../../charges/resolve.js';
-import { KeptCalls, type KeptMethod } from './kept-calls.js';
+import { type KeptCall, KeptCalls, type KeptMethod } from './kept-calls.js';
+import type { PlainPath } from '../../layers/plain/plain-path.js';
 import { type Plans, underPlan } from '../../functions/plans.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 
@@ -64,14 +65,26 @@ interface AskedCall {
 
 /** Makes the charges of calls without a request, and keeps those of recent clients. */
 export class CallCharges implements Asker<AskedCall> {
-  private readonly kept = new KeptCalls();
+  private readonly kept: KeptCalls;
   /** What the last scheduled call needed: most callers repeat their policies. */
   private lastUse: ScheduledUse | undefined;
 
   constructor(
     private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
     private readonly ipv6Prefix: number,
-  ) {}
+    plain?: PlainPath,
+  ) {
+    this.kept = new KeptCalls(plain);
+  }
+
+  /** What `consume` was asked before with the same arguments; undefined if it was not kept. */
+  keptOf(
+    policies: readonly BoundPolicy[],
+    identity: MaybeNone,
+    options: CallOptions | undefined,
+  ): KeptCall | undefined {
+    return this.kept.find('consume', policies, identity, options);
+  }
 
   /**
    * Makes the charges of a call, and keeps them for the next such call. `consume` with cost 0 makes peeks.
@@ -87,7 +100,7 @@ export class CallCharges implements Asker<AskedCall> {
     where: string,
   ): readonly PolicyCharge[] {
     const kept = this.kept.find(method, policies, identity, options);
-    if (kept !== undefined) return kept;
+    if (kept !== undefined) return kept.charges;
     if (method === 'acquire') checkAcquirable(policies, options?.cost, where);
     else if (method === 'reserve' || options?.cost !== 0) checkConsumable(withElse(policies), where);
     const tag = this.identityTag(identity, withElse(policies), where);

@@ -3,6 +3,7 @@ import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { flatten, ownText } from '../../util/flat-text.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
+import type { PlainCall, PlainPath } from '../../layers/plain/plain-path.js';
 
 /** The most charges to keep: building and hashing their keys costs more than the rest of a decision. */
 const MAX_KEPT = 40_000;
@@ -15,11 +16,13 @@ const MAX_LENGTH = 64;
 export type KeptMethod = 'consume' | 'reserve' | 'acquire';
 
 /** A call of one client, with its charges. */
-interface KeptCall extends CallOptions {
+export interface KeptCall extends CallOptions {
   readonly method: KeptMethod;
   readonly kind: string;
   readonly policies: readonly BoundPolicy[];
   readonly charges: readonly PolicyCharge[];
+  /** Undefined where the layers decide. */
+  readonly plain: PlainCall | undefined;
   /** The next kept call of a client with the same identity value. */
   next: KeptCall | undefined;
 }
@@ -32,13 +35,16 @@ export class KeptCalls {
   private byValue = new Map<string, KeptCall>();
   private charges = 0;
 
-  /** The charges of an earlier call with the same arguments; undefined if they were not kept. */
+  /** @param plain the fast path, if there is one */
+  constructor(private readonly plain: PlainPath | undefined) {}
+
+  /** The earlier call with the same arguments; undefined if it was not kept. */
   find(
     method: KeptMethod,
     policies: readonly BoundPolicy[],
     identity: MaybeNone,
     { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
-  ): readonly PolicyCharge[] | undefined {
+  ): KeptCall | undefined {
     if (identity === undefined || identity === null) return undefined;
     const value = valueText(identity.value);
     let known = value === undefined ? undefined : this.byValue.get(value);
@@ -52,7 +58,7 @@ export class KeptCalls {
         known.timeZone === timeZone &&
         known.priority === priority
       ) {
-        return known.charges;
+        return known;
       }
     }
     return undefined;
@@ -85,6 +91,7 @@ export class KeptCalls {
       timeZone: owned(timeZone),
       priority: owned(priority),
       charges,
+      plain: method === 'consume' ? this.plain?.of(charges) : undefined,
       next: this.byValue.get(value),
     };
     this.byValue.set(value, call);

@@ -91,7 +91,10 @@ export class LimiterCalls {
     if (options !== undefined) checkOptions(options, method, CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, method);
     const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
-    const charges = this.callCharges.of('consume', bound, identity, options, where);
+    const kept = this.callCharges.keptOf(bound, identity, options);
+    const fast = kept?.plain && this.engine.plain!.decide(kept.plain);
+    if (fast !== undefined) return fast;
+    const charges = kept?.charges ?? this.callCharges.of('consume', bound, identity, options, where);
     if (method === 'consumeSync') this.engine.expectAnswersAtOnce(charges, where);
     return this.engine.decision(charges);
   }

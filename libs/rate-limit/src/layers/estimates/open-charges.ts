@@ -68,6 +68,11 @@ export class OpenCharges {
     return this.count;
   }
 
+  /** Whether nothing is open that a settlement may still give back. */
+  get isIdle(): boolean {
+    return this.busy === 0;
+  }
+
   /** Whether the charge's policy has something open for its identity. */
   isOpen(charge: Charge): boolean {
     if (this.busy === 0) return false;

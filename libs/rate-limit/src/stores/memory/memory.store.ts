@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../../util/config-error.js';
-import { type Charge, takes, tellsShortfall } from '../charge.js';
+import { type Charge, remainingOf, type StateEntry, takes, tellsShortfall, waitOf } from '../charge.js';
 import type { Duration } from '../../util/duration.js';
 import { checkNames } from '../../util/option-rules.js';
 import { checkClock, checkMaxSkew, monotonicClock } from '../clock.js';
@@ -8,6 +8,7 @@ import { bytesPerCost, sizeOf } from '../../algorithms/core/footprint.js';
 import type { Block } from '../../algorithms/block/block.js';
 import { judge } from '../judge.js';
 import type { ChargeReceipt, ChargeSettlement, SettledCharge } from '../receipt.js';
+import type { PlainVerdict } from '../plain.js';
 import type { Clock, RateLimitStore, Verdict } from '../store.js';
 import type { StoreTraits } from '../traits.js';
 import { Entries } from './entries.js';
@@ -107,12 +108,42 @@ export class MemoryStore implements RateLimitStore {
   get traits(): Partial<StoreTraits> {
     const local = { isLocal: true, overflowed: () => this.overflowed, clear: () => this.clear() };
     return this.consume === MemoryStore.prototype.consume
-      ? { ...local, answersAtOnce: true, keepsDeadline: true, decidesAlternatives: () => true }
+      ? { ...local, answersAtOnce: true, keepsDeadline: true, decidesAlternatives: () => true, plain: this }
       : local;
   }
 
   consume(charges: readonly Charge[]): Verdict {
     return this.consumeAll(charges, this.begin());
+  }
+
+  /** @internal See `PlainStore`, which the published types leave out. */
+  consumePlain(
+    known: StateEntry,
+    charge: Charge,
+    algorithm: Algorithm,
+    cost: number,
+    headroom: number,
+  ): PlainVerdict | undefined {
+    const { entries } = this;
+    if (known.home !== entries || !entries.hasBytesFor(1)) return undefined;
+    const entry = known as Entry;
+    const now = this.begin();
+    entries.touch(entry, algorithm);
+    const level = algorithm.read(entry.state, now, this.maxSkew);
+    const allowed = algorithm.fits(level, cost, headroom);
+    const after = allowed ? algorithm.charge(level, cost) : level;
+    // Before the state is written: a level may be a view of it.
+    const verdict: PlainVerdict = {
+      allowed,
+      at: now,
+      remaining: headroom === 0 ? algorithm.remaining(after) : remainingOf(charge, after),
+      resetAfter: algorithm.resetAfter(after),
+      retryAfter: allowed ? 0 : waitOf(charge, level),
+      delay: allowed ? algorithm.delay(level) : 0,
+    };
+    if (allowed || algorithm.isAhead(entry.state, now, this.maxSkew)) this.rewrite(entry, algorithm, after, now);
+    entries.tidy(now);
+    return verdict;
   }
 
   private begin(): number {
