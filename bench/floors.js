@@ -77,11 +77,11 @@ export const FLOORS = {
   },
   'memoryStore.throughput': {
     what: 'in the process: decisions/s, to the faster peer, distinct or hot keys',
-    atLeast: 0.7,
+    atLeast: 0.95,
   },
   'memoryStore.sync': {
     what: 'in the process: decisions/s of consumeSync, to the faster peer, distinct or hot keys',
-    atLeast: 1.1,
+    atLeast: 1.5,
   },
   ...feature('settle', 'reserve 3 and settle 1 / consume', { node: 3, redis: 2.2, memory: 3.5 }),
   ...feature('schedule', 'schedule with room / consume', { node: 1.2, redis: 1.05, memory: 1.2 }),
