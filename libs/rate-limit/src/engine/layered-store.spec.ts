@@ -52,7 +52,7 @@ describe('a store that fails', () => {
       expect((await engine.decision([charge(policy)])).decidedBy).toBe('local');
       release();
     }
-    while (store.refunded.length === 0) await nextTurn();
+    for (let i = 0; i < 1000 && store.refunded.length === 0; i++) await nextTurn();
     expect(store.refunded.flat().map(({ key }) => key)).toEqual([charge(LEASED).key]);
   });
 
