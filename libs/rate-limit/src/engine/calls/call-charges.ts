@@ -17,7 +17,7 @@ import {
 import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
 import { type Asker, resolve } from '../../charges/resolve.js';
 import { type KeptCall, KeptCalls, type KeptMethod } from './kept-calls.js';
-import type { PlainPath } from '../../layers/plain/plain-path.js';
+import type { PlainCall, PlainPath } from '../../layers/plain/plain-path.js';
 import { type Plans, underPlan } from '../../functions/plans.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 
@@ -26,6 +26,8 @@ export interface ScheduledCharges {
   readonly charges: readonly PolicyCharge[];
   /** Whether nothing is released or settled after the call. It is known before: the charges need not be read for it. */
   readonly isFinal: boolean;
+  /** What the fast path decides on; undefined where the layers do, or a call may have to wait for a slot. */
+  readonly plain?: PlainCall | undefined;
 }
 
 /** What a pause of one policy stops. */
@@ -128,8 +130,10 @@ export class CallCharges implements Asker<AskedCall> {
     if (use.free !== undefined && options?.cost === undefined) throw freeOf(use.free, where);
     if (!use.isLeased && (use.isFinal || isSettled || use.isSettled)) {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
-      const charges = this.of(method, policies, identity, options, where);
-      return { charges, isFinal: use.endsAtOnce && !isSettled };
+      const isFinal = use.endsAtOnce && !isSettled;
+      const kept = isFinal ? this.keptOf(policies, identity, options) : undefined;
+      const charges = kept?.charges ?? this.of(method, policies, identity, options, where);
+      return { charges, isFinal, plain: charges[0]!.algorithm.delays ? undefined : kept?.plain };
     }
     const alone = policies.every(isConcurrency);
     if (isSettled && alone) {
