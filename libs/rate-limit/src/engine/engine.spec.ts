@@ -109,19 +109,3 @@ it('overrides are counted for what decides, and a peek counts nothing', async ()
   expect(engine.overriddenCharge(plain!, 'user:ada') ?? engine.overrideOf(plain!, 'user:ada')).toBeUndefined();
   expect(engine.overrideOf(wide!, 'user:ada')).toMatchObject({ change: { limit: 1 } });
 });
-
-it('what a policy behind an else reserves too late is given back', async () => {
-  const store = new OwnStore();
-  const { limiter } = opened(store, { policies: { first: { ...WINDOW, limit: 1, else: 'second' }, second: WINDOW } });
-  await limiter.reserve('first', ADA);
-  let release = (): void => undefined;
-  store.answer = async (charges) => {
-    if (charges[0]!.key.includes('second')) await new Promise<void>((resolve) => (release = resolve));
-    return store.inner.consume(charges);
-  };
-  const { decision } = await limiter.reserve('first', ADA);
-  expect(decision).toMatchObject({ allowed: true, decidedBy: 'local' });
-  release();
-  for (let i = 0; i < 1000 && store.settled.length === 0; i++) await nextTurn();
-  expect(store.settled.flat()).toMatchObject([{ receipt: { key: expect.stringContaining('second') }, finalCost: 0 }]);
-});
