@@ -79,6 +79,7 @@ export class Scheduler {
       this.queue.tallies.count(scheduled.charges, 'atOnce');
       return answerOf(run.work());
     }
+    // The layers decide on a rejection once more: the queue needs their judgement. A rejection charges nothing.
     const order = this.queue.next();
     const since = this.queue.nowMs();
     return this.engine.decideThen<T>(

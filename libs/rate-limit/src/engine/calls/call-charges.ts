@@ -16,18 +16,22 @@ import {
 } from './call-arguments.js';
 import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
 import { type Asker, resolve } from '../../charges/resolve.js';
-import { type KeptCall, KeptCalls, type KeptMethod } from './kept-calls.js';
+import { KeptCalls, type KeptMethod } from './kept-calls.js';
 import type { PlainCall, PlainPath } from '../../layers/plain/plain-path.js';
 import { type Plans, underPlan } from '../../functions/plans.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 
-/** What a scheduled call is charged. */
-export interface ScheduledCharges {
+/** What a call is charged. */
+export interface ChargedCall {
   readonly charges: readonly PolicyCharge[];
+  /** What the fast path decides on; undefined where the layers decide. */
+  readonly plain: PlainCall | undefined;
+}
+
+/** What a scheduled call is charged. Its `plain` is undefined, too, where it may have to wait for a slot. */
+export interface ScheduledCharges extends ChargedCall {
   /** Whether nothing is released or settled after the call. It is known before: the charges need not be read for it. */
   readonly isFinal: boolean;
-  /** What the fast path decides on; undefined where the layers do, or a call may have to wait for a slot. */
-  readonly plain?: PlainCall | undefined;
 }
 
 /** What a pause of one policy stops. */
@@ -79,17 +83,8 @@ export class CallCharges implements Asker<AskedCall> {
     this.kept = new KeptCalls(plain);
   }
 
-  /** What `consume` was asked before with the same arguments; undefined if it was not kept. */
-  keptOf(
-    policies: readonly BoundPolicy[],
-    identity: MaybeNone,
-    options: CallOptions | undefined,
-  ): KeptCall | undefined {
-    return this.kept.find('consume', policies, identity, options);
-  }
-
   /**
-   * Makes the charges of a call, and keeps them for the next such call. `consume` with cost 0 makes peeks.
+   * The charges of a call: those of the last call with the same arguments, else new ones. `consume` with cost 0 makes peeks.
    *
    * @param where how errors begin: the method that was called
    * @throws {RateLimitConfigError} when the method cannot charge the policies so
@@ -100,17 +95,16 @@ export class CallCharges implements Asker<AskedCall> {
     identity: MaybeNone,
     options: CallOptions | undefined,
     where: string,
-  ): readonly PolicyCharge[] {
+  ): ChargedCall {
     const kept = this.kept.find(method, policies, identity, options);
-    if (kept !== undefined) return kept.charges;
+    if (kept !== undefined) return kept;
     if (method === 'acquire') checkAcquirable(policies, options?.cost, where);
     else if (method === 'reserve' || options?.cost !== 0) checkConsumable(withElse(policies), where);
     const tag = this.identityTag(identity, withElse(policies), where);
     const cost = options?.cost;
     const mode = method === 'reserve' ? 'reserve' : method === 'consume' && cost === 0 ? 'peek' : 'take';
     const charges = this.make(policies, tag, cost, mode, where, options);
-    this.kept.keep(method, policies, identity, options, charges);
-    return charges;
+    return this.kept.keep(method, policies, identity, options, charges) ?? { charges, plain: undefined };
   }
 
   /**
@@ -131,9 +125,8 @@ export class CallCharges implements Asker<AskedCall> {
     if (!use.isLeased && (use.isFinal || isSettled || use.isSettled)) {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
       const isFinal = use.endsAtOnce && !isSettled;
-      const kept = isFinal ? this.keptOf(policies, identity, options) : undefined;
-      const charges = kept?.charges ?? this.of(method, policies, identity, options, where);
-      return { charges, isFinal, plain: charges[0]!.algorithm.delays ? undefined : kept?.plain };
+      const { charges, plain } = this.of(method, policies, identity, options, where);
+      return { charges, isFinal, plain: isFinal && !charges[0]!.algorithm.delays ? plain : undefined };
     }
     const alone = policies.every(isConcurrency);
     if (isSettled && alone) {
@@ -149,7 +142,7 @@ export class CallCharges implements Asker<AskedCall> {
     const mode = (policy: BoundPolicy): ChargeMode =>
       isSettledLater(policy) || (isSettled && !isConcurrency(policy)) ? 'reserve' : 'take';
     const charges = this.make(policies, tag, cost, mode, where, options);
-    return { charges, isFinal: false };
+    return { charges, plain: undefined, isFinal: false };
   }
 
   /**

@@ -64,17 +64,17 @@ export class KeptCalls {
     return undefined;
   }
 
-  /** Keeps the charges of a call, if they may be kept. */
+  /** Keeps the charges of a call; undefined if they may not be kept. */
   keep(
     method: KeptMethod,
     policies: readonly BoundPolicy[],
     identity: MaybeNone,
     { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
     charges: readonly PolicyCharge[],
-  ): void {
+  ): KeptCall | undefined {
     const text = valueText(identity?.value);
-    if (text === undefined || cost === 0 || !mayKeep(policies, identity!.kind, text, plan)) return;
-    if (isLong(plan) || isLong(timeZone) || isLong(priority)) return;
+    if (text === undefined || cost === 0 || !mayKeep(policies, identity!.kind, text, plan)) return undefined;
+    if (isLong(plan) || isLong(timeZone) || isLong(priority)) return undefined;
     if (this.charges >= MAX_KEPT) [this.byValue, this.charges] = [new Map(), 0]; // they are made anew
     for (const charge of charges) {
       flatten(charge.key);
@@ -96,6 +96,7 @@ export class KeptCalls {
     };
     this.byValue.set(value, call);
     this.charges += charges.length - cut(call);
+    return call;
   }
 }
 

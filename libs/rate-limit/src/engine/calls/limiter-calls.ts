@@ -64,7 +64,7 @@ export class LimiterCalls {
     const { engine, settling } = this;
     if (options !== undefined) checkOptions(options, 'reserve', this.reserveOptions);
     const bound = this.policies.bind(policies, 'reserve');
-    const charges = this.callCharges.of('reserve', bound, identity, options, RESERVE);
+    const { charges } = this.callCharges.of('reserve', bound, identity, options, RESERVE);
     return (options && settling?.reserve(charges, options, RESERVE)) ?? engine.reserve(charges);
   }
 
@@ -75,7 +75,7 @@ export class LimiterCalls {
   ): Promise<Lease> {
     if (options !== undefined) checkOptions(options, 'acquire', CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, 'acquire');
-    const charges = this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
+    const { charges } = this.callCharges.of('acquire', bound, identity, options, ACQUIRE);
     return andThen(
       this.engine.decide(charges),
       ({ decision, receipts }) => new Lease(decision, this.leases.of(receipts)),
@@ -91,10 +91,9 @@ export class LimiterCalls {
     if (options !== undefined) checkOptions(options, method, CHARGE_OPTIONS);
     const bound = this.policies.bind(policies, method);
     const where = method === 'consume' ? CONSUME : CONSUME_SYNC;
-    const kept = this.callCharges.keptOf(bound, identity, options);
-    const fast = kept?.plain && this.engine.plain!.decide(kept.plain);
+    const { charges, plain } = this.callCharges.of('consume', bound, identity, options, where);
+    const fast = plain && this.engine.plain!.decide(plain);
     if (fast !== undefined) return fast;
-    const charges = kept?.charges ?? this.callCharges.of('consume', bound, identity, options, where);
     if (method === 'consumeSync') this.engine.expectAnswersAtOnce(charges, where);
     return this.engine.decision(charges);
   }
