@@ -1,14 +1,19 @@
-// Dependencies point one way: each folder of the library may import those before it in FOLDERS, and each room those that ROOMS gives it.
-const LIBRARY = '^libs/rate-limit/src/';
+// Dependencies point one way: each folder of a package may import those before it in FOLDERS or NEST_FOLDERS, and each room those that
+// ROOMS gives it. The Nest module imports the engine by the names of its entry points.
+const LIBRARY = '^libs/floodgate/src/';
+const NEST = '^libs/nest/src/';
 const CLIENT = '^libs/client/src/';
-const INDEX = `${LIBRARY}index\\.ts$`;
+/** The files at the root of a package's sources are its entry points. */
+const ENTRY = '[\\w-]+\\.ts$';
+/** The types of the engine, with Nest's context. */
+const NEST_TYPES = `${NEST}types\\.ts$`;
 /** What only shows: the live page, the playground, and what they share with the load generator. */
 const HOUSES = '^demo/(?!surge/)';
 const SURGE = '^demo/surge/';
 const SPEC = '\\.spec\\.ts$';
 const STAGE_REDIS = '^demo/control-room/stage-redis\\.ts$';
 
-/** The folders of the library. Each may import those before it. */
+/** The folders of the engine. Each may import those before it. */
 const FOLDERS = [
   'util',
   'shedding',
@@ -27,11 +32,29 @@ const FOLDERS = [
   'operate',
   'limiter',
   'outbound',
-  'nest',
+  'testing',
 ];
 
-/** Each may import those before it. */
-const inOrder = (names) => Object.fromEntries(names.map((name, i) => [name, names.slice(0, i)]));
+/** The folders of the Nest module. Each may import those before it. */
+const NEST_FOLDERS = [
+  'handlers',
+  'decorators',
+  'exceptions',
+  'exchanges',
+  'contexts',
+  'options',
+  'routes',
+  'shed',
+  'decisions',
+  'guard',
+  'boot',
+  'binding',
+  'openapi',
+  'module',
+  'admin',
+  'testing',
+  'throttler',
+];
 
 /** The rooms of a folder, and the rooms beside them that each may import. A room of no list stands alone. */
 const ROOMS = {
@@ -55,23 +78,6 @@ const ROOMS = {
   operate: { identities: [], overrides: ['identities'], explain: ['overrides', 'identities'] },
   watch: { rejected: [], thresholds: [], publish: [] },
   engine: { calls: [], requests: [] },
-  nest: inOrder([
-    'handlers',
-    'decorators',
-    'exceptions',
-    'exchanges',
-    'contexts',
-    'options',
-    'routes',
-    'shed',
-    'decisions',
-    'guard',
-    'boot',
-    'binding',
-    'openapi',
-    'module',
-    'admin',
-  ]),
   'stores/redis': {
     clients: [],
     batch: ['clients'],
@@ -92,20 +98,21 @@ const USED_BY_ROOT = {
   watch: 'rejected',
 };
 
-/** Entry points of their own. They may import every layer, and no layer imports them. */
-const ENTRIES = ['testing', 'client', 'throttler'];
-/** These may use Nest. */
-const WITH_NEST = ['nest', 'testing', 'throttler'];
-
 const folder = (...names) => `${LIBRARY}(?:${names.join('|')})/`;
+const nestFolder = (...names) => `${NEST}(?:${names.join('|')})/`;
 
-const layers = FOLDERS.map((name, i) => ({
-  name: `direction-${name}`,
-  comment: `${name}/ may import of the library ${i === 0 ? 'no other folder' : FOLDERS.slice(0, i).join(', ')}`,
-  severity: 'error',
-  from: { path: folder(name), pathNot: SPEC },
-  to: { path: LIBRARY, pathNot: folder(...FOLDERS.slice(0, i + 1)) },
-}));
+const layersOf = (prefix, root, names, allowed, within) =>
+  names.map((name, i) => ({
+    name: `direction-${prefix}${name}`,
+    comment: `${name}/ may import of its package ${i === 0 ? 'no other folder' : names.slice(0, i).join(', ')}`,
+    severity: 'error',
+    from: { path: within(name), pathNot: SPEC },
+    to: { path: root, pathNot: [...allowed, within(...names.slice(0, i + 1))] },
+  }));
+const layers = [
+  ...layersOf('', LIBRARY, FOLDERS, [], folder),
+  ...layersOf('nest-', NEST, NEST_FOLDERS, [NEST_TYPES], nestFolder),
+];
 
 /** An algorithm's folder imports `core` alone, but these. */
 const ALGORITHMS = `${LIBRARY}algorithms/`;
@@ -172,11 +179,19 @@ export default {
     ...besideRooms,
     ...algorithms,
     {
-      name: 'direction-entries',
-      comment: 'An entry point may import the layers, but neither index.ts nor another entry point',
+      name: 'nest-by-name',
+      comment:
+        "The Nest module imports the engine by its entry points: 'floodgate' for what users may name, else 'floodgate/internal'",
       severity: 'error',
-      from: { path: `${LIBRARY}(${ENTRIES.join('|')})/`, pathNot: SPEC },
-      to: { path: LIBRARY, pathNot: [folder(...FOLDERS), `${LIBRARY}$1/`] },
+      from: { path: NEST, pathNot: SPEC },
+      to: { path: LIBRARY, pathNot: `${LIBRARY}${ENTRY}` },
+    },
+    {
+      name: 'engine-without-entries',
+      comment: 'No file of a package imports its entry points',
+      severity: 'error',
+      from: { path: [LIBRARY, NEST], pathNot: [SPEC, `${LIBRARY}internal\\.ts$`] },
+      to: { path: [`${LIBRARY}${ENTRY}`, `${NEST}${ENTRY}`], pathNot: NEST_TYPES, dependencyTypesNot: ['aliased'] },
     },
     {
       name: 'client-alone',
@@ -188,14 +203,14 @@ export default {
     },
     {
       name: 'library-without-client',
-      comment: 'The library does not use the client: one entry point contains it, until users name its own package',
+      comment: 'The client is a package of its own',
       severity: 'error',
-      from: { path: LIBRARY, pathNot: folder('client') },
+      from: { path: [LIBRARY, NEST] },
       to: { path: '^libs/client/' },
     },
-    ...banned('library-folders', 'A new folder of the library needs its place in the direction: add it to FOLDERS', {
-      path: `${LIBRARY}[^/]+/`,
-      pathNot: folder(...FOLDERS, ...ENTRIES),
+    ...banned('library-folders', 'A new folder needs its place in the direction: add it to FOLDERS or NEST_FOLDERS', {
+      path: `^libs/(?:floodgate|nest)/src/[^/]+/`,
+      pathNot: [folder(...FOLDERS), nestFolder(...NEST_FOLDERS)],
     }),
     ...Object.entries(ROOMS).flatMap(([name, beside]) =>
       banned(
@@ -207,16 +222,12 @@ export default {
         },
       ),
     ),
-    ...banned('library-root', 'index.ts is the only file at the root of libs/rate-limit/src', {
-      path: `${LIBRARY}[^/]+$`,
-      pathNot: INDEX,
-    }),
     {
-      name: 'library-without-nest',
-      comment: `Only ${WITH_NEST.join('/, ')}/ import @nestjs/*: the engine runs without Nest`,
+      name: 'library-without-frameworks',
+      comment: 'The engine runs without Nest',
       severity: 'error',
-      from: { path: LIBRARY, pathNot: [folder(...WITH_NEST), SPEC] },
-      to: { path: '(?:^|/)@nestjs/' },
+      from: { path: LIBRARY, pathNot: SPEC },
+      to: { path: ['(?:^|/)@nestjs/', NEST] },
     },
     {
       name: 'redis-client-port',
@@ -239,7 +250,7 @@ export default {
       name: 'library-alone',
       comment: 'The library imports nothing from the application, the load generator, the tests or the tools',
       severity: 'error',
-      from: { path: [LIBRARY, CLIENT], pathNot: SPEC },
+      from: { path: [LIBRARY, NEST, CLIENT], pathNot: SPEC },
       to: { path: '^(?:src|demo|lab|simulate|test|tools|bench)/' },
     },
     {
@@ -247,24 +258,24 @@ export default {
       comment:
         'No cycles in the library but those of types within a folder: the directions above hold for types as well',
       severity: 'error',
-      from: { path: [LIBRARY, CLIENT], pathNot: SPEC },
-      to: { circular: true, viaOnly: { path: [LIBRARY, CLIENT], dependencyTypesNot: ['type-only'] } },
+      from: { path: [LIBRARY, NEST, CLIENT], pathNot: SPEC },
+      to: { circular: true, viaOnly: { path: [LIBRARY, NEST, CLIENT], dependencyTypesNot: ['type-only'] } },
     },
     {
       name: 'library-loads-later',
       comment: 'The library loads its own modules later in these places alone: CONTRIBUTING.md, "What is loaded when"',
       severity: 'error',
       from: {
-        path: LIBRARY,
+        path: [LIBRARY, NEST],
         pathNot: [
-          `${LIBRARY}nest/module/(?:rate-limit\\.module|rate-limit-metrics\\.module)\\.ts$`,
+          `${NEST}(?:module/rate-limit|admin/rate-limit-admin)\\.module\\.ts$`,
           `${LIBRARY}limiter/(?:create-limiter|open-store)\\.ts$`,
-          `${LIBRARY}nest/admin/rate-limit-admin\\.module\\.ts$`,
           `${LIBRARY}stores/redis/redis\\.store\\.ts$`,
+          `${LIBRARY}watch/publish/publishers\\.ts$`,
           SPEC,
         ],
       },
-      to: { path: LIBRARY, dynamic: true },
+      to: { path: [LIBRARY, NEST], dynamic: true },
     },
     {
       name: 'library-by-name',
@@ -327,7 +338,7 @@ export default {
       severity: 'error',
       from: { path: '^simulate/', pathNot: SPEC },
       to: {
-        path: ['^(?:src|demo|test|tools|bench)/', '(?:^|/)@nestjs/', folder('nest', 'testing', 'client', 'throttler')],
+        path: ['^(?:src|demo|test|tools|bench)/', '(?:^|/)@nestjs/', NEST, CLIENT],
       },
     },
     {

@@ -15,7 +15,7 @@ import { stripped } from './strip.js';
 
 const FOLDER = dirname(fileURLToPath(import.meta.url));
 
-export const TARGET = join(FOLDER, '../libs/rate-limit/src/stores/redis/batch/programs.generated.ts');
+export const TARGET = join(FOLDER, '../libs/floodgate/src/stores/redis/batch/programs.generated.ts');
 
 const DIRECTIVE = /^[ \t]*---[ \t]*@(.*)$/;
 const INCLUDE = /^include "([^"*]+)"$/;

@@ -1,4 +1,4 @@
-import type { OwnedClient } from '../libs/rate-limit/src/stores/redis/clients/client.js';
+import type { OwnedClient } from '../libs/floodgate/src/stores/redis/clients/client.js';
 import { Path } from './network/link.js';
 import { type Answered, Pod } from './pods/pod.js';
 import { SimulatedClient } from './redis/client.js';

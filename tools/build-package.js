@@ -6,7 +6,7 @@
 // CommonJS. The code is twice: on Node 20.18 CommonJS cannot load Nest 12, and bundles of ES modules have no `require`. It has no
 // comments and no source maps; the names of functions and classes stay, for stack traces and for Nest.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import commonjs from '@rollup/plugin-commonjs';
@@ -24,8 +24,6 @@ const COMPILED = join(DIST, 'compiled');
 const SOURCES = join(COMPILED, basename(ROOT), 'src');
 /** How chunks name a module of texts until they are written. */
 const TEXTS = /(["'])texts:([\w.-]+)\1/g;
-/** Says in what format it was built. */
-const COPIES = join(COMPILED, 'rate-limit/src/nest/module/copies.js');
 
 const inputs = inputsNow();
 if (isBuilt(ROOT, inputs)) {
@@ -41,9 +39,16 @@ const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json', '--outDir', COMPILED], { cwd: ROOT, stdio: 'inherit' });
 
 const code = await rollup({
-  input: entries('.js'),
   external: isPackage,
-  plugins: [shareTexts(), requireLazily(), nodeResolve(), commonjs({ include: /node_modules/ }), shorten()],
+  plugins: [
+    emitEntries(),
+    importOneEntry(),
+    shareTexts(),
+    requireLazily(),
+    nodeResolve(),
+    commonjs({ include: /node_modules/ }),
+    shorten(),
+  ],
   onLog,
 });
 await code.write(output('es', '.js'));
@@ -60,13 +65,39 @@ for (const name of Object.keys(entries('.d.ts'))) {
 rmSync(COMPILED, { recursive: true });
 recordBuilt(ROOT, inputs);
 
-/** By the name of an entry point's file in dist, the compiled file it begins with. */
+/** By the name of an entry point's file in dist, the compiled file it begins with. An entry point without types has no declarations. */
 function entries(extension) {
-  const names = Object.keys(MANIFEST.exports).flatMap((path) => /^\.\/(\w+)$/.exec(path)?.[1] ?? []);
-  const files = [['index', 'index'], ...names.map((name) => [name, `${name}/index`])];
-  return Object.fromEntries(
-    files.map(([name, file]) => [name, join(SOURCES, `${file}${extension}`)]).filter(([, file]) => existsSync(file)),
+  const found = Object.entries(MANIFEST.exports).filter(
+    ([, { import: file }]) => file !== undefined && (extension === '.js' || file.types !== undefined),
   );
+  const names = found.map(([path]) => (path === '.' ? 'index' : path.slice(2)));
+  return Object.fromEntries(names.map((name) => [name, join(SOURCES, `${name}${extension}`)]));
+}
+
+/**
+ * Adds the entry points. One without types is named by another package of this repository alone: its file may export more names, so
+ * it is a chunk itself, and one file less to load.
+ */
+function emitEntries() {
+  const { exports } = MANIFEST;
+  return {
+    name: 'emit-entries',
+    buildStart() {
+      for (const [name, id] of Object.entries(entries('.js'))) {
+        const isTyped = exports[name === 'index' ? '.' : `./${name}`].import.types !== undefined;
+        this.emitFile({ type: 'chunk', id, name, preserveSignature: isTyped ? 'exports-only' : 'allow-extension' });
+      }
+    },
+  };
+}
+
+/** Imports the engine's names from one of its files: each file takes time to find and to read. */
+function importOneEntry() {
+  return {
+    name: 'import-one-entry',
+    resolveId: (specifier) =>
+      /^floodgate(?:\/redis)?$/.test(specifier) ? { id: 'floodgate/internal', external: true } : null,
+  };
 }
 
 function isPackage(specifier) {
@@ -78,10 +109,13 @@ function output(format, extension) {
     dir: DIST,
     format,
     entryFileNames: `[name]${extension}`,
-    chunkFileNames: `shared/[name]-[hash]${extension}`,
+    chunkFileNames: ({ name, facadeModuleId }) =>
+      facadeModuleId === join(SOURCES, `${name}.js`) ? `[name]${extension}` : `shared/[name]-[hash]${extension}`,
     manualChunks: (id, { getModuleInfo }) => (chunkOf ??= chunksOf(getModuleInfo)).get(id),
     intro: ({ modules }) =>
-      COPIES in modules ? `const FLOODGATE_FORMAT = '${format === 'cjs' ? 'CommonJS' : 'ES module'}';` : '',
+      Object.keys(modules).some((id) => basename(id) === 'this-copy.js')
+        ? `const FLOODGATE_FORMAT = '${format === 'cjs' ? 'CommonJS' : 'ES module'}';`
+        : '',
     // Node does this, too, for an ES module that imports CommonJS: the default is `module.exports`.
     interop: 'default',
     exports: 'named',
@@ -90,26 +124,28 @@ function output(format, extension) {
 }
 
 /**
- * The chunks of the modules that several files need. Each file takes time to find and to read: what index.js imports is one, what the
- * module loads at boot another, and the store on Redis, which an application may use without booting, a third. The client is loaded
- * without Nest.
+ * The chunks of the modules that several files need. Each file takes time to find and to read: what the package loads when it is
+ * imported is one, what an application loads at boot another, and the store on Redis a third.
  */
 function chunksOf(getModuleInfo) {
-  const [client, index, boot, redis] = [
-    'client/index.js',
-    'index.js',
-    'nest/module/at-boot.js',
-    'stores/redis/loaded-redis-store.js',
-  ].map((file) => closureOf(join(SOURCES, file), getModuleInfo));
+  const [index, boot, redis] = [
+    ['index.js', 'internal.js', 'redis.js'],
+    ['internal-boot.js', 'limiter/parts-alone.js', 'module/at-boot.js'],
+    ['stores/redis/loaded-redis-store.js'],
+  ].map((files) => {
+    const closure = new Set();
+    for (const file of files) closureOf(join(SOURCES, file), getModuleInfo, closure);
+    return closure;
+  });
   const named = new Map();
   for (const id of boot) named.set(id, redis.has(id) ? 'decide' : 'at-boot');
   for (const id of redis) if (!boot.has(id)) named.set(id, 'redis');
-  for (const id of index) named.set(id, client.has(id) ? 'values' : 'index');
+  for (const id of index) named.set(id, 'index');
   return named;
 }
 
 /** The modules that a module imports, without those that it loads later; none of a module that is not there. */
-function closureOf(id, getModuleInfo, found = new Set()) {
+function closureOf(id, getModuleInfo, found) {
   const info = getModuleInfo(id);
   if (info === null || info.isExternal || found.has(id)) return found;
   found.add(id);

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
 /** `npm ci` empties it. */
 const CACHE = join(REPOSITORY, 'node_modules/.cache/built-before');
-/** What the code and the types of each package depend on: both sources, what compiles them, and the versions of all other packages. */
+/** What the code and the types of each package depend on: all sources, what compiles them, and the versions of all other packages. */
 const INPUTS = [
-  ...['libs/rate-limit', 'libs/client'].flatMap((folder) =>
+  ...['libs/floodgate', 'libs/nest', 'libs/client'].flatMap((folder) =>
     ['src', 'package.json', 'tsconfig.lib.json'].map((name) => `${folder}/${name}`),
   ),
   'tools/build-package.js',

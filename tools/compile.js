@@ -8,8 +8,9 @@ import { transform } from '@swc/core';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** A folder of its own: the files of `nest build` in `dist` stay as they are. */
 const TARGET = join(ROOT, 'dist/compiled');
-const FOLDERS = ['libs/rate-limit/src', 'demo', 'lab', 'src', 'tools'];
-const LIBRARY = join(TARGET, 'libs/rate-limit/src');
+const FOLDERS = ['libs/floodgate/src', 'libs/nest/src', 'demo', 'lab', 'src', 'tools'];
+/** Where the packages' names lead to: outside of this folder they are found in node_modules, as users have them. */
+const PACKAGES = { floodgate: 'libs/floodgate/src', 'nestjs-floodgate': 'libs/nest/src' };
 
 const OPTIONS = {
   jsc: {
@@ -23,8 +24,7 @@ const OPTIONS = {
   swcrc: false,
 };
 
-/** The library's name in an import: outside of this folder it is found in node_modules, as users have it. */
-const IMPORT = /(from |import\()(["'])nestjs-floodgate((?:\/\w+)?)\2/g;
+const IMPORT = /(from |import\()(["'])(floodgate|nestjs-floodgate)(?:\/([\w-]+))?\2/g;
 
 /** Compiles all. Returns the URL of a compiled module, such as that of `src/main`. */
 export async function compile() {
@@ -44,7 +44,7 @@ export async function compile() {
       if (!path.endsWith('.ts')) return write(target, source);
       const name = target.slice(0, -3);
       const { code, map } = await transform(source.toString(), { ...OPTIONS, filename: path });
-      write(`${name}.js`, `${withLibrary(code, target)}//# sourceMappingURL=${name.split('/').at(-1)}.js.map\n`);
+      write(`${name}.js`, `${withPackages(code, target)}//# sourceMappingURL=${name.split('/').at(-1)}.js.map\n`);
       write(`${name}.js.map`, map);
     }),
   );
@@ -61,9 +61,9 @@ function filesIn(folder) {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-function withLibrary(code, target) {
-  return code.replaceAll(IMPORT, (_, before, quote, entry) => {
-    const found = relative(dirname(target), join(LIBRARY, `.${entry}/index.js`)).replaceAll('\\', '/');
+function withPackages(code, target) {
+  return code.replaceAll(IMPORT, (_, before, quote, name, entry = 'index') => {
+    const found = relative(dirname(target), join(TARGET, PACKAGES[name], `${entry}.js`)).replaceAll('\\', '/');
     return `${before}${quote}${found.startsWith('.') ? '' : './'}${found}${quote}`;
   });
 }

@@ -81,7 +81,7 @@ process.exitCode = spawnSync('npm', jest, { cwd: COPY, stdio: 'inherit' }).statu
 
 /** The package must not promise an older version than the one that is tested. */
 function expectPeersAsTested(): void {
-  const { peerDependencies } = read('libs/rate-limit/package.json');
+  const { peerDependencies } = read('libs/nest/package.json');
   for (const [name, range] of Object.entries(peerDependencies)) {
     const oldest = OLDEST[name];
     if (oldest === undefined || range.split(' ')[0] === `^${oldest}`) continue;
@@ -108,7 +108,7 @@ function manifest(): Manifest {
   return {
     ...root,
     // The bench's peers are no part of the tests, and need Nest 12 as well.
-    workspaces: ['libs/rate-limit', 'libs/client', 'libs/migrate'],
+    workspaces: ['libs/floodgate', 'libs/nest', 'libs/client', 'libs/migrate'],
     dependencies: withOldest(root.dependencies),
     devDependencies: { ...withOldest(root.devDependencies), ...ADDED },
   };

@@ -32,7 +32,7 @@ const RICH = [
 ];
 
 const url = await compile();
-const { RateLimit, RateLimitModule } = await import(url('libs/rate-limit/src/index'));
+const { RateLimit, RateLimitModule } = await import(url('libs/nest/src/index'));
 const redis = await startRedis();
 try {
   const walks = {

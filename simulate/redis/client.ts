@@ -1,4 +1,4 @@
-import type { ConnectionState, OwnedClient } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
+import type { ConnectionState, OwnedClient } from '../../libs/floodgate/src/stores/redis/clients/client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
 import { type Call, DELETE, type RedisServer } from './server.js';
 

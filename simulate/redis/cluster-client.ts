@@ -4,7 +4,7 @@ import type {
   ConnectionState,
   OwnedClient,
   RedisConnection,
-} from '../../libs/rate-limit/src/stores/redis/clients/client.js';
+} from '../../libs/floodgate/src/stores/redis/clients/client.js';
 import { callOf, SimulatedOwnedClient } from './client.js';
 import { Connection, type ConnectionSettings } from './connection.js';
 import { argumentCount } from './lean-calls.js';

@@ -1,5 +1,5 @@
-import { ConnectionError } from '../../libs/rate-limit/src/stores/redis/clients/client-failure.js';
-import type { ConnectionState } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
+import { ConnectionError } from '../../libs/floodgate/src/stores/redis/clients/client-failure.js';
+import type { ConnectionState } from '../../libs/floodgate/src/stores/redis/clients/client.js';
 import { Direction, type Path } from '../network/link.js';
 import type { EventLoop } from '../time/event-loop.js';
 import type { Random } from '../time/random.js';

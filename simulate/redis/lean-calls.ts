@@ -1,4 +1,4 @@
-import { LEAN } from '../../libs/rate-limit/src/stores/redis/batch/programs.js';
+import { LEAN } from '../../libs/floodgate/src/stores/redis/batch/programs.js';
 import type { Call } from './server.js';
 
 const ALGORITHMS = new Map([...LEAN].map(([algorithm, { sha1 }]) => [sha1, algorithm]));

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
+import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
 import { asBatch } from './lean-calls.js';
 import { readPolicies, type WirePolicy } from './wire-policies.js';
 import { type Call, DELETE, type Executed, type Executor } from './server.js';

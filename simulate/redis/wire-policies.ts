@@ -1,9 +1,9 @@
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window/fixed-window.js';
-import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/prefetch-bucket.js';
-import { LeakyBucket } from '../../libs/rate-limit/src/algorithms/leaky-bucket/leaky-bucket.js';
-import { SlidingWindowCounter } from '../../libs/rate-limit/src/algorithms/sliding-window-counter/sliding-window-counter.js';
-import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
+import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { FixedWindow } from '../../libs/floodgate/src/algorithms/fixed-window/fixed-window.js';
+import { PrefetchBucket } from '../../libs/floodgate/src/algorithms/token-bucket/prefetch-bucket.js';
+import { LeakyBucket } from '../../libs/floodgate/src/algorithms/leaky-bucket/leaky-bucket.js';
+import { SlidingWindowCounter } from '../../libs/floodgate/src/algorithms/sliding-window-counter/sliding-window-counter.js';
+import { TokenBucket } from '../../libs/floodgate/src/algorithms/token-bucket/token-bucket.js';
 
 /** A policy of ARGV[3]. The header of lua/program.lua describes it. */
 export interface WirePolicy {

@@ -1,4 +1,4 @@
-import { identityTag } from '../../libs/rate-limit/src/identity/identity-tag.js';
+import { identityTag } from '../../libs/floodgate/src/identity/identity-tag.js';
 import type { Limit } from '../pods/engine.js';
 import type { Random } from '../time/random.js';
 

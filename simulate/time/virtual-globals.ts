@@ -1,4 +1,4 @@
-import { takeGlobals } from '../../libs/rate-limit/src/util/real-timers.js';
+import { takeGlobals } from '../../libs/floodgate/src/util/real-timers.js';
 import type { EventLoop } from './event-loop.js';
 import type { Random } from './random.js';
 import type { Scheduler } from './scheduler.js';

@@ -5,7 +5,7 @@ import { ROOT } from './pages.js';
 
 const FOLDER = join(ROOT, 'site/.vitepress/cache');
 /** Where the types come from, and the code that reads them. */
-const SOURCES = ['libs/rate-limit/src', 'libs/client/src'];
+const SOURCES = ['libs/floodgate/src', 'libs/nest/src', 'libs/client/src'];
 const FILES = ['package-lock.json', 'tsconfig.json', 'site/build/hovers.ts', 'site/build/reference.ts'];
 
 /** What the compiler found before, as long as the sources and `input` are the same: it takes half a minute. */

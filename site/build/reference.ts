@@ -2,8 +2,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
-import { MODULE_OPTIONS } from '../../libs/rate-limit/src/nest/options/options-table.js';
-import type { OptionRule } from '../../libs/rate-limit/src/util/option-rules.js';
+import { MODULE_OPTIONS } from '../../libs/nest/src/options/options-table.js';
+import type { OptionRule } from '../../libs/floodgate/src/util/option-rules.js';
 import { cached } from './cache.js';
 import { compilerOptions } from './hovers.js';
 import { GENERATED, ROOT } from './pages.js';
@@ -17,7 +17,7 @@ interface Entry {
   readonly typesPage?: string;
 }
 
-const LIBRARY = 'libs/rate-limit/src';
+const LIBRARY = 'libs/nest/src';
 const MAIN: Entry = {
   name: 'nestjs-floodgate',
   source: `${LIBRARY}/index.ts`,
@@ -29,13 +29,13 @@ const ENTRIES: readonly Entry[] = [
   MAIN,
   {
     name: 'nestjs-floodgate/testing',
-    source: `${LIBRARY}/testing/index.ts`,
+    source: `${LIBRARY}/testing.ts`,
     page: 'api-testing',
     about: 'A virtual clock and a store for tests: [Testing](/docs/testing.md) shows how to use them.',
   },
   {
     name: 'nestjs-floodgate/throttler',
-    source: `${LIBRARY}/throttler/index.ts`,
+    source: `${LIBRARY}/throttler.ts`,
     page: 'api-throttler',
     about: 'The names of @nestjs/throttler on Floodgate: see [Migration](/docs/migration.md).',
   },
@@ -43,8 +43,7 @@ const ENTRIES: readonly Entry[] = [
     name: 'floodgate-client',
     source: 'libs/client/src/index.ts',
     page: 'api-client',
-    about:
-      'A fetch that honours limits: see [The client](/docs/client.md). `nestjs-floodgate/client` exports the same.',
+    about: 'A fetch that honours limits: see [The client](/docs/client.md).',
   },
 ];
 

@@ -97,7 +97,7 @@ describe('for everybody', () => {
     expect(await response.text()).not.toMatch(
       /<style|style=|<script>|onclick|https?:\/\/(?!github\.com|floodgate-nest\.github\.io)/,
     );
-    const statuses = ['../main.js', 'src/main.js', 'libs/rate-limit/src/index.js', 'nothing.js'].map(
+    const statuses = ['../main.js', 'src/main.js', 'libs/nest/src/index.js', 'nothing.js'].map(
       async (path) => (await fetch(`${url}${path}`)).status,
     );
     expect(await Promise.all(statuses)).toEqual([404, 404, 404, 404]);

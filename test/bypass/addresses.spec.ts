@@ -4,7 +4,7 @@ import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { type AppSettings, CapturedLogs, limited, type Platform, PLATFORMS } from '../support/http-app.js';
-import { trustsHopOf } from '../../libs/rate-limit/src/nest/contexts/platform.js';
+import { trustsHopOf } from '../../libs/nest/src/contexts/platform.js';
 import { StillStore } from '../support/still-store.js';
 
 @Controller()

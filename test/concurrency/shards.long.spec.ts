@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
-import { shardSlot } from '../../libs/rate-limit/src/stores/shard-tags.js';
+import { shardSlot } from '../../libs/floodgate/src/stores/shard-tags.js';
 import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
 import { Processes } from '../support/processes.js';
 import { commandsDuring } from './support/command-stats.js';

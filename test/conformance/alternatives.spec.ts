@@ -1,4 +1,4 @@
-import { ALTERNATIVES } from '../../libs/rate-limit/src/testing/conformance/alternatives.js';
+import { ALTERNATIVES } from '../../libs/floodgate/src/testing/conformance/alternatives.js';
 import { describeForEveryStore } from './conformance.js';
 
 describeForEveryStore('alternatives', ALTERNATIVES);

@@ -1,4 +1,4 @@
-import { BLOCKS } from '../../libs/rate-limit/src/testing/conformance/blocks.js';
+import { BLOCKS } from '../../libs/floodgate/src/testing/conformance/blocks.js';
 import { describeForEveryStore } from './conformance.js';
 
 describeForEveryStore('blocks', BLOCKS);

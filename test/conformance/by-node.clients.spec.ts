@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { useOneNode } from '../support/faults/by-node.js';
-import { NodeScript } from '../../libs/rate-limit/src/stores/redis/cluster/node-script.js';
-import { Script } from '../../libs/rate-limit/src/stores/redis/batch/script.js';
+import { NodeScript } from '../../libs/floodgate/src/stores/redis/cluster/node-script.js';
+import { Script } from '../../libs/floodgate/src/stores/redis/batch/script.js';
 import { everySpecFor } from './conformance.js';
 
 jest.setTimeout(30_000);

@@ -1,5 +1,5 @@
-import { LEASES } from '../../libs/rate-limit/src/testing/conformance/leases.js';
-import { CONCURRENCY } from '../../libs/rate-limit/src/testing/conformance/tables/concurrency.js';
+import { LEASES } from '../../libs/floodgate/src/testing/conformance/leases.js';
+import { CONCURRENCY } from '../../libs/floodgate/src/testing/conformance/tables/concurrency.js';
 import { conform, describeForEveryStore } from './conformance.js';
 
 conform('concurrency', CONCURRENCY);

@@ -1,4 +1,4 @@
-import { CONCURRENT_REQUESTS } from '../../libs/rate-limit/src/testing/conformance/concurrency.js';
+import { CONCURRENT_REQUESTS } from '../../libs/floodgate/src/testing/conformance/concurrency.js';
 import { describeForEveryStore } from './conformance.js';
 
 describeForEveryStore('concurrent requests', CONCURRENT_REQUESTS);

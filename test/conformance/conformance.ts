@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from '@jest/globals';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
-import type { Tables } from '../../libs/rate-limit/src/testing/conformance/instants.js';
-import { type Law, type Laws, lawsOf } from '../../libs/rate-limit/src/testing/conformance/laws.js';
-import { Timeline } from '../../libs/rate-limit/src/testing/conformance/timeline.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Clock, RateLimitStore } from '../../libs/floodgate/src/stores/store.js';
+import type { Tables } from '../../libs/floodgate/src/testing/conformance/instants.js';
+import { type Law, type Laws, lawsOf } from '../../libs/floodgate/src/testing/conformance/laws.js';
+import { Timeline } from '../../libs/floodgate/src/testing/conformance/timeline.js';
 import { useRedis } from '../support/redis-fixture.js';
 
-export { pass, reject, repeat, SECOND } from '../../libs/rate-limit/src/testing/conformance/instants.js';
+export { pass, reject, repeat, SECOND } from '../../libs/floodgate/src/testing/conformance/instants.js';
 
 /** A kind of store that runs the suite. */
 export interface Kind {

@@ -1,4 +1,4 @@
-import { EVERY_ALGORITHM } from '../../libs/rate-limit/src/testing/conformance/every-algorithm.js';
+import { EVERY_ALGORITHM } from '../../libs/floodgate/src/testing/conformance/every-algorithm.js';
 import { describeForEveryStore } from './conformance.js';
 
 describeForEveryStore('every algorithm', EVERY_ALGORITHM);

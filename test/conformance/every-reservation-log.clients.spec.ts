@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { LoggedReservation, ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
-import type { ChargeSettlement } from '../../libs/rate-limit/src/stores/store.js';
-import { VirtualClock } from '../../libs/rate-limit/src/testing/virtual-clock.js';
+import type { LoggedReservation, ReservationLog } from '../../libs/floodgate/src/stores/reservation-log.js';
+import type { ChargeSettlement } from '../../libs/floodgate/src/stores/store.js';
+import { VirtualClock } from '../../libs/floodgate/src/testing/virtual-clock.js';
 import { expectHolds } from '../support/expect-same.js';
 import { histories } from '../support/property-runs.js';
 import { EVERY_LOG, settlement } from './reservation-logs.js';

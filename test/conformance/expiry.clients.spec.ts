@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { BlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/block.js';
-import { EscalatingBlockAlgorithm } from '../../libs/rate-limit/src/algorithms/block/escalating-block.js';
-import type { BlockCharge, Charge } from '../../libs/rate-limit/src/stores/charge.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import { BlockAlgorithm } from '../../libs/floodgate/src/algorithms/block/block.js';
+import { EscalatingBlockAlgorithm } from '../../libs/floodgate/src/algorithms/block/escalating-block.js';
+import type { BlockCharge, Charge } from '../../libs/floodgate/src/stores/charge.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { expiryOf, timeOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
-import { MINUTE, ORIGIN, SECOND } from '../../libs/rate-limit/src/testing/conformance/instants.js';
+import { MINUTE, ORIGIN, SECOND } from '../../libs/floodgate/src/testing/conformance/instants.js';
 
 /** A policy, a cost that is charged at `ORIGIN`, and the microseconds until the state means the same as none. */
 const LIFETIMES: readonly (readonly [policy: Policy, cost: number, lifetime: number])[] = [

@@ -1,4 +1,4 @@
-import { FIXED_WINDOW } from '../../libs/rate-limit/src/testing/conformance/tables/fixed-window.js';
+import { FIXED_WINDOW } from '../../libs/floodgate/src/testing/conformance/tables/fixed-window.js';
 import { conform } from './conformance.js';
 
 conform('fixed window', FIXED_WINDOW);

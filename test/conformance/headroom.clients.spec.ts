@@ -1,4 +1,4 @@
-import { HEADROOM } from '../../libs/rate-limit/src/testing/conformance/headroom.js';
+import { HEADROOM } from '../../libs/floodgate/src/testing/conformance/headroom.js';
 import { describeForEveryStore } from './conformance.js';
 
 describeForEveryStore('headroom', HEADROOM);

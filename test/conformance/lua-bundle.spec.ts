@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
+import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
 import {
   DECISIONS,
   LEAN,
   OVERRIDES,
   REPORTS,
   RESERVATIONS,
-} from '../../libs/rate-limit/src/stores/redis/batch/programs.generated.js';
+} from '../../libs/floodgate/src/stores/redis/batch/programs.generated.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 interface Bundler {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { MemoryOverrideLog } from '../../libs/rate-limit/src/stores/memory/override-log.js';
-import type { OverrideBounds, OverrideLog } from '../../libs/rate-limit/src/stores/override-log.js';
-import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
-import { RedisOverrideLog } from '../../libs/rate-limit/src/stores/redis/override-log.js';
+import { MemoryOverrideLog } from '../../libs/floodgate/src/stores/memory/override-log.js';
+import type { OverrideBounds, OverrideLog } from '../../libs/floodgate/src/stores/override-log.js';
+import { givenIoredis } from '../../libs/floodgate/src/stores/redis/clients/ioredis-client.js';
+import { RedisOverrideLog } from '../../libs/floodgate/src/stores/redis/override-log.js';
 import { until } from '../support/faults/until.js';
 import { useRedis } from '../support/redis-fixture.js';
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { OVERRIDES, REPORTS, RESERVATIONS } from '../../libs/rate-limit/src/stores/redis/batch/programs.generated.js';
-import { openRedis } from '../../libs/rate-limit/src/stores/redis/clients/open-redis.js';
-import { LoadedRedisStore } from '../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
-import { readStoreOptions } from '../../libs/rate-limit/src/stores/redis/store-options.js';
+import { OVERRIDES, REPORTS, RESERVATIONS } from '../../libs/floodgate/src/stores/redis/batch/programs.generated.js';
+import { openRedis } from '../../libs/floodgate/src/stores/redis/clients/open-redis.js';
+import { LoadedRedisStore } from '../../libs/floodgate/src/stores/redis/loaded-redis-store.js';
+import { readStoreOptions } from '../../libs/floodgate/src/stores/redis/store-options.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { PROGRAMS } from '../support/programs.js';
 import { useRedis } from '../support/redis-fixture.js';

@@ -1,4 +1,4 @@
-import { REFUNDS } from '../../libs/rate-limit/src/testing/conformance/refunds.js';
+import { REFUNDS } from '../../libs/floodgate/src/testing/conformance/refunds.js';
 import { describeForEveryStore } from './conformance.js';
 
 describeForEveryStore('refunds', REFUNDS);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { openRedis } from '../../libs/rate-limit/src/stores/redis/clients/open-redis.js';
-import { MAX_REPORTS, REPORT_TTL_MS, RedisReportBoard } from '../../libs/rate-limit/src/stores/redis/report-board.js';
+import { openRedis } from '../../libs/floodgate/src/stores/redis/clients/open-redis.js';
+import { MAX_REPORTS, REPORT_TTL_MS, RedisReportBoard } from '../../libs/floodgate/src/stores/redis/report-board.js';
 import { timeOf, useRedis } from '../support/redis-fixture.js';
 
 const redis = useRedis();

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { ALGORITHM_NAMES, algorithmOfRate } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import type { ProgramRunner } from '../../libs/rate-limit/src/stores/redis/clients/client.js';
-import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
-import { RedisReservationLog, type ReservationBounds } from '../../libs/rate-limit/src/stores/redis/reservation-log.js';
-import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
-import type { Timer } from '../../libs/rate-limit/src/stores/timer.js';
+import { ALGORITHM_NAMES, algorithmOfRate } from '../../libs/floodgate/src/algorithms/algorithms.js';
+import type { ProgramRunner } from '../../libs/floodgate/src/stores/redis/clients/client.js';
+import { givenIoredis } from '../../libs/floodgate/src/stores/redis/clients/ioredis-client.js';
+import { RedisReservationLog, type ReservationBounds } from '../../libs/floodgate/src/stores/redis/reservation-log.js';
+import type { Clock } from '../../libs/floodgate/src/stores/store.js';
+import type { Timer } from '../../libs/floodgate/src/stores/timer.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
 import { histories } from '../support/property-runs.js';

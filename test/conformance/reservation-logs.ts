@@ -1,9 +1,9 @@
-import { FixedWindow } from '../../libs/rate-limit/src/algorithms/fixed-window/fixed-window.js';
-import { givenIoredis } from '../../libs/rate-limit/src/stores/redis/clients/ioredis-client.js';
-import { RedisReservationLog } from '../../libs/rate-limit/src/stores/redis/reservation-log.js';
-import type { ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
-import type { ChargeSettlement } from '../../libs/rate-limit/src/stores/store.js';
-import type { VirtualClock } from '../../libs/rate-limit/src/testing/virtual-clock.js';
+import { FixedWindow } from '../../libs/floodgate/src/algorithms/fixed-window/fixed-window.js';
+import { givenIoredis } from '../../libs/floodgate/src/stores/redis/clients/ioredis-client.js';
+import { RedisReservationLog } from '../../libs/floodgate/src/stores/redis/reservation-log.js';
+import type { ReservationLog } from '../../libs/floodgate/src/stores/reservation-log.js';
+import type { ChargeSettlement } from '../../libs/floodgate/src/stores/store.js';
+import type { VirtualClock } from '../../libs/floodgate/src/testing/virtual-clock.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { SharedLog } from '../support/shared-log.js';
 

@@ -1,8 +1,8 @@
-import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import { eachOf } from '../../libs/rate-limit/src/testing/conformance/laws.js';
-import { expectFields } from '../../libs/rate-limit/src/testing/conformance/same.js';
-import { algorithmOf, SMALL_POLICIES } from '../../libs/rate-limit/src/testing/conformance/small-policies.js';
-import { SETTLEMENTS } from '../../libs/rate-limit/src/testing/conformance/settlements.js';
+import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
+import { eachOf } from '../../libs/floodgate/src/testing/conformance/laws.js';
+import { expectFields } from '../../libs/floodgate/src/testing/conformance/same.js';
+import { algorithmOf, SMALL_POLICIES } from '../../libs/floodgate/src/testing/conformance/small-policies.js';
+import { SETTLEMENTS } from '../../libs/floodgate/src/testing/conformance/settlements.js';
 import { describeForEveryStore } from './conformance.js';
 
 describeForEveryStore('settlements', SETTLEMENTS);

@@ -5,14 +5,14 @@ import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
+import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
+import { parsePolicy } from '../../libs/floodgate/src/policy/parse-policy.js';
 
 // Adds an algorithm to a copy of the repository. The copy's own tests, imported below, then run in this file.
 
 const run = promisify(execFile);
 const NAME = 'first-request-window';
-const LIBRARY = 'libs/rate-limit/src';
+const LIBRARY = 'libs/floodgate/src';
 /** All that somebody writes for a seventh algorithm. */
 const ADDED = {
   [`${LIBRARY}/algorithms/${NAME}/${NAME}.ts`]: `${NAME}.ts.txt`,

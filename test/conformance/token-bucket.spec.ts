@@ -1,4 +1,4 @@
-import { TOKEN_BUCKET } from '../../libs/rate-limit/src/testing/conformance/tables/token-bucket.js';
+import { TOKEN_BUCKET } from '../../libs/floodgate/src/testing/conformance/tables/token-bucket.js';
 import { conform } from './conformance.js';
 
 conform('token bucket', TOKEN_BUCKET);

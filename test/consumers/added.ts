@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Log, run } from './command.js';
 import { environmentFor, type Installed } from './managers.js';
-import { serveLibrary } from './registry.js';
 import type { Choices } from './row.js';
 import type { Workshop } from './workshop.js';
 
@@ -49,11 +48,10 @@ function layOutAsNx(row: Choices, folder: string): void {
  * @throws {Error} when the second run changes something, or the client is not the one that the row names
  */
 export async function add(row: Choices, app: Installed, workshop: Workshop, log: Log): Promise<void> {
-  await using registry = await serveLibrary(workshop);
   // @nestjs/schematics 12 asks for Node 22.22 or 24.15, whatever runs the application.
   const nodeFolder = row.major === '12' ? await workshop.nodeFolder('24') : app.nodeFolder;
   const manager = await environmentFor(row.manager, nodeFolder, workshop);
-  const env = { ...manager, npm_config_registry: registry.url };
+  const env = { ...manager, npm_config_registry: workshop.registry };
   const client = row.redis === 'none' ? 'none' : row.nodeRedis === undefined ? 'ioredis' : 'redis';
   const answers = [`--client=${client}`, '--identity=user', ...(row.nx ? ['--project=api'] : [])];
   const nest = (...flags: string[]): Promise<void> =>

@@ -25,7 +25,7 @@ export const USAGE = `npm run test:consumers -- [options]
   --ci            run the rows that .ci/run runs
   --list          print the rows, and do nothing
   --json FILE     write the result, as numPassedTests and numFailedTests
-  --write-readme  write the support tables of README.md and libs/rate-limit/README.md; needs a run of all rows
+  --write-readme  write the support tables of README.md and libs/nest/README.md; needs a run of all rows
   --keep          keep the applications
   --help
 

@@ -57,14 +57,14 @@ export async function writeProject(row: Choices, workshop: Workshop): Promise<st
 }
 
 /** Writes an application that installs the client and nothing else. */
-function writeClientProject(row: Choices, { client }: Workshop, folder: string): string {
+function writeClientProject(row: Choices, { versions }: Workshop, folder: string): string {
   mkdirSync(join(folder, 'src'), { recursive: true });
   const write = (name: string, content: object): void =>
     writeFileSync(join(folder, name), JSON.stringify(content, undefined, 2));
   write('package.json', {
     private: true,
     type: row.modules === 'esm' ? 'module' : 'commonjs',
-    dependencies: { 'floodgate-client': `file:${client}` },
+    dependencies: { 'floodgate-client': versions['floodgate-client'] },
     devDependencies: { '@types/node': '^20', typescript: '~5.9.3' },
   });
   const options: Record<string, unknown> = { module: 'nodenext', target: 'es2023', outDir: 'dist', strict: true };
@@ -75,12 +75,12 @@ function writeClientProject(row: Choices, { client }: Workshop, folder: string):
   return folder;
 }
 
-/** Copies an application of the repository, which then depends on the packed library. */
-function copyFolder(path: string, { library }: Workshop, folder: string): string {
+/** Copies an application of the repository, which then depends on the packed packages. */
+function copyFolder(path: string, { versions }: Workshop, folder: string): string {
   const unwanted = new Set(['node_modules', 'dist']);
   cpSync(join(REPOSITORY, path), folder, { recursive: true, filter: (one) => !unwanted.has(basename(one)) });
   edit(folder, 'package.json', ({ dependencies }) => {
-    dependencies['nestjs-floodgate'] = `file:${library.tarball}`;
+    for (const name of Object.keys(dependencies)) dependencies[name] = versions[name] ?? dependencies[name]!;
   });
   return folder;
 }
@@ -104,7 +104,7 @@ function edit(folder: string, name: string, change: (content: Generated) => void
   writeFileSync(file, JSON.stringify(content, undefined, 2));
 }
 
-function editManifest(manifest: Generated, row: Choices, { library }: Workshop): void {
+function editManifest(manifest: Generated, row: Choices, { versions }: Workshop): void {
   const { nest, platform, build, redis, ioredis, nodeRedis, metrics, tests, typeorm } = row;
   const version = nest.includes('.') ? nest : `^${nest}`;
   manifest.dependencies = {
@@ -113,7 +113,8 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     '@nestjs/common': version,
     '@nestjs/core': version,
     [`@nestjs/platform-${platform}`]: version,
-    'nestjs-floodgate': `file:${library.tarball}`,
+    'nestjs-floodgate': versions['nestjs-floodgate']!,
+    'floodgate-client': versions['floodgate-client']!,
     ...(ioredis && { ioredis: pinned(ioredis) }),
     ...(nodeRedis && { redis: pinned(nodeRedis) }),
     ...(redis === 'second-copy' && { 'another-ioredis': 'npm:ioredis@^5' }),
@@ -121,7 +122,8 @@ function editManifest(manifest: Generated, row: Choices, { library }: Workshop):
     ...(typeorm && { '@nestjs/typeorm': '^11.0.0', typeorm: '^0.3.0' }),
     ...METRICS_PACKAGES[metrics],
   };
-  if (row.added) for (const name of ['nestjs-floodgate', 'ioredis', 'redis']) delete manifest.dependencies[name];
+  if (row.added)
+    for (const name of ['nestjs-floodgate', 'floodgate-client', 'ioredis', 'redis']) delete manifest.dependencies[name];
   const generated = Object.entries(manifest.devDependencies).filter(
     ([name]) => !STYLE.test(name) && (tests || !TESTS.test(name)),
   );

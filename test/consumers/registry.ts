@@ -2,45 +2,55 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { basename } from 'node:path';
-import type { Workshop } from './workshop.js';
 
-/** A registry that has the packed library, and sends on for everything else. */
-export interface Registry extends AsyncDisposable {
-  readonly url: string;
+export interface PackedPackage {
+  readonly tarball: string;
+  /** Its package.json. */
+  readonly manifest: { readonly name: string; readonly version: string };
 }
 
-/** Serves the packed library as `npm publish` would have it served. */
-export async function serveLibrary({ library, registry }: Workshop): Promise<Registry> {
-  const tarball = readFileSync(library.tarball);
-  const { manifest } = library;
+/** A registry that has the packages of this repository, and sends on for all others. */
+export interface Registry {
+  readonly url: string;
+  close(): void;
+}
+
+/**
+ * Serves packed packages as `npm publish` would have them served.
+ *
+ * @param upstream the registry of all others
+ */
+export async function servePackages(packages: readonly PackedPackage[], upstream: string): Promise<Registry> {
   const server = createServer((request, response) => {
     const path = request.url ?? '/';
-    const { port } = server.address() as AddressInfo;
-    if (path === `/${basename(library.tarball)}`) {
-      response.end(tarball);
-    } else if (path === `/${manifest.name}`) {
-      const dist = {
-        tarball: `http://127.0.0.1:${port}/${basename(library.tarball)}`,
-        integrity: `sha512-${createHash('sha512').update(tarball).digest('base64')}`,
-        shasum: createHash('sha1').update(tarball).digest('hex'),
-      };
-      const { name, version } = manifest;
-      response.setHeader('Content-Type', 'application/json');
-      response.end(
-        JSON.stringify({ name, 'dist-tags': { latest: version }, versions: { [version]: { ...manifest, dist } } }),
-      );
-    } else {
-      response.writeHead(307, { Location: `${registry.replace(/\/$/, '')}${path}` }).end();
-    }
+    const tarball = packages.find((one) => path === fileOf(one));
+    const named = packages.find(({ manifest }) => path === `/${manifest.name}`);
+    if (tarball !== undefined) response.end(readFileSync(tarball.tarball));
+    else if (named !== undefined) response.end(JSON.stringify(documentOf(named, server.address() as AddressInfo)));
+    else response.writeHead(307, { Location: `${upstream.replace(/\/$/, '')}${path}` }).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.unref();
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    [Symbol.asyncDispose]: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close(): void {
+      server.close();
+      server.closeAllConnections();
+    },
   };
+}
+
+function fileOf({ manifest: { name, version } }: PackedPackage): string {
+  return `/${name}/-/${name}-${version}.tgz`;
+}
+
+function documentOf(packed: PackedPackage, { port }: AddressInfo): object {
+  const { name, version } = packed.manifest;
+  const content = readFileSync(packed.tarball);
+  const dist = {
+    tarball: `http://127.0.0.1:${port}${fileOf(packed)}`,
+    integrity: `sha512-${createHash('sha512').update(content).digest('base64')}`,
+    shasum: createHash('sha1').update(content).digest('hex'),
+  };
+  return { name, 'dist-tags': { latest: version }, versions: { [version]: { ...packed.manifest, dist } } };
 }

@@ -147,7 +147,7 @@ async function tryOut(
   try {
     for (let i = 0; i < (redis ? 2 : 1); i++) started.push(await startApplication(app, { entry, cwd, env, log }));
     const [first] = started as [Application];
-    const { entries } = workshop.library;
+    const entries = ['client', ...workshop.entries];
     if (!added && first.entries !== entries.join(' '))
       throw new Error(`It used the entries '${first.entries}', expected '${entries.join(' ')}'`);
     await burst(started.map(({ url }) => url));

@@ -38,10 +38,10 @@ describe('the rows', () => {
     expect([...new Set(chosen.map((row) => row[choice]))].toSorted()).toEqual(templatesIn(choice).toSorted());
   });
 
-  it('use every entry point of the package', () => {
-    const { exports } = JSON.parse(readFileSync('libs/rate-limit/package.json', 'utf8')) as { exports: object };
+  it('use the client and every entry point of the package', () => {
+    const { exports } = JSON.parse(readFileSync('libs/nest/package.json', 'utf8')) as { exports: object };
     const paths = Object.keys(exports).filter((path) => path !== '.' && path !== './package.json');
-    expect(templatesIn('entries').map((name) => `./${name}`)).toEqual(paths);
+    expect(templatesIn('entries').map((name) => `./${name}`)).toEqual(['./client', ...paths]);
   });
 
   it('give .ci/run a Jest of Nest 11, a Redis of Nest 12, a strict node_modules, nest add, the client alone and the examples', () => {

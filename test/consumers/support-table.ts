@@ -5,7 +5,7 @@ import { type Choices, choicesOf, MAJORS, type Row } from './row.js';
 const fileAt = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** The pages that contain the table. */
-export const PAGES = ['README.md', 'libs/rate-limit/README.md'].map(fileAt).filter((page) => existsSync(page));
+export const PAGES = ['README.md', 'libs/nest/README.md'].map(fileAt).filter((page) => existsSync(page));
 
 const BEGIN = '<!-- support:begin -->';
 const END = '<!-- support:end -->';

@@ -1,34 +1,34 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Log, run } from './command.js';
+import { type PackedPackage, type Registry, servePackages } from './registry.js';
 import { type Choices, NODES, type NodeLine } from './row.js';
 
-const LIBRARY = fileURLToPath(new URL('../../libs/rate-limit/', import.meta.url));
-const CLIENT = fileURLToPath(new URL('../../libs/client/', import.meta.url));
+const LIBS = fileURLToPath(new URL('../../libs/', import.meta.url));
+/** The folders of the packages that applications install. */
+const PACKED = ['floodgate', 'nest', 'client'];
 
-export interface PackedLibrary {
-  readonly tarball: string;
-  /** The names of the subpath entries, such as `testing`. */
-  readonly entries: readonly string[];
-  /** Its package.json. */
-  readonly manifest: { readonly name: string; readonly version: string };
-}
-
-/** What the rows share, each part made when a row first needs it: the packed library and client, tools, and projects as generated. */
+/** What the rows share, each part made when a row first needs it: a registry with the packed packages, tools, and projects as generated. */
 export class Workshop {
   private readonly made = new Map<string, Promise<string>>();
 
   private constructor(
     readonly folder: string,
-    readonly library: PackedLibrary,
-    /** The tarball of the client. */
-    readonly client: string,
-    readonly registry: string,
+    /** The names of the subpath entries of the Nest module, such as `testing`. */
+    readonly entries: readonly string[],
+    /** The versions of the packed packages, by their names. */
+    readonly versions: Readonly<Record<string, string>>,
+    /** Has the packed packages. */
+    private readonly served: Registry,
   ) {}
+
+  get registry(): string {
+    return this.served.url;
+  }
 
   /** Makes a folder outside of the repository, so that no application finds the repository's node_modules. */
   static async open(log: Log): Promise<Workshop> {
@@ -39,14 +39,16 @@ export class Workshop {
       if (!report.files.some(({ path }) => path.startsWith('dist/'))) throw new Error('npm pack packed no dist');
       return named(join(folder, report.filename));
     };
-    const manifest = JSON.parse(readFileSync(join(LIBRARY, 'package.json'), 'utf8')) as PackedLibrary['manifest'];
-    const library = { tarball: await pack(LIBRARY), entries: entriesOf(), manifest };
-    const client = await pack(CLIENT);
-    const registry = (await run([...NPM, 'config', 'get', 'registry'], { cwd: folder, log })).trim();
-    return new Workshop(folder, library, client, registry);
+    const packages: PackedPackage[] = [];
+    for (const name of PACKED) packages.push({ tarball: await pack(join(LIBS, name)), manifest: manifestOf(name) });
+    const upstream = (await run([...NPM, 'config', 'get', 'registry'], { cwd: folder, log })).trim();
+    const entries = Object.keys(manifestOf('nest').exports).flatMap((path) => /^\.\/(\w+)$/.exec(path)?.slice(1) ?? []);
+    const versions = Object.fromEntries(packages.map(({ manifest: { name, version } }) => [name, version]));
+    return new Workshop(folder, entries, versions, await servePackages(packages, upstream));
   }
 
   close(): void {
+    this.served.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -123,11 +125,8 @@ function named(tarball: string): string {
   return path;
 }
 
-function entriesOf(): string[] {
-  const file = join(LIBRARY, 'package.json');
-  const { exports } = JSON.parse(readFileSync(file, 'utf8')) as { exports: Record<string, unknown> };
-  const entries = Object.keys(exports).flatMap((path) => /^\.\/(\w+)$/.exec(path)?.slice(1) ?? []);
-  return entries.filter((entry) => existsSync(join(LIBRARY, 'src', entry)));
+function manifestOf(name: string): PackedPackage['manifest'] & { readonly exports: object } {
+  return JSON.parse(readFileSync(join(LIBS, name, 'package.json'), 'utf8')) as never;
 }
 
 /** The scripts that `npm pack` runs print before its report. */

@@ -6,7 +6,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { RateLimit, RateLimiter, RateLimitMetricsModule, RateLimitModule } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
 import { parse, stringify } from 'yaml';
-import { INSTRUMENTS } from '../../libs/rate-limit/src/watch/publish/instruments.js';
+import { INSTRUMENTS } from '../../libs/floodgate/src/watch/publish/instruments.js';
 import { PrometheusMetrics } from '../metrics/support/otel.js';
 import { Exposition } from '../support/exposition.js';
 import { start } from '../support/http-app.js';
@@ -15,7 +15,7 @@ import { recordingRules } from './support/recording-rules.js';
 
 jest.setTimeout(60_000);
 
-const FOLDER = join(import.meta.dirname, '../../libs/rate-limit/monitoring');
+const FOLDER = join(import.meta.dirname, '../../libs/nest/monitoring');
 const METRICS = INSTRUMENTS.flatMap(({ prometheus }) => prometheus.map(({ name }) => name));
 const text = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 

@@ -16,7 +16,7 @@ jest.setTimeout(60_000);
 
 const START_LIMIT_MS = 60_000;
 const SCRAPE_LIMIT_MS = 20_000;
-const MONITORING = join(import.meta.dirname, '../../libs/rate-limit/monitoring');
+const MONITORING = join(import.meta.dirname, '../../libs/nest/monitoring');
 
 /** The folder as deploy/README.md has it: with the alerts of the package beside the application's. */
 const FOLDER = mkdtempSync(join(tmpdir(), 'floodgate-prometheus-'));

@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import request from 'supertest';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
 import { requireProgram } from '../../tools/programs.js';
 import { start } from '../app/support/start-app.js';
 import { RIDE } from '../app/support/requests.js';

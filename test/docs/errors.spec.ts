@@ -2,18 +2,20 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from 'nestjs-floodgate';
 import ts from 'typescript';
-import { ERROR_CODES, ERRORS_PAGE, withHelp } from '../../libs/rate-limit/src/util/error-codes.js';
+import { ERROR_CODES, ERRORS_PAGE, withHelp } from '../../libs/floodgate/src/util/error-codes.js';
 import { readPage } from './support/markdown.js';
 import { ROOT, textOf } from './support/pages.js';
 
-const LIBRARY = 'libs/rate-limit/src/';
+const PACKAGES = ['libs/floodgate/src/', 'libs/nest/src/'];
 const DECLARATION = 'util/error-codes.ts';
 
 const page = readPage('docs/errors.md');
-/** The code of the library without its tests and the list of codes. */
-const files = readdirSync(`${ROOT}${LIBRARY}`, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts') && name !== DECLARATION)
-  .map((name) => ({ name, text: textOf(`${LIBRARY}${name}`) }));
+/** The code of both packages without their tests and the list of codes. */
+const files = PACKAGES.flatMap((folder) =>
+  readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts') && name !== DECLARATION)
+    .map((name) => ({ name, text: textOf(`${folder}${name}`) })),
+);
 
 describe('docs/errors.md', () => {
   it('has a section for each code, and for no other', () => {
@@ -28,7 +30,9 @@ describe('docs/errors.md', () => {
 
   it('has a section for each exported error', () => {
     const errors = Array.from(
-      textOf(`${LIBRARY}index.ts`).matchAll(/\b(\w+(?:Error|ExceededException))\b/g),
+      PACKAGES.map((folder) => textOf(`${folder}index.ts`))
+        .join('')
+        .matchAll(/\b(\w+(?:Error|ExceededException))\b/g),
       ([, name]) => name!,
     );
     expect(errors.length).toBeGreaterThan(4);

@@ -1,16 +1,23 @@
 import { resolve } from 'node:path';
 import { describe, expect, it, jest } from '@jest/globals';
 import ts from 'typescript';
-import { MODULE_OPTIONS } from '../../libs/rate-limit/src/nest/options/options-table.js';
-import { POLICY_OPTIONS } from '../../libs/rate-limit/src/policy/policy-options.js';
-import { durationToMilliseconds } from '../../libs/rate-limit/src/util/duration.js';
-import type { OptionRule } from '../../libs/rate-limit/src/util/option-rules.js';
+import { MODULE_OPTIONS } from '../../libs/nest/src/options/options-table.js';
+import { POLICY_OPTIONS } from '../../libs/floodgate/src/policy/policy-options.js';
+import { durationToMilliseconds } from '../../libs/floodgate/src/util/duration.js';
+import type { OptionRule } from '../../libs/floodgate/src/util/option-rules.js';
 
 jest.setTimeout(120_000); // the compiler reads the whole library
 
 const LIBS = resolve('libs');
-const SOURCES = resolve('libs/rate-limit/src');
-const ENTRIES = ['index.ts', 'client/index.ts', 'testing/index.ts', 'throttler/index.ts'];
+const ENTRIES = [
+  'nest/src/index.ts',
+  'nest/src/testing.ts',
+  'nest/src/throttler.ts',
+  'floodgate/src/index.ts',
+  'floodgate/src/redis.ts',
+  'floodgate/src/testing.ts',
+  'client/src/index.ts',
+];
 /** What applications write as objects. */
 const WRITTEN =
   /(?:Options|Extras|Policy|Numbers|Choice|Calendar|Window|Removal|Change|Target|Adapter|Resolver|RateLimitStore|UnderTest)$/;
@@ -77,7 +84,7 @@ function* hovers(): Generator<Hover> {
   const { config } = ts.readConfigFile('tsconfig.json', (file) => ts.sys.readFile(file)) as { config: unknown };
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, resolve('.'));
   const program = ts.createProgram(
-    ENTRIES.map((entry) => `${SOURCES}/${entry}`),
+    ENTRIES.map((entry) => `${LIBS}/${entry}`),
     options,
   );
   const checker = program.getTypeChecker();
@@ -131,7 +138,7 @@ function* hovers(): Generator<Hover> {
   }
 
   for (const entry of ENTRIES) {
-    const module = checker.getSymbolAtLocation(program.getSourceFile(`${SOURCES}/${entry}`)!)!;
+    const module = checker.getSymbolAtLocation(program.getSourceFile(`${LIBS}/${entry}`)!)!;
     for (const exported of checker.getExportsOfModule(module)) {
       const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
       const isType = (symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) !== 0;

@@ -10,7 +10,7 @@ import {
   ON_A_POLICY,
   type Refusal,
   SCHEDULED,
-} from '../../libs/rate-limit/src/policy/together.js';
+} from '../../libs/floodgate/src/policy/together.js';
 import { FROM_HEADERS, limited } from '../support/http-app.js';
 import { ROOT } from './support/pages.js';
 

@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals';
 import { assert, asyncProperty } from 'fast-check';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, it } from '@jest/globals';
-import { blockOf } from '../../libs/rate-limit/src/policy/block-for.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { blockOf } from '../../libs/floodgate/src/policy/block-for.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';

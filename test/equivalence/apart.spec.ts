@@ -1,12 +1,12 @@
 import { describe, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { assert, asyncProperty, property } from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
-import { blockOf } from '../../libs/rate-limit/src/policy/block-for.js';
-import { peekOf, takes } from '../../libs/rate-limit/src/stores/charge.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import type { Charge, ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { DenialCache } from '../../libs/floodgate/src/layers/denials/denial-cache.js';
+import { blockOf } from '../../libs/floodgate/src/policy/block-for.js';
+import { peekOf, takes } from '../../libs/floodgate/src/stores/charge.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import type { Charge, ChargeVerdict, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { forwards, MovingClock } from '../support/arbitrary-instants.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';

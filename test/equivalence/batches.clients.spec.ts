@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { expectSame } from '../support/expect-same.js';
 import { useRedis } from '../support/redis-fixture.js';

@@ -1,13 +1,13 @@
 import { describe, it } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom, integer, oneof, record } from 'fast-check';
 import { DateTime } from 'luxon';
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
+import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
-import { inTimeZone, bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
-import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
+import { inTimeZone, bindPolicy } from '../../libs/floodgate/src/policy/bound-policy.js';
+import { parsePolicy } from '../../libs/floodgate/src/policy/parse-policy.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';
 

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
+import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
 import type { Textbook } from '../../lab/textbook/textbook.js';
 import { textbookOf } from '../support/textbook-of.js';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { DenialCache } from '../../libs/rate-limit/src/layers/denials/denial-cache.js';
-import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { DenialCache } from '../../libs/floodgate/src/layers/denials/denial-cache.js';
+import type { Charge, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { costFor, costs, policyOf } from '../support/arbitrary-policies.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { blockOf } from '../../libs/rate-limit/src/policy/block-for.js';
-import type { BlockCharge, Charge } from '../../libs/rate-limit/src/stores/charge.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { type ChargeVerdict, RateLimitStoreError, type Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { blockOf } from '../../libs/floodgate/src/policy/block-for.js';
+import type { BlockCharge, Charge } from '../../libs/floodgate/src/stores/charge.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import { type ChargeVerdict, RateLimitStoreError, type Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { useRedis } from '../support/redis-fixture.js';
 

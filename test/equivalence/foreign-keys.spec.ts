@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import type { AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge } from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { contentsOf, useRedis } from '../support/redis-fixture.js';
 

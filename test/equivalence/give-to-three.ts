@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore, type RedisStoreOptions } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { type Charge, LOAD, type Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore, type RedisStoreOptions } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import { type Charge, LOAD, type Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { FALLBACK, MovingClock } from '../support/arbitrary-instants.js';
 import { expectSame } from '../support/expect-same.js';

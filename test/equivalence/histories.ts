@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
-import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
+import type { AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import type { Charge } from '../../libs/floodgate/src/stores/store.js';
+import { headroomIn } from '../../libs/floodgate/src/policy/priorities.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, type Move, starts } from '../support/arbitrary-instants.js';
 import { costFor, type Cost, costs, parts, type Versions, versionsOf } from '../support/arbitrary-policies.js';

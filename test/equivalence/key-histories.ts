@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import type { ChargeVerdict, Verdict } from '../../libs/rate-limit/src/stores/store.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
+import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import type { ChargeVerdict, Verdict } from '../../libs/floodgate/src/stores/store.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import { headroomIn } from '../../libs/floodgate/src/policy/priorities.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, parts, policyOf } from '../support/arbitrary-policies.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { Batch } from '../../libs/rate-limit/src/stores/redis/batch/batch.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import { Batch } from '../../libs/floodgate/src/stores/redis/batch/batch.js';
+import type { Charge } from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { anywhere, MovingClock } from '../support/arbitrary-instants.js';
 import { costFor, costs, type Versions, versionsOf } from '../support/arbitrary-policies.js';

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { type ChargeReceipt, receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { type ChargeReceipt, receiptsOf } from '../../libs/floodgate/src/stores/receipt.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { MemoryStore, RateLimitStoreError, RedisStore, type Verdict } from 'nestjs-floodgate';
-import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
+import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
 import { histories as runs, HISTORY_TIMEOUT_MS, SEED } from '../support/property-runs.js';

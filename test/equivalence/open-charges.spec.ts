@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
-import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/prefetch-bucket.js';
-import { OpenCharges } from '../../libs/rate-limit/src/layers/estimates/open-charges.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { TokenBucket } from '../../libs/floodgate/src/algorithms/token-bucket/token-bucket.js';
+import { PrefetchBucket } from '../../libs/floodgate/src/algorithms/token-bucket/prefetch-bucket.js';
+import { OpenCharges } from '../../libs/floodgate/src/layers/estimates/open-charges.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
 import type {
   Charge,
   ChargeMode,
   ChargeReceipt,
   ChargeVerdict,
   Verdict,
-} from '../../libs/rate-limit/src/stores/store.js';
+} from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';

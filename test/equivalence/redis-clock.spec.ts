@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Arbitrary, array, assert, asyncProperty, constantFrom, integer, nat, oneof, record } from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
+import type { AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge } from '../../libs/floodgate/src/stores/store.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
 import { ALL_ALGORITHMS, algorithmOf, policyWith, SMALL_POLICIES } from '../support/algorithm-of.js';
 import { expectHolds, expectSame } from '../support/expect-same.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { RateLimitStore, ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { RateLimitStore, ChargeReceipt, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { contentsOf, useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, check, property } from 'fast-check';
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import type { ChargeMark, Refunds } from '../../libs/rate-limit/src/algorithms/core/refunds.js';
+import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import type { ChargeMark, Refunds } from '../../libs/floodgate/src/algorithms/core/refunds.js';
 import { ALL_ALGORITHMS } from '../support/algorithm-of.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { playSettlements, settlementHistoriesOf } from './settlement-histories.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { PrefetchBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/prefetch-bucket.js';
-import { exactRate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
-import { TokenBucket } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { PrefetchBucket } from '../../libs/floodgate/src/algorithms/token-bucket/prefetch-bucket.js';
+import { exactRate } from '../../libs/floodgate/src/algorithms/core/rate.js';
+import { TokenBucket } from '../../libs/floodgate/src/algorithms/token-bucket/token-bucket.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { ChargeReceipt, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { expiryOf, useRedis } from '../support/redis-fixture.js';
 import { settledTail } from '../support/settled-tail.js';

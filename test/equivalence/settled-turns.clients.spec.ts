@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge, ChargeReceipt, RateLimitStore, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge, ChargeReceipt, RateLimitStore, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { anywhere, FALLBACK, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { bytesPerCost } from '../../libs/rate-limit/src/algorithms/core/footprint.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
-import type { Charge, ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { bytesPerCost } from '../../libs/floodgate/src/algorithms/core/footprint.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { receiptsOf } from '../../libs/floodgate/src/stores/receipt.js';
+import type { Charge, ChargeReceipt, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';

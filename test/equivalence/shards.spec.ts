@@ -1,9 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { useEmptyCluster } from '../support/faults/cluster-fixture.js';
 import { TestClock } from '../support/test-clock.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, integer, nat, pre, property, tuple } from 'fast-check';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { exactRate, shareOfRate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { exactRate, shareOfRate } from '../../libs/floodgate/src/algorithms/core/rate.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';
 import { histories } from '../support/property-runs.js';

@@ -1,4 +1,4 @@
-import type { BlockCharge } from '../../libs/rate-limit/src/stores/charge.js';
+import type { BlockCharge } from '../../libs/floodgate/src/stores/charge.js';
 
 /** What is known of a key: the rejections that count together, and the blocks that it had. */
 interface Known {

@@ -1,8 +1,8 @@
 import { describe, it } from '@jest/globals';
 import { assert, asyncProperty, property } from 'fast-check';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
-import { headroomIn } from '../../libs/rate-limit/src/policy/priorities.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Verdict } from '../../libs/floodgate/src/stores/store.js';
+import { headroomIn } from '../../libs/floodgate/src/policy/priorities.js';
 import { ALL_ALGORITHMS, algorithmOf } from '../support/algorithm-of.js';
 import { MovingClock } from '../support/arbitrary-instants.js';
 import { costFor } from '../support/arbitrary-policies.js';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { ThresholdEvent } from '../../libs/rate-limit/src/watch/thresholds/threshold-event.js';
-import { reachedAt } from '../../libs/rate-limit/src/policy/thresholds.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
+import type { ThresholdEvent } from '../../libs/floodgate/src/watch/thresholds/threshold-event.js';
+import { reachedAt } from '../../libs/floodgate/src/policy/thresholds.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Clock, RateLimitStore } from '../../libs/floodgate/src/stores/store.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
 import { TestClock } from '../support/test-clock.js';

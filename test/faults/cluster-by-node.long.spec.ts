@@ -1,11 +1,11 @@
 import { expect, it, jest } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { receiptsOf } from '../../libs/rate-limit/src/stores/receipt.js';
-import type { Charge } from '../../libs/rate-limit/src/stores/store.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import { receiptsOf } from '../../libs/floodgate/src/stores/receipt.js';
+import type { Charge } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { slotOf } from '../../libs/rate-limit/src/stores/slots.js';
+import { slotOf } from '../../libs/floodgate/src/stores/slots.js';
 import { callsOf } from '../support/faults/by-node.js';
 import { useCluster } from '../support/faults/cluster-fixture.js';
 import { Pod } from '../support/faults/pod.js';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, it, jest } from '@jest/globals';
 import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
-import { shardTags } from '../../libs/rate-limit/src/stores/shard-tags.js';
+import { shardTags } from '../../libs/floodgate/src/stores/shard-tags.js';
 import { expectInTime, timesOf } from '../support/faults/arrivals.js';
 import type { Answer } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';

@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
-import { INSTRUMENTS } from '../../libs/rate-limit/src/watch/publish/instruments.js';
+import { INSTRUMENTS } from '../../libs/floodgate/src/watch/publish/instruments.js';
 import { Exposition } from '../support/exposition.js';
 import { asUser } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';

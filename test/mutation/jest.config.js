@@ -11,7 +11,7 @@ export default {
   runner: join(import.meta.dirname, 'runner.js'),
   testEnvironment: join(import.meta.dirname, 'environment.js'),
   roots: [
-    ...CODE.map((folder) => `<rootDir>/libs/rate-limit/src/${folder}`),
+    ...CODE.map((folder) => `<rootDir>/libs/floodgate/src/${folder}`),
     ...CALLS.map((folder) => `<rootDir>/test/${folder}`),
   ],
   testRegex: ['(?<!\\.long)\\.spec\\.ts$'],

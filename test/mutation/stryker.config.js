@@ -1,5 +1,5 @@
 // `npm run test:mutation`: changes the code in small ways, and asks that a test fails of each. `-- --mutate <glob>` chooses files.
-const LIBRARY = 'libs/rate-limit/src';
+const LIBRARY = 'libs/floodgate/src';
 
 export default {
   mutate: [

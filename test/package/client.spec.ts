@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { build } from 'esbuild';
-import { Application, CLIENT, LIBRARY } from './support/packed.js';
+import { Application, CLIENT } from './support/packed.js';
 
 jest.setTimeout(60_000); // starts processes
 
@@ -9,10 +9,6 @@ jest.setTimeout(60_000); // starts processes
 const SNIPPET = /^```ts[^\n]*\n(.*?)^```$/ms.exec(CLIENT.textOf('README.md'))![1]!;
 /** Bytes of the client in a page, minified and compressed. */
 const MOST_BYTES = 9_500;
-
-const FORMATS = ['mjs', 'cjs'] as const;
-const loaded = (format: string, name = CLIENT.name): string =>
-  format === 'mjs' ? `await import('${name}')` : `require('${name}')`;
 
 let alone: Application;
 
@@ -49,14 +45,4 @@ describe('floodgate-client, in an application without Nest', () => {
     expect([errors, warnings]).toEqual([[], []]);
     expect(gzipSync(outputFiles[0]!.contents).byteLength).toBeLessThan(MOST_BYTES);
   });
-});
-
-it.each(FORMATS)('nestjs-floodgate/client exports the same: %s', async (format) => {
-  const names = async (application: Application, name: string): Promise<string> =>
-    application.run(
-      application.write(`names.${format}`, `console.log(Object.keys(${loaded(format, name)}).toSorted().join());`),
-    );
-  const library = new Application([]);
-  expect(await names(library, LIBRARY.nameOf('client'))).toBe(await names(alone, CLIENT.name));
-  library.delete();
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Application, LIBRARY } from './support/packed.js';
+import { Application, ENGINE, LIBRARY, type Packed } from './support/packed.js';
 
 jest.setTimeout(60_000); // each test starts processes
 
@@ -50,27 +50,28 @@ afterEach(() => application.delete());
 const start = (library: string, metadata: string): Promise<string> =>
   application.run(application.write('main.mjs', main(library, metadata)));
 
-/** The file of the package that has the runtime: entry points share it. */
-function fileOf(extension: '.js' | '.cjs'): string {
-  return LIBRARY.files.find(
-    (file) => file.endsWith(extension) && LIBRARY.textOf(file).includes('nestjs-floodgate:copies'),
+/** The file of a package that says which copy is loaded: entry points share it. */
+function fileOf(packed: Packed, extension: '.js' | '.cjs'): string {
+  return packed.files.find(
+    (file) => file.endsWith(extension) && packed.textOf(file).includes(`("${packed.name}","string"==typeof`),
   )!;
 }
 
-const warning = (own: string, other: string): string =>
-  `nestjs-floodgate is loaded 2 times, with classes of their own: ES module from ${own} (of the RateLimitModule that boots); ${other}.`;
+const warning = (own: string, other: string, name = 'nestjs-floodgate'): string =>
+  `${name} is loaded 2 times, with classes of their own: ES module from ${own} (of the RateLimitModule that boots); ${other}.`;
 
 describe('a copy of the package beside the one of RateLimitModule', () => {
   const path = (file: string): string => `${application.folder}/node_modules/${file}`;
-  const esm = (): string => path(`nestjs-floodgate/${fileOf('.js')}`);
-  const cjs = (): string => `CommonJS from ${path(`nestjs-floodgate/${fileOf('.cjs')}`)}`;
-  const nested = (): string => `CommonJS from ${path(`library/node_modules/nestjs-floodgate/${fileOf('.cjs')}`)}`;
+  const esm = (): string => path(`nestjs-floodgate/${fileOf(LIBRARY, '.js')}`);
+  const cjs = (): string => `CommonJS from ${path(`nestjs-floodgate/${fileOf(LIBRARY, '.cjs')}`)}`;
+  const nested = (): string =>
+    `CommonJS from ${path(`library/node_modules/nestjs-floodgate/${fileOf(LIBRARY, '.cjs')}`)}`;
 
   it.each([
     ['in the other format', './library.cjs', cjs],
     ['of another version', './node_modules/library/index.cjs', nested],
   ])('%s: its decorators limit, and boot names both copies', async (_, file, other) => {
-    application.install('node_modules/library/node_modules/nestjs-floodgate', '0.0.1');
+    application.install('node_modules/library/node_modules/nestjs-floodgate', LIBRARY, '0.0.1');
     application.write(file, USER);
     const printed = await start(file, DECORATED);
     expect(printed).toContain('statuses 200 429');
@@ -88,6 +89,18 @@ describe('a copy of the package beside the one of RateLimitModule', () => {
     expect(printed).toContain(warning(esm(), cjs()));
     expect(printed).toContain("Nest can't resolve dependencies of the Injected");
     expect(printed).not.toContain('statuses');
+  });
+
+  it('is named where the engine alone is loaded twice', async () => {
+    application.write('library.cjs', `exports.MemoryStore = require('floodgate').MemoryStore;`);
+    const printed = await start(
+      './library.cjs',
+      `{ imports: [RateLimitModule.forRoot({ store: new library.MemoryStore(), defaults: [${POLICY}] })], controllers: [] }`,
+    );
+    const file = (extension: '.js' | '.cjs'): string => path(`floodgate/${fileOf(ENGINE, extension)}`);
+    expect(printed).toContain(warning(file('.js'), `CommonJS from ${file('.cjs')}`, 'floodgate'));
+    expect(printed).not.toContain('nestjs-floodgate is loaded');
+    expect(printed).toContain('statuses 404 404');
   });
 
   it('cannot have a RateLimitModule of its own: it would charge each request twice', async () => {

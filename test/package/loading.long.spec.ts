@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { build } from 'esbuild';
-import { Application, LIBRARY } from './support/packed.js';
+import { Application, ENGINE, LIBRARY, type Packed } from './support/packed.js';
 
 jest.setTimeout(60_000); // each test starts processes
 
@@ -14,33 +14,40 @@ beforeAll(() => {
 });
 afterAll(() => application.delete());
 
-const load = (format: string, entry: string): string =>
-  format === 'mjs' ? `await import('${LIBRARY.nameOf(entry)}')` : `require('${LIBRARY.nameOf(entry)}')`;
+const PACKAGES = [
+  { packed: ENGINE, folder: 'floodgate' },
+  { packed: LIBRARY, folder: 'nest' },
+];
+/** All entry points, as an application names them, each with its source. */
+const ENTRIES = PACKAGES.flatMap(({ packed, folder }) =>
+  packed.entries.map((entry) => ({ name: packed.nameOf(entry), source: `../../libs/${folder}/src/${entry}.js` })),
+);
+
+const load = (format: string, name: string): string =>
+  format === 'mjs' ? `await import('${name}')` : `require('${name}')`;
 
 /** The names that an entry point exports, and its classes, as a process without the optional packages sees them. */
-async function exportsOf(format: string, entry: string): Promise<{ names: string[]; classes: string[][] }> {
+async function exportsOf(format: string, name: string): Promise<{ names: string[]; classes: string[][] }> {
   const code = `
-    const loaded = ${load(format, entry)};
+    const loaded = ${load(format, name)};
     const entries = Object.entries(loaded).filter(([name]) => name !== 'default' && name !== 'module.exports');
     const classes = entries.filter(([, value]) => /^class /.test(String(value))).map(([name, value]) => [name, value.name]);
     console.log(JSON.stringify({ names: entries.map(([name]) => name).toSorted(), classes }));`;
   return JSON.parse(await application.run(application.write(`exports.${format}`, code))) as never;
 }
 
-describe.each(LIBRARY.entries)('the entry point %s', (entry) => {
+describe.each(ENTRIES)('the entry point $name', ({ name, source }) => {
   it('exports the same from both formats, under the names of its sources', async () => {
-    const [module, script] = await Promise.all(FORMATS.map((format) => exportsOf(format, entry)));
-    const sources = (await import(
-      `../../libs/rate-limit/src/${entry === 'index' ? '' : `${entry}/`}index.js`
-    )) as object;
+    const [module, script] = await Promise.all(FORMATS.map((format) => exportsOf(format, name)));
+    const sources = (await import(source)) as object;
     expect(module!.names).toEqual(Object.keys(sources).toSorted());
     expect(script!.names).toEqual(module!.names);
-    for (const [name, classNamed] of [...module!.classes, ...script!.classes]) expect(classNamed).toBe(name);
+    for (const [one, classNamed] of [...module!.classes, ...script!.classes]) expect(classNamed).toBe(one);
   });
 
   it.each(FORMATS)('is bundled by esbuild without the optional packages: %s', async (format) => {
     const { errors, warnings, outputFiles } = await build({
-      entryPoints: [application.write(`bundled.${format}`, `globalThis.loaded = ${load(format, entry)};`)],
+      entryPoints: [application.write(`bundled.${format}`, `globalThis.loaded = ${load(format, name)};`)],
       absWorkingDir: application.folder,
       bundle: true,
       write: false,
@@ -56,7 +63,7 @@ describe.each(LIBRARY.entries)('the entry point %s', (entry) => {
 
 it.each(FORMATS)('the entry points share their classes: %s', async (format) => {
   const code = `
-    const all = [${LIBRARY.entries.map((entry) => load(format, entry)).join(', ')}];
+    const all = [${ENTRIES.map(({ name }) => load(format, name)).join(', ')}];
     const classes = new Map();
     for (const one of all) {
       for (const [name, value] of Object.entries(one)) {
@@ -79,29 +86,44 @@ const LATER = {
   'the testing kit': 'class VirtualClock',
 };
 
-/** The files of the package that the main entry point loads, in `dist`. */
-async function loadedBy(format: string): Promise<string[]> {
+/** The texts of the files of both packages that the main entry point loads. */
+async function loadedBy(format: string): Promise<string> {
   if (format === 'cjs') {
     const code = `
       require('nestjs-floodgate');
-      console.log(JSON.stringify(Object.keys(require.cache).flatMap((file) => file.split('nestjs-floodgate/dist/')[1] ?? [])));`;
-    return JSON.parse(await application.run(application.write('cache.cjs', code))) as string[];
+      ${PRINT_LOADED}`;
+    return application.run(application.write('cache.cjs', code));
   }
-  const loaded = new Set(['index.js']);
-  for (const file of loaded) {
-    const imports = LIBRARY.textOf(`dist/${file}`).matchAll(/(?:from|import)\s*"(\.[^"]+)"/g);
-    for (const [, path] of imports) loaded.add(new URL(path!, `file:///${file}`).pathname.slice(1));
-  }
-  return [...loaded];
+  const loaded = new Map<string, string>();
+  const visit = (packed: Packed, file: string): void => {
+    const key = `${packed.name}/${file}`;
+    if (loaded.has(key)) return;
+    const text = packed.textOf(`dist/${file}`);
+    loaded.set(key, text);
+    for (const [, path] of text.matchAll(/(?:from|import)\s*"([^"]+)"/g)) {
+      const [, entry] = /^floodgate(?:\/([\w-]+))?$/.exec(path!) ?? [];
+      if (path!.startsWith('floodgate')) visit(ENGINE, `${entry ?? 'index'}.js`);
+      if (path!.startsWith('.')) visit(packed, new URL(path!, `file:///${file}`).pathname.slice(1));
+    }
+  };
+  visit(LIBRARY, 'index.js');
+  return [...loaded.values()].join('\n');
 }
+
+/** Prints the texts of the files of both packages that a process of CommonJS has loaded. */
+const PRINT_LOADED = `
+  const files = Object.keys(require.cache).filter((file) => /floodgate\\/dist\\//.test(file));
+  console.log(files.map((file) => require('node:fs').readFileSync(file, 'utf8')).join('\\n'));`;
 
 it.each(FORMATS)(
   'the main entry point loads what an application names, and nothing that it needs at boot or later: %s',
   async (format) => {
-    const loaded = await loadedBy(format);
-    const text = loaded.map((file) => LIBRARY.textOf(`dist/${file}`)).join('\n');
-    const all = LIBRARY.files.filter((file) => file.endsWith(format === 'mjs' ? '.js' : '.cjs'));
-    const whole = all.map((file) => LIBRARY.textOf(file)).join('\n');
+    const text = await loadedBy(format);
+    const whole = PACKAGES.flatMap(({ packed }) =>
+      packed.files
+        .filter((file) => file.endsWith(format === 'mjs' ? '.js' : '.cjs'))
+        .map((file) => packed.textOf(file)),
+    ).join('\n');
     expect(text).toContain('class RateLimitGuard');
     for (const [what, marker] of Object.entries(LATER)) {
       expect({ what, there: whole.includes(marker), loaded: text.includes(marker) }).toEqual({
@@ -125,8 +147,7 @@ async function bootedBy(metadata: string): Promise<string> {
     class App {}
     Module({ imports: ${metadata} })(App);
     NestFactory.createApplicationContext(App, { logger: ['error', 'fatal'], abortOnError: false }).then((app) => {
-      const files = Object.keys(require.cache).filter((file) => file.includes('nestjs-floodgate/dist/'));
-      console.log(files.map((file) => require('node:fs').readFileSync(file, 'utf8')).join('\\n'));
+      ${PRINT_LOADED}
       return app.close();
     });`;
   return application.run(application.write('booted.cjs', code));
@@ -155,7 +176,7 @@ it.each(FORMATS)(
   'a store on Redis decides before any application has booted, in the order of its calls: %s',
   async (format) => {
     const code = `
-    const { RedisStore } = ${load(format, 'index')};
+    const { RedisStore } = ${load(format, 'floodgate/redis')};
     const calls = [];
     const answer = (name) => async () => {
       calls.push(name);
@@ -179,12 +200,12 @@ it.each(FORMATS)(
 it.each(FORMATS)(
   'has each program of Lua once, for both formats, and loads it by a name that bundles follow: %s',
   (format) => {
-    const withLua = LIBRARY.files.filter(
-      (file) => /\.c?js$/.test(file) && LIBRARY.textOf(file).includes("redis.call('TIME')"),
+    const withLua = PACKAGES.flatMap(({ packed }) =>
+      packed.files.filter((file) => /\.c?js$/.test(file) && packed.textOf(file).includes("redis.call('TIME')")),
     );
     expect(withLua).toEqual(['dist/shared/programs.cjs']);
-    const loading = LIBRARY.files.filter((file) => file.endsWith(format === 'mjs' ? '.js' : '.cjs'));
-    expect(loading.some((file) => /"\.\/programs\.cjs"/.test(LIBRARY.textOf(file)))).toBe(true);
+    const loading = ENGINE.files.filter((file) => file.endsWith(format === 'mjs' ? '.js' : '.cjs'));
+    expect(loading.some((file) => /"\.\/programs\.cjs"/.test(ENGINE.textOf(file)))).toBe(true);
   },
 );
 
@@ -192,7 +213,7 @@ it('a stack trace names the functions of the package, on lines that fit a termin
   for (const format of FORMATS) {
     const file = application.write(
       `trace.${format}`,
-      `const { RateLimitModule } = ${load(format, 'index')};\nRateLimitModule.forRoot([]);`,
+      `const { RateLimitModule } = ${load(format, LIBRARY.name)};\nRateLimitModule.forRoot([]);`,
     );
     const printed = await application.run(file);
     expect(printed).toMatch(/RateLimitConfigError: RateLimitModule: .*\n +at checkShape .*\n +at .*\.forRoot /);

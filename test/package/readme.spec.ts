@@ -4,7 +4,7 @@ import { Application, LIBRARY } from './support/packed.js';
 
 jest.setTimeout(60_000); // starts processes
 
-/** The text of libs/rate-limit/README.md in the packed library. */
+/** The text of libs/nest/README.md in the packed library. */
 const README = LIBRARY.textOf('README.md');
 const BLOCKS = Array.from(README.matchAll(/^```(\w*)[^\n]*\n(.*?)^```$/gms), ([, language, text]) => ({
   language,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { TOKEN_BUCKET } from '../../libs/rate-limit/src/algorithms/token-bucket/token-bucket.js';
-import { RedisStore } from '../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { RedisClient } from '../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
-import type { Charge, ChargeReceipt, Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import { TOKEN_BUCKET } from '../../libs/floodgate/src/algorithms/token-bucket/token-bucket.js';
+import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { RedisClient } from '../../libs/floodgate/src/stores/redis/clients/redis-client.js';
+import type { Charge, ChargeReceipt, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { callOf } from '../../simulate/redis/client.js';
 import { ProgramTwin } from '../../simulate/redis/program-twin.js';
 import type { Call } from '../../simulate/redis/server.js';

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
+import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
 import { algorithmOf } from './algorithm-of.js';
 import { starts } from './arbitrary-instants.js';
 import { type Cost, costFor, costs, policyOf } from './arbitrary-policies.js';

@@ -1,11 +1,11 @@
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { ALGORITHM_NAMES } from '../../libs/rate-limit/src/algorithms/algorithms.js';
+import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
 
 export {
   algorithmOf,
   policyWith,
   SMALL_POLICIES,
-} from '../../libs/rate-limit/src/testing/conformance/small-policies.js';
+} from '../../libs/floodgate/src/testing/conformance/small-policies.js';
 
 /** The window in microseconds of an algorithm that has one. */
 export function windowOf(algorithm: Algorithm): number {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import type { Algorithm } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import type { Verdict } from '../../libs/rate-limit/src/stores/store.js';
+import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import type { Verdict } from '../../libs/floodgate/src/stores/store.js';
 
 const SECOND = 1_000_000;
 const DAY = 86_400 * SECOND;

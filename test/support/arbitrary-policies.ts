@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
-import { algorithmEntry } from '../../libs/rate-limit/src/algorithms/algorithms.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import type { Rate } from '../../libs/rate-limit/src/algorithms/core/rate.js';
+import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
+import { algorithmEntry } from '../../libs/floodgate/src/algorithms/algorithms.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import type { Rate } from '../../libs/floodgate/src/algorithms/core/rate.js';
 import { algorithmOf } from './algorithm-of.js';
 
 /** A policy, and perhaps a second version whose limit a deploy changed. Both count under one key; a bucket's key names its capacity. */

@@ -1,4 +1,4 @@
-import type { Algorithm, AlgorithmName } from '../../libs/rate-limit/src/algorithms/core/algorithm.js';
+import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
 import { type Admission, costByWindow, mostWithin, worstExcess } from '../../lab/textbook/bounds.js';
 import { rateOf, windowOf } from './algorithm-of.js';
 import { expectHolds } from './expect-same.js';

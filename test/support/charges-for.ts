@@ -1,8 +1,8 @@
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
-import { bindPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
-import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import type { ChargeMode } from '../../libs/rate-limit/src/stores/charge.js';
+import { chargeOf, type PolicyCharge } from '../../libs/floodgate/src/charges/policy-charge.js';
+import { bindPolicy } from '../../libs/floodgate/src/policy/bound-policy.js';
+import { parsePolicy } from '../../libs/floodgate/src/policy/parse-policy.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import type { ChargeMode } from '../../libs/floodgate/src/stores/charge.js';
 
 /** One charge of each policy, for one identity. */
 export function chargesFor(policies: readonly Policy[], mode: ChargeMode = 'take'): PolicyCharge[] {

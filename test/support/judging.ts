@@ -1,12 +1,12 @@
-import { decisionOf, Judgement } from '../../libs/rate-limit/src/charges/judgement.js';
-import { OpenCharges } from '../../libs/rate-limit/src/layers/estimates/open-charges.js';
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
-import { bindPolicy, type BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
-import type { Decision, PolicyDecision } from '../../libs/rate-limit/src/policy/decision.js';
-import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import type { ChargeMode } from '../../libs/rate-limit/src/stores/charge.js';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { decisionOf, Judgement } from '../../libs/floodgate/src/charges/judgement.js';
+import { OpenCharges } from '../../libs/floodgate/src/layers/estimates/open-charges.js';
+import { chargeOf, type PolicyCharge } from '../../libs/floodgate/src/charges/policy-charge.js';
+import { bindPolicy, type BoundPolicy } from '../../libs/floodgate/src/policy/bound-policy.js';
+import type { Decision, PolicyDecision } from '../../libs/floodgate/src/policy/decision.js';
+import { parsePolicy } from '../../libs/floodgate/src/policy/parse-policy.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import type { ChargeMode } from '../../libs/floodgate/src/stores/charge.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
 import { TestClock } from './test-clock.js';
 
 /** The beginning of a day, and so of every window that divides one. */

@@ -1,12 +1,12 @@
 import type { Charge, ChargeReceipt, ChargeSettlement, Policy, RateLimitStore, Verdict } from 'nestjs-floodgate';
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
-import type { LimiterOptions } from '../../libs/rate-limit/src/limiter/limiter-options.js';
-import type { LimiterParts } from '../../libs/rate-limit/src/limiter/limiter-parts.js';
-import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
-import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
-import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
-import { denialsOf } from '../../libs/rate-limit/src/limiter/rooms.js';
-import type { BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
+import { chargeOf, type PolicyCharge } from '../../libs/floodgate/src/charges/policy-charge.js';
+import type { LimiterOptions } from '../../libs/floodgate/src/limiter/limiter-options.js';
+import type { LimiterParts } from '../../libs/floodgate/src/limiter/limiter-parts.js';
+import { storeAlone } from '../../libs/floodgate/src/limiter/opened-store.js';
+import { readLimiterOptions } from '../../libs/floodgate/src/limiter/options-table.js';
+import { partsAlone } from '../../libs/floodgate/src/limiter/parts-alone.js';
+import { denialsOf } from '../../libs/floodgate/src/limiter/rooms.js';
+import type { BoundPolicy } from '../../libs/floodgate/src/policy/bound-policy.js';
 import { StillStore } from './still-store.js';
 import { boundPolicy } from './told-thresholds.js';
 

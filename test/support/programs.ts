@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { DECISIONS, LEAN } from '../../libs/rate-limit/src/stores/redis/batch/programs.generated.js';
+import { DECISIONS, LEAN } from '../../libs/floodgate/src/stores/redis/batch/programs.generated.js';
 
 /** The texts of the programs that decide. */
 export const PROGRAMS: readonly string[] = [DECISIONS, ...Object.values(LEAN)];

@@ -1,14 +1,14 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
-import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
-import type { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
-import { ExpiringReservations } from '../../libs/rate-limit/src/holds/expiry/expiring-reservations.js';
-import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
-import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
-import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
-import type { ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
-import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
-import type { Timer } from '../../libs/rate-limit/src/stores/timer.js';
-import type { StoreTraits } from '../../libs/rate-limit/src/stores/traits.js';
+import type { Engine } from '../../libs/floodgate/src/engine/engine.js';
+import type { LayeredStore } from '../../libs/floodgate/src/engine/layered-store.js';
+import { ExpiringReservations } from '../../libs/floodgate/src/holds/expiry/expiring-reservations.js';
+import { partsAlone } from '../../libs/floodgate/src/limiter/parts-alone.js';
+import { storeAlone } from '../../libs/floodgate/src/limiter/opened-store.js';
+import { readLimiterOptions } from '../../libs/floodgate/src/limiter/options-table.js';
+import type { ReservationLog } from '../../libs/floodgate/src/stores/reservation-log.js';
+import type { Clock, RateLimitStore } from '../../libs/floodgate/src/stores/store.js';
+import type { Timer } from '../../libs/floodgate/src/stores/timer.js';
+import type { StoreTraits } from '../../libs/floodgate/src/stores/traits.js';
 
 const NEVER_MS = 1e9;
 const PATIENCE_MS = 120_000;

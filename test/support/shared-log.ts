@@ -1,5 +1,5 @@
-import type { ReservationClaim, ReservationLog } from '../../libs/rate-limit/src/stores/reservation-log.js';
-import type { ChargeSettlement } from '../../libs/rate-limit/src/stores/store.js';
+import type { ReservationClaim, ReservationLog } from '../../libs/floodgate/src/stores/reservation-log.js';
+import type { ChargeSettlement } from '../../libs/floodgate/src/stores/store.js';
 
 /** What becomes of a call: it arrives, or it does nothing. */
 type LogOutcome = 'well' | 'lost';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../libs/rate-limit/src/stores/store.js';
+import type { Clock } from '../../libs/floodgate/src/stores/store.js';
 
 /** A clock that only the test moves, in whole microseconds. */
 export class TestClock {

@@ -1,16 +1,16 @@
-import type { Engine } from '../../libs/rate-limit/src/engine/engine.js';
-import type { LayeredStore } from '../../libs/rate-limit/src/engine/layered-store.js';
-import { chargeOf, type PolicyCharge } from '../../libs/rate-limit/src/charges/policy-charge.js';
-import type { ThresholdEvent } from '../../libs/rate-limit/src/watch/thresholds/threshold-event.js';
-import type { ThresholdSettings } from '../../libs/rate-limit/src/watch/thresholds/thresholds.js';
-import { partsAlone } from '../../libs/rate-limit/src/limiter/parts-alone.js';
-import { storeAlone } from '../../libs/rate-limit/src/limiter/opened-store.js';
-import { readLimiterOptions } from '../../libs/rate-limit/src/limiter/options-table.js';
-import { bindPolicy, type BoundPolicy } from '../../libs/rate-limit/src/policy/bound-policy.js';
-import { parsePolicy } from '../../libs/rate-limit/src/policy/parse-policy.js';
-import type { Policy } from '../../libs/rate-limit/src/policy/policy.js';
-import type { ChargeMode } from '../../libs/rate-limit/src/stores/charge.js';
-import type { Clock, RateLimitStore } from '../../libs/rate-limit/src/stores/store.js';
+import type { Engine } from '../../libs/floodgate/src/engine/engine.js';
+import type { LayeredStore } from '../../libs/floodgate/src/engine/layered-store.js';
+import { chargeOf, type PolicyCharge } from '../../libs/floodgate/src/charges/policy-charge.js';
+import type { ThresholdEvent } from '../../libs/floodgate/src/watch/thresholds/threshold-event.js';
+import type { ThresholdSettings } from '../../libs/floodgate/src/watch/thresholds/thresholds.js';
+import { partsAlone } from '../../libs/floodgate/src/limiter/parts-alone.js';
+import { storeAlone } from '../../libs/floodgate/src/limiter/opened-store.js';
+import { readLimiterOptions } from '../../libs/floodgate/src/limiter/options-table.js';
+import { bindPolicy, type BoundPolicy } from '../../libs/floodgate/src/policy/bound-policy.js';
+import { parsePolicy } from '../../libs/floodgate/src/policy/parse-policy.js';
+import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
+import type { ChargeMode } from '../../libs/floodgate/src/stores/charge.js';
+import type { Clock, RateLimitStore } from '../../libs/floodgate/src/stores/store.js';
 
 export function boundPolicy(policy: Policy): BoundPolicy {
   return bindPolicy(parsePolicy(policy, 'test'), 'rl', 'GET /', 'test');

@@ -1,5 +1,5 @@
-// Lets `node --import` run the TypeScript of this repository as Jest does: with decorators, `.js` for `.ts`, and the library
-// and the client by their names. Compiled files stay in a folder of node_modules: a test may start twenty processes.
+// Lets `node --import` run the TypeScript of this repository as Jest does: with decorators, `.js` for `.ts`, and the packages by
+// their names. Compiled files stay in a folder of node_modules: a test may start twenty processes.
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire, register } from 'node:module';
@@ -9,8 +9,10 @@ import { isMainThread } from 'node:worker_threads';
 if (isMainThread) register(import.meta.url);
 
 const ROOT = new URL('../../', import.meta.url);
-const LIBRARY = new URL('libs/rate-limit/src/', ROOT).href;
-const CLIENT = new URL('libs/client/src/index.ts', ROOT).href;
+const LIBRARIES = new URL('libs/', ROOT).href;
+/** The packages of this repository, which are loaded from their sources. */
+const FOLDERS = { floodgate: 'floodgate', 'nestjs-floodgate': 'nest', 'floodgate-client': 'client' };
+const ENTRY = new RegExp(`^(${Object.keys(FOLDERS).join('|')})(?:/([\\w-]+))?$`);
 /** With TEST_REDIS_CLIENT=redis, what a spec gives of ioredis becomes what an application with node-redis would give. */
 const AS_NODE_REDIS =
   process.env.TEST_REDIS_CLIENT === 'redis'
@@ -35,12 +37,11 @@ const SETTINGS = JSON.stringify([OPTIONS, require('@swc/core/package.json').vers
 
 export function resolve(specifier, context, next) {
   if (specifier === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
-  if (specifier === 'floodgate-client') return { url: CLIENT, shortCircuit: true };
-  const [, entry] = /^nestjs-floodgate((?:\/\w+)?)$/.exec(specifier) ?? [];
+  const [, name, entry = 'index'] = ENTRY.exec(specifier) ?? [];
   // A copy of the repository inside of it, such as that of a mutation test, has its own library.
   const [copy] = /^.*\/\.stryker-tmp\/[^/]+\//.exec(context.parentURL) ?? [];
-  const library = copy === undefined ? LIBRARY : `${copy}libs/rate-limit/src/`;
-  if (entry !== undefined) return { url: new URL(`.${entry}/index.ts`, library).href, shortCircuit: true };
+  const libraries = copy === undefined ? LIBRARIES : `${copy}libs/`;
+  if (name !== undefined) return { url: `${libraries}${FOLDERS[name]}/src/${entry}.ts`, shortCircuit: true };
   const ours = context.parentURL?.startsWith('file:') && !context.parentURL.includes('/node_modules/');
   if (!ours || !/^\..*\.js(\?|$)/.test(specifier)) return next(specifier, context);
   const url = AS_NODE_REDIS[specifier] ?? new URL(specifier.replace(/\.js(?=\?|$)/, '.ts'), context.parentURL).href;
@@ -64,7 +65,7 @@ function compiled(filename) {
   } catch {
     // Loaded only here: a process whose files are all kept does without the compiler.
     // As the package is built: Nest finds no types of the library's parameters.
-    const decoratorMetadata = !filename.startsWith(fileURLToPath(LIBRARY)) || filename.endsWith('.spec.ts');
+    const decoratorMetadata = !filename.startsWith(fileURLToPath(LIBRARIES)) || filename.endsWith('.spec.ts');
     const transform = { legacyDecorator: true, decoratorMetadata };
     const options = { ...OPTIONS, jsc: { ...OPTIONS.jsc, transform }, filename, swcrc: false };
     const { code } = require('@swc/core').transformSync(source, options);

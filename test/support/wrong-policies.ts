@@ -41,7 +41,7 @@ const NO_COUNT: [unknown, string][] = [
   [Symbol('x'), 'Symbol(x)'],
 ];
 
-/** Which rates are none: libs/rate-limit/src/algorithms/core/rate.spec.ts. */
+/** Which rates are none: libs/floodgate/src/algorithms/core/rate.spec.ts. */
 const NO_RATE: [unknown, string][] = [
   ['600/x', "'600/x'"],
   [null, 'null'],

@@ -8,7 +8,7 @@ import {
   VirtualClock,
   VirtualStore,
 } from 'nestjs-floodgate/testing';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
 
 /** The cases that a store fails, with their errors. */
 async function failures(store: StoreUnderTest): Promise<Map<string, AssertionError>> {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { describe, expect, it, test } from '@jest/globals';
 import { rateLimitStoreConformance } from 'nestjs-floodgate/testing';
-import { MemoryStore } from '../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
 import { limitTests } from './runners/limits.js';
 
 // Runs the tests under each framework: under this one here, and under each other one in a process.

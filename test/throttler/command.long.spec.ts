@@ -7,7 +7,7 @@ import { expect, it } from '@jest/globals';
 import { AppFolder } from './support/served-app.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const COMMAND = join(ROOT, 'libs/rate-limit/bin/nestjs-floodgate.js');
+const COMMAND = join(ROOT, 'libs/nest/bin/nestjs-floodgate.js');
 
 function command(
   cwd: string,

@@ -1,6 +1,6 @@
-import { type AdaptedAxios, aroundSending, withAbort } from '../../rate-limit/src/util/responses/axios-adapter.js';
-import { axiosHeaders } from '../../rate-limit/src/util/responses/axios-headers.js';
-import { type Answer, type BodyWait, readBody } from '../../rate-limit/src/util/responses/read-response.js';
+import { type AdaptedAxios, aroundSending, withAbort } from '../../floodgate/src/util/responses/axios-adapter.js';
+import { axiosHeaders } from '../../floodgate/src/util/responses/axios-headers.js';
+import { type Answer, type BodyWait, readBody } from '../../floodgate/src/util/responses/read-response.js';
 import { type Call, Governor } from './governor.js';
 import { checkClientOptions, type ClientRequest, type RateLimitClientOptions } from './options.js';
 

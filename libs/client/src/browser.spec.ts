@@ -55,7 +55,7 @@ describe('the client without Node', () => {
   it('consists of its own files and of utilities', async () => {
     const { files } = await load(WEB);
     expect(files).toContain('client/src/fetch.ts');
-    expect(files.filter((file) => !/^(?:client\/src|rate-limit\/src\/util)\//.test(file))).toEqual([]);
+    expect(files.filter((file) => !/^(?:client\/src|floodgate\/src\/util)\//.test(file))).toEqual([]);
   });
 
   it('retries a rejection, and needs nothing but what the web has', async () => {

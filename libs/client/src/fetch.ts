@@ -1,4 +1,4 @@
-import { RateLimitConfigError, shown } from '../../rate-limit/src/util/config-error.js';
+import { RateLimitConfigError, shown } from '../../floodgate/src/util/config-error.js';
 import { type Call, Governor } from './governor.js';
 import { checkClientOptions, type ClientRequest, type RateLimitClientOptions } from './options.js';
 import { peekBody } from './peek.js';

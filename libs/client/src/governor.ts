@@ -1,5 +1,5 @@
-import { shown } from '../../rate-limit/src/util/config-error.js';
-import { adopted, isPromise } from '../../rate-limit/src/util/is-promise.js';
+import { shown } from '../../floodgate/src/util/config-error.js';
+import { adopted, isPromise } from '../../floodgate/src/util/is-promise.js';
 import { RateLimitWaitError } from './errors.js';
 import type { CheckedClientOptions, ClientRequest } from './options.js';
 import type { Permit } from './partition.js';
@@ -10,7 +10,7 @@ import {
   type LimitReport,
   mayRepeat,
   readAnswer,
-} from '../../rate-limit/src/util/responses/read-response.js';
+} from '../../floodgate/src/util/responses/read-response.js';
 
 /** Decides when the requests of one client leave. */
 export class Governor {

@@ -9,4 +9,4 @@ export {
 export { RateLimitWaitError } from './errors.js';
 export type { ClientRequest, ClientWait, RateLimitClientOptions } from './options.js';
 export type { ClientTime } from './time.js';
-export { RateLimitConfigError } from '../../rate-limit/src/util/config-error.js';
+export { RateLimitConfigError } from '../../floodgate/src/util/config-error.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { readHttpDate, readRetryAfter } from '../../rate-limit/src/util/responses/retry-after.js';
-import { readStatements } from '../../rate-limit/src/util/responses/statements.js';
-import { readStringList } from '../../rate-limit/src/util/responses/structured-list.js';
-import { readAnswer } from '../../rate-limit/src/util/responses/read-response.js';
+import { readHttpDate, readRetryAfter } from '../../floodgate/src/util/responses/retry-after.js';
+import { readStatements } from '../../floodgate/src/util/responses/statements.js';
+import { readStringList } from '../../floodgate/src/util/responses/structured-list.js';
+import { readAnswer } from '../../floodgate/src/util/responses/read-response.js';
 
 const LENGTH = 300_000;
 const PARTS = ' |\t|,|;|"|\\|9|a| ,| ;|";|a;|"a";r=1,|Sun, |06 |-|;r=|%'.split('|');

@@ -1,6 +1,6 @@
-import { RateLimitConfigError, shown } from '../../rate-limit/src/util/config-error.js';
-import type { Duration } from '../../rate-limit/src/util/duration.js';
-import { checkNames, duration, type OptionRule, readOption, whole } from '../../rate-limit/src/util/option-rules.js';
+import { RateLimitConfigError, shown } from '../../floodgate/src/util/config-error.js';
+import type { Duration } from '../../floodgate/src/util/duration.js';
+import { checkNames, duration, type OptionRule, readOption, whole } from '../../floodgate/src/util/option-rules.js';
 import { type ClientTime, LONGEST_TIMER_MS, platformTime } from './time.js';
 
 /** A request as `partition` and `onWait` see it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LimitReport } from '../../rate-limit/src/util/responses/read-response.js';
+import type { LimitReport } from '../../floodgate/src/util/responses/read-response.js';
 import { Partition } from './partition.js';
 import { Partitions } from './partitions.js';
 import { VirtualTime } from '../test-support/virtual-time.js';

@@ -1,7 +1,7 @@
-import { onAbort } from '../../rate-limit/src/util/abort-watch.js';
+import { onAbort } from '../../floodgate/src/util/abort-watch.js';
 import { Refill } from './refill.js';
-import type { LimitReport } from '../../rate-limit/src/util/responses/read-response.js';
-import type { Statement } from '../../rate-limit/src/util/responses/statements.js';
+import type { LimitReport } from '../../floodgate/src/util/responses/read-response.js';
+import type { Statement } from '../../floodgate/src/util/responses/statements.js';
 import type { ClientTime } from './time.js';
 
 /** A request that is on its way. */

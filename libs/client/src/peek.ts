@@ -1,5 +1,5 @@
 import type { ClientTime } from './time.js';
-import { type BodyWait, readBody } from '../../rate-limit/src/util/responses/read-response.js';
+import { type BodyWait, readBody } from '../../floodgate/src/util/responses/read-response.js';
 
 /** The body of a rejection is a few hundred bytes. */
 const MAX_BYTES = 16_384;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type BareItem, parseList, serializeList, Token } from 'structured-headers';
-import { readHttpDate, readRetryAfter } from '../../rate-limit/src/util/responses/retry-after.js';
-import { readStatements } from '../../rate-limit/src/util/responses/statements.js';
-import { readInteger, readStringList } from '../../rate-limit/src/util/responses/structured-list.js';
+import { readHttpDate, readRetryAfter } from '../../floodgate/src/util/responses/retry-after.js';
+import { readStatements } from '../../floodgate/src/util/responses/statements.js';
+import { readInteger, readStringList } from '../../floodgate/src/util/responses/structured-list.js';
 
 const NOW = Date.UTC(2026, 10, 22, 12);
 const wallNow = (): number => NOW;

@@ -1,4 +1,4 @@
-import type { Statement } from '../../rate-limit/src/util/responses/statements.js';
+import type { Statement } from '../../floodgate/src/util/responses/statements.js';
 
 /** The draft's `t` is rounded up to seconds. */
 const MORE_ROUNDING_MS = 1000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RateLimiter } from 'nestjs-floodgate';
-import type { ExpiringReservations } from '../../../libs/rate-limit/src/holds/expiry/expiring-reservations.js';
+import type { ExpiringReservations } from '../../../libs/floodgate/src/holds/expiry/expiring-reservations.js';
 import { ADA, BUDGET } from '../support/expiring-budget.js';
 import { openLimiter } from '../support/open-limiter.js';
 import { answerCalls } from '../../../demo/processes/answer-calls.js';

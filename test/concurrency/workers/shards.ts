@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import { type Decision, LimiterUnavailableError, type Policy, type RateLimiter } from 'nestjs-floodgate';
-import type { LoadedRedisStore } from '../../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
+import type { LoadedRedisStore } from '../../../libs/floodgate/src/stores/redis/loaded-redis-store.js';
 import { untilByNode } from '../../support/faults/until-by-node.js';
 import { answerCalls } from '../../../demo/processes/answer-calls.js';
 import { openLimiter } from '../support/open-limiter.js';

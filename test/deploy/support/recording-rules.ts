@@ -1,5 +1,5 @@
-import type { Instrument, PrometheusMetric } from '../../../libs/rate-limit/src/watch/publish/instrument.js';
-import { attributeOf } from '../../../libs/rate-limit/src/watch/publish/opentelemetry.js';
+import type { Instrument, PrometheusMetric } from '../../../libs/floodgate/src/watch/publish/instrument.js';
+import { attributeOf } from '../../../libs/floodgate/src/watch/publish/opentelemetry.js';
 
 const HEAD = `# Recording rules: the metrics that OpenTelemetry publishes, under the names of prom-client, which alerts.yaml and dashboard.json ask for.
 # They fit what Prometheus gets by OTLP, by the collector, and from the Prometheus exporter of OpenTelemetry's SDK, which leaves units out.

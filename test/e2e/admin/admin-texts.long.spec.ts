@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { TEXT_BOUNDS } from '../../../libs/rate-limit/src/nest/admin/text-bounds.js';
+import { TEXT_BOUNDS } from '../../../libs/nest/src/admin/text-bounds.js';
 import { type HttpApp, PLATFORMS } from '../../support/http-app.js';
 import { stallOf } from '../../support/loop-stall.js';
 import { ADA, ask, LIMITS, serve } from '../support/admin-service.js';

@@ -8,8 +8,8 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from 'nestjs-floodgate';
-import { ADMIN_DESK } from '../../../libs/rate-limit/src/nest/admin/admin-controller.js';
-import type { AdminDesk } from '../../../libs/rate-limit/src/nest/admin/admin-desk.js';
+import { ADMIN_DESK } from '../../../libs/nest/src/admin/admin-controller.js';
+import type { AdminDesk } from '../../../libs/nest/src/admin/admin-desk.js';
 import { FROM_HEADERS, type HttpApp, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { RedisServer } from '../../support/redis-server.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { type Identity, identityTag } from 'nestjs-floodgate';
-import { keyOf, keyTail } from '../../../libs/rate-limit/src/policy/key.js';
-import { parsePolicy } from '../../../libs/rate-limit/src/policy/parse-policy.js';
-import { RateLimitConfigError } from '../../../libs/rate-limit/src/util/config-error.js';
+import { keyOf, keyTail } from '../../../libs/floodgate/src/policy/key.js';
+import { parsePolicy } from '../../../libs/floodgate/src/policy/parse-policy.js';
+import { RateLimitConfigError } from '../../../libs/floodgate/src/util/config-error.js';
 
 /** Any UTF-16 text, often nearly equal to another one. Contains lone surrogates and the characters with a meaning in keys. */
 const text = fc.oneof(

@@ -40,8 +40,8 @@ function untouchable<Target extends object>(target: Target): Target {
   const traps = TRAPS.map((trap) => [
     trap,
     (...args: unknown[]): unknown => {
-      const [asks] = /libs\/rate-limit|node_modules\/@nestjs/.exec(new Error('asked').stack!) ?? [];
-      if (asks === 'libs/rate-limit') throw new Error(`${trap} ${String(args[1])}: not the library's to ask`);
+      const [asks] = /libs\/(?:floodgate|nest)\/src|node_modules\/@nestjs/.exec(new Error('asked').stack!) ?? [];
+      if (asks?.startsWith('libs/') === true) throw new Error(`${trap} ${String(args[1])}: not the library's to ask`);
       return (Reflect[trap] as (...args: unknown[]) => unknown)(...args);
     },
   ]);

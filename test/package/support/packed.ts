@@ -43,6 +43,7 @@ export class Packed {
   }
 }
 
+export const ENGINE = new Packed('floodgate');
 export const LIBRARY = new Packed('nestjs-floodgate');
 export const CLIENT = new Packed('floodgate-client');
 
@@ -55,7 +56,12 @@ export class Application {
     packages: readonly string[],
     private readonly own = LIBRARY,
   ) {
-    for (const name of [...Object.keys(own.manifest.dependencies ?? {}), ...packages]) {
+    const needed = Object.keys(own.manifest.dependencies ?? {});
+    if (needed.includes(ENGINE.name)) {
+      this.install(`node_modules/${ENGINE.name}`, ENGINE);
+      needed.push(...Object.keys(ENGINE.manifest.dependencies ?? {}));
+    }
+    for (const name of [...needed, ...packages].filter((one) => one !== ENGINE.name)) {
       const path = join(this.folder, 'node_modules', name);
       mkdirSync(dirname(path), { recursive: true });
       symlinkSync(join(MODULES, name), path);
@@ -63,10 +69,10 @@ export class Application {
     this.install(`node_modules/${own.name}`);
   }
 
-  /** Installs another copy of the package. */
-  install(path: string, version = this.own.manifest.version): void {
-    cpSync(this.own.folder, join(this.folder, path), { recursive: true });
-    const manifest = JSON.stringify({ ...this.own.manifest, version });
+  /** Installs another copy of a package. */
+  install(path: string, packed = this.own, version = packed.manifest.version): void {
+    cpSync(packed.folder, join(this.folder, path), { recursive: true });
+    const manifest = JSON.stringify({ ...packed.manifest, version });
     writeFileSync(join(this.folder, path, 'package.json'), manifest);
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { RedisStore, type RedisStoreOptions } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
-import type { Charge, RateLimitStore, Verdict } from '../../../libs/rate-limit/src/stores/store.js';
+import { RedisStore, type RedisStoreOptions } from '../../../libs/floodgate/src/stores/redis/redis.store.js';
+import type { Charge, RateLimitStore, Verdict } from '../../../libs/floodgate/src/stores/store.js';
 import { loadPrograms } from '../programs.js';
 import { RedisServer } from '../redis-server.js';
 import { untilByNode } from './until-by-node.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { LEAN } from '../../../libs/rate-limit/src/stores/redis/batch/programs.js';
+import { LEAN } from '../../../libs/floodgate/src/stores/redis/batch/programs.js';
 
 /** Gives the answer to a call of the program, in bytes of the Redis protocol. */
 export type Answering = (args: readonly string[]) => string;

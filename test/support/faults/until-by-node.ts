@@ -1,7 +1,7 @@
-import { Cluster } from '../../../libs/rate-limit/src/stores/redis/cluster/cluster.js';
-import type { LoadedRedisStore } from '../../../libs/rate-limit/src/stores/redis/loaded-redis-store.js';
-import { RedisStore } from '../../../libs/rate-limit/src/stores/redis/redis.store.js';
-import { LOAD } from '../../../libs/rate-limit/src/stores/store.js';
+import { Cluster } from '../../../libs/floodgate/src/stores/redis/cluster/cluster.js';
+import type { LoadedRedisStore } from '../../../libs/floodgate/src/stores/redis/loaded-redis-store.js';
+import { RedisStore } from '../../../libs/floodgate/src/stores/redis/redis.store.js';
+import { LOAD } from '../../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../algorithm-of.js';
 import type { ClusterNode } from './redis-cluster.js';
 import { until } from './until.js';

@@ -1,8 +1,8 @@
 // Takes the place of the library's own file in the projects of Jest that run specs with node-redis.
 import { Cluster, Redis } from 'ioredis';
-import * as real from '../../../libs/rate-limit/src/stores/redis/clients/adapters.js';
-import type { StoreClient } from '../../../libs/rate-limit/src/stores/redis/clients/client.js';
-import type { RedisClient } from '../../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
+import * as real from '../../../libs/floodgate/src/stores/redis/clients/adapters.js';
+import type { StoreClient } from '../../../libs/floodgate/src/stores/redis/clients/client.js';
+import type { RedisClient } from '../../../libs/floodgate/src/stores/redis/clients/redis-client.js';
 import { connectedCluster, connectedTwin } from './twin.js';
 
 /** The client of node-redis in place of each client: stores of one test share it. */

@@ -1,11 +1,11 @@
 // Takes the place of the library's own file in the projects of Jest that run specs with node-redis: what a spec gives of ioredis
 // becomes what an application with node-redis would give.
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import type { OwnedClient } from '../../../libs/rate-limit/src/stores/redis/clients/client.js';
-import { openNodeRedis } from '../../../libs/rate-limit/src/stores/redis/clients/open-node-redis.js';
-import * as real from '../../../libs/rate-limit/src/stores/redis/clients/open-redis.js';
-import type { RedisClient } from '../../../libs/rate-limit/src/stores/redis/clients/redis-client.js';
-import type { RedisConnectionOptions } from '../../../libs/rate-limit/src/stores/redis/clients/redis-options.js';
+import type { OwnedClient } from '../../../libs/floodgate/src/stores/redis/clients/client.js';
+import { openNodeRedis } from '../../../libs/floodgate/src/stores/redis/clients/open-node-redis.js';
+import * as real from '../../../libs/floodgate/src/stores/redis/clients/open-redis.js';
+import type { RedisClient } from '../../../libs/floodgate/src/stores/redis/clients/redis-client.js';
+import type { RedisConnectionOptions } from '../../../libs/floodgate/src/stores/redis/clients/redis-options.js';
 import { asNodeRedis } from './twin.js';
 
 export async function openRedis(redis: string | RedisConnectionOptions): Promise<real.OpenedRedis> {

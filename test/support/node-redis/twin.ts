@@ -1,8 +1,8 @@
 import { Cluster, type ClusterNode, Redis, type RedisOptions } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
 import type { RedisClient } from 'nestjs-floodgate';
-import type { StoreClient } from '../../../libs/rate-limit/src/stores/redis/clients/client.js';
-import { NodeRedisCluster } from '../../../libs/rate-limit/src/stores/redis/clients/node-redis-cluster.js';
+import type { StoreClient } from '../../../libs/floodgate/src/stores/redis/clients/client.js';
+import { NodeRedisCluster } from '../../../libs/floodgate/src/stores/redis/clients/node-redis-cluster.js';
 
 type Options = NonNullable<Parameters<typeof createClient>[0]>;
 type Socket = NonNullable<Options['socket']>;

@@ -7,12 +7,12 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const cache = join(root, 'node_modules/.cache/floodgate-package');
 
 /**
- * A `globalSetup` of Jest that packs the library and the client as `npm publish` would, once for all files (npm's `prepack` builds
+ * A `globalSetup` of Jest that packs the packages as `npm publish` would, once for all files (npm's `prepack` builds
  * them). PACKAGES_FOLDER has a folder for each, with the tarball `packed.tgz` and its contents in `package`.
  */
 export default function pack() {
   rmSync(cache, { recursive: true, force: true });
-  for (const name of ['nestjs-floodgate', 'floodgate-client']) {
+  for (const name of ['floodgate', 'nestjs-floodgate', 'floodgate-client']) {
     const folder = join(cache, name);
     mkdirSync(folder, { recursive: true });
     const args = ['pack', '-w', name, '--pack-destination', folder];

@@ -1,7 +1,7 @@
 import { strictEqual } from 'node:assert';
 import type { RateLimitStore } from 'nestjs-floodgate';
 import { describeRateLimitStore, expectLimit, type TestFramework } from 'nestjs-floodgate/testing';
-import { MemoryStore } from '../../../libs/rate-limit/src/stores/memory/memory.store.js';
+import { MemoryStore } from '../../../libs/floodgate/src/stores/memory/memory.store.js';
 import { openApp } from '../support/limited-app.js';
 
 /** The tests of an application, for the `describe` and `test` of any framework. `WRONG_LIMIT` in the environment makes one fail. */

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { transform } from '@swc/core';
 import { defineConfig } from 'vitest/config';
 
-const LIBRARY = fileURLToPath(new URL('../../../libs/rate-limit/src/', import.meta.url));
+const LIBS = fileURLToPath(new URL('../../../libs/', import.meta.url));
 
 /** Decorators with metadata, as `nest new` sets Vitest up. */
 const decorators = {
@@ -30,8 +30,10 @@ export default defineConfig({
   plugins: [decorators],
   resolve: {
     alias: [
-      { find: /^nestjs-floodgate$/, replacement: `${LIBRARY}index.ts` },
-      { find: /^nestjs-floodgate\/(client|testing|throttler)$/, replacement: `${LIBRARY}$1/index.ts` },
+      { find: /^nestjs-floodgate$/, replacement: `${LIBS}nest/src/index.ts` },
+      { find: /^nestjs-floodgate\/(testing|throttler)$/, replacement: `${LIBS}nest/src/$1.ts` },
+      { find: /^floodgate$/, replacement: `${LIBS}floodgate/src/index.ts` },
+      { find: /^floodgate\/([\w-]+)$/, replacement: `${LIBS}floodgate/src/$1.ts` },
     ],
   },
   test: { include: ['test/testing-kit/runners/*.vitest.ts'], cache: false, reporters: ['json'] },

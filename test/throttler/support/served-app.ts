@@ -79,8 +79,11 @@ const TSCONFIG = {
 };
 
 function paths(): Record<string, string[]> {
-  const library = join(ROOT, 'libs/rate-limit/src');
-  return { 'nestjs-floodgate': [`${library}/index.ts`], 'nestjs-floodgate/*': [`${library}/*/index.ts`] };
+  const entries = (name: string, folder: string): Record<string, string[]> => ({
+    [name]: [join(ROOT, folder, 'index.ts')],
+    [`${name}/*`]: [join(ROOT, folder, '*.ts')],
+  });
+  return { ...entries('floodgate', 'libs/floodgate/src'), ...entries('nestjs-floodgate', 'libs/nest/src') };
 }
 
 /** An application in a process of its own, on a clock that stands still. */

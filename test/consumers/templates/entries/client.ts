@@ -1,5 +1,5 @@
 import { deepStrictEqual, notStrictEqual } from 'node:assert';
-import { type ClientWait, rateLimitFetch, type RateLimitFetchOptions } from 'nestjs-floodgate/client';
+import { type ClientWait, rateLimitFetch, type RateLimitFetchOptions } from 'floodgate-client';
 
 /** Asks twice for a route that one request a second passes: the client waits, and shows no 429. */
 export async function useClient(url: string): Promise<void> {

@@ -1,0 +1,75 @@
+import type { HttpAdapterHost } from '@nestjs/core';
+import type { HttpServer, TrustProxySetting, TrustsHop } from 'floodgate/internal';
+import { trustsHop } from 'floodgate/internal-boot';
+
+/** The application's HTTP server; undefined in an application context, which has no adapter. */
+export function serverOf({ httpAdapter }: HttpAdapterHost): HttpServer | undefined {
+  return httpAdapter?.getHttpServer?.() as HttpServer | undefined;
+}
+
+/** The platform's trust-proxy setting as the application gave it; undefined where there is none. */
+export function trustProxyOf({ httpAdapter }: HttpAdapterHost): TrustProxySetting | undefined {
+  // An application context has no adapter.
+  const platform: unknown = httpAdapter?.getType?.();
+  if (platform === 'express') {
+    return { platform, given: httpAdapter.getInstance<{ get?(setting: string): unknown }>().get?.('trust proxy') };
+  }
+  if (platform !== 'fastify') return undefined;
+  const instance = httpAdapter.getInstance<object>();
+  const options = underSymbol(instance, 'fastify.options') as { readonly trustProxy?: unknown } | undefined;
+  const given = options?.trustProxy;
+  return { platform, given, isIgnored: typeof given === 'number' && given > 0 && !believesForwarded(instance) };
+}
+
+/** Which hops the platform trusts; none where there is no platform. */
+export function trustsHopOf(host: HttpAdapterHost): TrustsHop {
+  const setting = trustProxyOf(host);
+  if (setting?.platform === 'fastify') return trustsHop(setting.isIgnored === true ? false : setting.given);
+  if (setting === undefined) return trustsHop(false);
+  // Express compiles what it was given.
+  return trustsHop(host.httpAdapter.getInstance<{ get(name: string): unknown }>().get('trust proxy fn'));
+}
+
+interface WithRouter {
+  readonly router?: { readonly stack?: readonly { readonly name?: string }[] };
+}
+
+interface WithHooks {
+  addHook(name: 'onReady', hook: () => Promise<void>): unknown;
+  hasRequestDecorator(name: string): boolean;
+}
+
+/**
+ * Calls `found` at boot if the platform has a middleware or plugin of CORS. On Express, the middleware's name reveals it.
+ * Fastify loads the plugin after Nest has started its modules, and then has the plugin's decorator.
+ */
+export function findCors({ httpAdapter }: HttpAdapterHost, found: () => void): void {
+  const platform: unknown = httpAdapter?.getType?.();
+  if (platform === 'express') {
+    const { router } = httpAdapter.getInstance<WithRouter>();
+    if (router?.stack?.some(({ name }) => name === 'corsMiddleware') === true) found();
+  } else if (platform === 'fastify') {
+    const instance = httpAdapter.getInstance<WithHooks>();
+    instance.addHook('onReady', async () => {
+      if (instance.hasRequestDecorator('corsPreflightEnabled')) found();
+    });
+  }
+}
+
+/** Whether requests of this Fastify have the address that their first proxy names. Newer versions of Fastify 5 ignore a number. */
+function believesForwarded(instance: object): boolean {
+  const [proxy, client] = ['203.0.113.1', '203.0.113.2'];
+  const raw = { headers: { 'x-forwarded-for': client }, socket: { remoteAddress: proxy } };
+  const request = underSymbol(instance, 'fastify.Request') as { readonly prototype: object } | undefined;
+  try {
+    return request !== undefined && Object.create(request.prototype, { raw: { value: raw } }).ip === client;
+  } catch {
+    return true; // another Fastify than those that are known: its setting is taken at its word
+  }
+}
+
+/** Fastify keeps under symbols what it was made with; its public `initialConfig` leaves `trustProxy` out. */
+function underSymbol(instance: object, name: string): unknown {
+  const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === name);
+  return key === undefined ? undefined : (instance as Record<symbol, unknown>)[key];
+}
