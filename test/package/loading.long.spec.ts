@@ -53,7 +53,7 @@ describe.each(ENTRIES)('the entry point $name', ({ name, source }) => {
       write: false,
       platform: 'node',
       format: format === 'mjs' ? 'esm' : 'cjs',
-      external: PEERS.flatMap((name) => [name, `${name}/*`]),
+      external: PEERS.flatMap((peer) => [peer, `${peer}/*`]),
       logLevel: 'silent',
     });
     expect([errors, warnings]).toEqual([[], []]);
