@@ -140,3 +140,4 @@ export type { IdentityRequest } from './identity/resolvers.js';
 export type { MetricsMeterProvider } from './watch/publish/opentelemetry.js';
 export type { MetricsRegistry } from './watch/publish/prom-client.js';
 export type { BoundPolicy } from './policy/bound-policy.js';
+export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/identities.js';

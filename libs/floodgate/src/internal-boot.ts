@@ -77,3 +77,6 @@ export { readable, reasonOf } from './util/thrown.js';
 export { routeName } from './watch/decision-event.js';
 export { Monitor } from './watch/monitor.js';
 export { SharedRejections } from './watch/rejected/shared-rejections.js';
+export { RequestCharges } from './engine/requests/request-charges.js';
+export { PolicyFunctions } from './functions/policy-functions.js';
+export { AddressLists } from './http/address-lists.js';

@@ -5,6 +5,7 @@ export { rateLimitDecisionOf } from './decisions/decision-of.js';
 export {
   type Algorithm,
   type AlgorithmName,
+  apiKeyIdentity,
   type AtExpiry,
   type CalendarUnit,
   type CalendarWindow,
@@ -38,6 +39,7 @@ export {
   type IdentityNaming,
   identityTag,
   type IdentityValue,
+  ipIdentity,
   Lease,
   type LeaseStats,
   limitedAxios,
@@ -126,6 +128,7 @@ export {
   type Timer,
   TooManyOverridesError,
   type TopRejected,
+  userIdentity,
   type Verdict,
   WaitingRoomFullError,
 } from 'floodgate';
@@ -189,7 +192,5 @@ export type {
   HandlerPlace,
   RateLimitException,
 } from './contexts/context-adapter.js';
-
-export { apiKeyIdentity, ipIdentity, userIdentity } from './guard/identities.js';
 
 export { type RedisClient, type RedisConnectionOptions, RedisStore, type RedisStoreOptions } from 'floodgate/redis';

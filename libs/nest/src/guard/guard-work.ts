@@ -4,13 +4,23 @@ import { type Decision, RateLimitConfigError, type ResolvedIdentities, WaitingRo
 import {
   type Answer,
   type Exchange,
+  type FindTag,
   httpClient,
+  type Listed,
   type PolicyCharge,
   shown,
   type Transport,
   type TrustsHop,
 } from 'floodgate/internal';
-import { Admission, andThen, attempt, isPromise, readable, RequestRecord } from 'floodgate/internal-boot';
+import {
+  Admission,
+  andThen,
+  attempt,
+  isPromise,
+  readable,
+  RequestCharges,
+  RequestRecord,
+} from 'floodgate/internal-boot';
 import type { BoundPolicy } from '../types.js';
 import {
   isRateLimitException,
@@ -29,10 +39,8 @@ import { Call } from '../exchanges/call.js';
 import { ResponseExchange } from '../exchanges/exchanges.js';
 import { RateLimitLogger } from '../handlers/logger.js';
 import type { RateLimitRuntime } from './rate-limit.runtime.js';
-import type { Listed } from './address-lists.js';
 import { GuardSteps } from './guard-steps.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
-import { type FindTag, RequestCharges } from './request-charges.js';
 import type { Route } from '../routes/route-policies.js';
 
 /** The steps of a guard. A subclass may override them. */
@@ -54,7 +62,7 @@ export class GuardWork {
   private readonly showsItself: boolean;
   private readonly hasGates: boolean;
   private readonly steps: GuardSteps;
-  private readonly charges: RequestCharges;
+  private readonly charges: RequestCharges<ExecutionContext>;
   private readonly admission: Admission<ExecutionContext>;
   private trustsHop: TrustsHop | undefined;
   /** The number of calls that wait for each promise. */
@@ -70,8 +78,9 @@ export class GuardWork {
     this.showsItself = seams.setHeaders !== LIBRARY.setHeaders;
     this.hasGates = this.skips || runtime.addressLists !== undefined || runtime.shedding !== undefined;
     this.steps = new GuardSteps(runtime);
-    this.charges = new RequestCharges(runtime, this.tagOf());
-    const { engine, waitingRoom, pending, monitor } = runtime.parts;
+    const { parts, policyFunctions, plans } = runtime;
+    this.charges = new RequestCharges(parts.functions, policyFunctions, plans, this.tagOf());
+    const { engine, waitingRoom, pending, monitor } = parts;
     this.admission = new Admission(engine, waitingRoom, this.transport(), pending, monitor);
   }
 
@@ -189,9 +198,9 @@ export class GuardWork {
   }
 
   private limit(route: Route, context: ExecutionContext, policies = route.fixed): Answer<boolean> {
-    const { forwarded, policyFunctions } = this.runtime;
+    const { forwarded } = this.runtime;
     if (policies === undefined) {
-      return policyFunctions.policiesOf(route, context).then(
+      return this.policiesOf(route, context).then(
         (found) => this.limit(route, context, found),
         (error: unknown) => this.fail(context, error),
       );
@@ -211,6 +220,10 @@ export class GuardWork {
     );
   }
 
+  private async policiesOf(route: Route, context: ExecutionContext): Promise<readonly BoundPolicy[]> {
+    return this.runtime.policyFunctions.counting(await route.policies(context), context);
+  }
+
   private admit(route: Route, context: ExecutionContext, charges: readonly PolicyCharge[]): Answer<boolean> {
     if (charges.length === 0) return true;
     const record = context instanceof ContextView ? context.asks(charges) : RequestRecord.of(requestOf(context));
@@ -218,7 +231,7 @@ export class GuardWork {
   }
 
   /** The guard's own step, or the chain of identities. */
-  private tagOf(): FindTag {
+  private tagOf(): FindTag<ExecutionContext> {
     if (this.seams.identityTag === LIBRARY.identityTag) return (...asked) => this.runtime.identities.tag(...asked);
     return (policy, context, resolved) => {
       const tag = this.seams.identityTag(policy, context, resolved);

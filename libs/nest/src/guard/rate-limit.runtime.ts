@@ -1,16 +1,14 @@
 import type { ExecutionContext, INestApplicationContext } from '@nestjs/common';
 import type { OpenApiDocument } from 'floodgate';
 import type { HeaderSettings } from 'floodgate/internal';
-import type { ForwardedWatch, LimiterParts, Plans } from 'floodgate/internal-boot';
+import type { AddressLists, ForwardedWatch, LimiterParts, Plans, PolicyFunctions } from 'floodgate/internal-boot';
 import type { Contexts } from '../contexts/contexts.js';
 import type { Operations } from '../contexts/operations.js';
-import type { AddressLists } from './address-lists.js';
 import type { GuardWork } from './guard-work.js';
 import type { HasGone } from './identity-chain.js';
 import type { RateLimitGuard } from './rate-limit.guard.js';
 import type { ShedRequests } from '../shed/shed-requests.js';
 import type { CheckedOptions } from '../options/check-options.js';
-import type { PolicyFunctions } from '../routes/policy-functions.js';
 import type { Route, RoutePolicies } from '../routes/route-policies.js';
 import type { IdentityChain } from '../types.js';
 
@@ -23,13 +21,13 @@ export abstract class RateLimitRuntime {
   abstract readonly parts: LimiterParts;
   abstract readonly identities: IdentityChain;
   abstract readonly routes: RoutePolicies;
-  abstract readonly policyFunctions: PolicyFunctions;
+  abstract readonly policyFunctions: PolicyFunctions<ExecutionContext>;
   /** The plans of clients; undefined without the module's `plan`. */
   abstract readonly plans: Plans<ExecutionContext> | undefined;
   /** The policies of all HTTP traffic before it is routed; undefined without the module's `middleware`. */
   abstract readonly middleware: Route | undefined;
   /** The module's allow and block lists; undefined without them. */
-  abstract readonly addressLists: AddressLists | undefined;
+  abstract readonly addressLists: AddressLists<ExecutionContext> | undefined;
   /** Rejects requests while the process is over a threshold; undefined without the module's `shed`. */
   abstract readonly shedding: ShedRequests | undefined;
   abstract readonly contexts: Contexts;

@@ -9,6 +9,7 @@ import type { ApplicationConfig, DiscoveryService, HttpAdapterHost, MetadataScan
 import type { ErrorCode, OpenApiDocument, RateLimitStore } from 'floodgate';
 import { type HeaderSettings, type Logger, type OpenedStore, withHelp } from 'floodgate/internal';
 import {
+  AddressLists,
   ClockOffset,
   Connections,
   ForwardedWatch,
@@ -19,11 +20,11 @@ import {
   openStore,
   overridingStore,
   Plans,
+  PolicyFunctions,
   takesUpgrades,
   trustProxyWarning,
   UserFunctions,
 } from 'floodgate/internal-boot';
-import { AddressLists } from '../guard/address-lists.js';
 import { GuardWork } from '../guard/guard-work.js';
 import type { RateLimitGuard } from '../guard/rate-limit.guard.js';
 import { findsIdentities, isGuarded } from '../guard/application-guard.js';
@@ -48,7 +49,6 @@ import { ShedRequests } from '../shed/shed-requests.js';
 import { skippedButCounted } from '../routes/middleware-exceptions.js';
 import { checkRoutes } from '../boot/route-checks.js';
 import { serverOf, trustProxyOf } from '../contexts/platform.js';
-import { PolicyFunctions } from '../routes/policy-functions.js';
 import { type Route, RoutePolicies } from '../routes/route-policies.js';
 import { replacedDefaults, scopeOf, sourcesOf, unguardedHandlers } from '../routes/route-sources.js';
 import type { IdentityChain, PolicySource } from '../types.js';
@@ -67,10 +67,10 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
   readonly parts: LimiterParts;
   readonly identities: IdentityChain;
   readonly routes: RoutePolicies;
-  readonly policyFunctions: PolicyFunctions;
+  readonly policyFunctions: PolicyFunctions<ExecutionContext>;
   readonly plans: Plans<ExecutionContext> | undefined;
   readonly middleware: Route | undefined;
-  readonly addressLists: AddressLists | undefined;
+  readonly addressLists: AddressLists<ExecutionContext> | undefined;
   readonly shedding: ShedRequests | undefined;
   readonly contexts: Contexts;
   readonly operations = new Operations();
@@ -101,7 +101,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
       offset: new ClockOffset(),
     };
     const addresses = addressChain(options, functions, this.hasGone);
-    this.addressLists = AddressLists.of(options, functions, monitor, addresses);
+    this.addressLists = AddressLists.of(options, 'RateLimitModule', requestOf, functions, monitor, addresses);
     const policies = (this.policies = new NamedPolicies<ExecutionContext>(options.policies));
     const late = new LateIdentities(
       () => this.identities,
@@ -126,7 +126,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.middleware = this.routes.beforeRouting(options.middleware.policies);
     const shed = options.shed && shedSettings(options.shed, options.middleware.policies);
     this.shedding = shed && new ShedRequests(shed, functions, logger, this.middleware);
-    this.policyFunctions = new PolicyFunctions(functions);
+    this.policyFunctions = new PolicyFunctions<ExecutionContext>(functions, requestOf);
     this.parts = new LimiterParts(
       options,
       opened,

@@ -1,8 +1,8 @@
-import type { SyncIdentityResolver } from 'floodgate';
-import { addressResolver, headerResolver } from 'floodgate/internal';
+import type { SyncIdentityResolver } from './identity.js';
+import { addressResolver, headerResolver } from './resolvers.js';
 
 /**
- * Reads API keys from a header, kind `api-key`. Name it in the module's `identity` only behind a gateway that
+ * Reads API keys from a header, kind `api-key`. Name it in `identity` only behind a gateway that
  * checks keys: other clients can invent a key for each request. Keys in the store always contain a hash.
  *
  * @param options.header the header's name, in any case; default `X-API-Key`
@@ -14,7 +14,7 @@ export function apiKeyIdentity(options: { header?: string | undefined } = {}): S
 }
 
 /**
- * Reads users from a header, kind `user`. Name it in the module's `identity` only behind a gateway that
+ * Reads users from a header, kind `user`. Name it in `identity` only behind a gateway that
  * sets the header: other clients can invent a user for each request.
  *
  * @param options.header the header's name, in any case; default `X-User-Id`
@@ -26,13 +26,13 @@ export function userIdentity(options: { header?: string | undefined } = {}): Syn
 }
 
 /**
- * Reads the client's address, kind `ip`, by the trust-proxy setting of Express or Fastify, never from a raw `X-Forwarded-For`.
+ * Reads the client's address, kind `ip`, by the server's trust-proxy setting, never from a raw `X-Forwarded-For`.
  * Port and zone are left out, and IPv4-mapped IPv6 counts as IPv4. IPv6 is cut to a prefix, since each subscriber has a whole
  * one. When a proxy passes on a text that is no address, the address of the connection counts.
  *
  * @param options.header the header in which a CDN names the client's address alone, in any case; default none. Name it only where
  *   each request comes through the CDN: other clients can invent an address for each request
- * @param options.ipv6Prefix bits of an IPv6 address that count in the module: a whole number from 1 to 128, default 56
+ * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
  * @throws {RateLimitConfigError} when an option is unknown or wrong, such as the header `X-Forwarded-For`, which a client begins
  * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
  * @example ipIdentity({ header: 'CF-Connecting-IP' })

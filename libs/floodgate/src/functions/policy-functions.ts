@@ -1,41 +1,41 @@
-import type { ExecutionContext } from '@nestjs/common';
-import { type Answer, shown } from 'floodgate/internal';
-import {
-  andThen,
-  DEFAULT_COST,
-  defaultClass,
-  lowestClass,
-  TimeZones,
-  underPriority,
-  unknownClass,
-  type UserFunctions,
-} from 'floodgate/internal-boot';
-import { requestOf } from '../contexts/http-context.js';
-import type { BoundPolicy } from '../types.js';
-import type { Route } from './route-policies.js';
+import type { RequestOf } from '../identity/request-function.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import { DEFAULT_COST } from '../policy/policy-options.js';
+import { defaultClass, lowestClass, unknownClass } from '../policy/priorities.js';
+import { underPriority } from '../policy/under-priority.js';
+import { type Answer, andThen } from '../util/answer.js';
+import { shown } from '../util/config-error.js';
+import { TimeZones } from './time-zones.js';
+import type { UserFunctions } from './user-functions.js';
 
-/** The functions of a request's policies: which policies there are, which of them it skips, what it costs, its time zone and its class. */
-export class PolicyFunctions {
-  /** @param timeZones finds the time zones of requests */
+/** The functions of a request's policies: which of them it skips, what it costs, its time zone and its class. */
+export class PolicyFunctions<Context extends object> {
+  /** Finds the time zones of requests. */
+  readonly timeZones: TimeZones<Context>;
+
   constructor(
     private readonly functions: UserFunctions,
-    readonly timeZones = new TimeZones<ExecutionContext>(functions, requestOf),
-  ) {}
+    private readonly requestOf: RequestOf<Context>,
+  ) {
+    this.timeZones = new TimeZones(functions, requestOf);
+  }
 
-  /** The policies that a request is counted by. */
-  async policiesOf(route: Route, context: ExecutionContext): Promise<readonly BoundPolicy[]> {
-    const policies = await route.policies(context);
+  /** The policies that a request is counted by: those whose `skipIf` does not leave it out. */
+  async counting(
+    policies: readonly BoundPolicy<Context>[],
+    context: Context,
+  ): Promise<readonly BoundPolicy<Context>[]> {
     const skipped = await Promise.all(policies.map((policy) => this.skips(policy, context)));
     return policies.filter((_, i) => !skipped[i]);
   }
 
   /** The cost of a request. If the cost function fails, it is that of a policy without a `cost`. */
-  async costOf({ name, cost }: BoundPolicy, context: ExecutionContext): Promise<number> {
+  async costOf({ name, cost }: BoundPolicy<Context>, context: Context): Promise<number> {
     if (typeof cost === 'number') return cost;
     return this.functions.call<number>(
       'cost',
       `cost of policy '${name}' failed, the request costs ${DEFAULT_COST}`,
-      () => cost(requestOf(context), context),
+      () => cost(this.requestOf(context), context),
       () => DEFAULT_COST,
       cost,
       context,
@@ -47,14 +47,14 @@ export class PolicyFunctions {
    *
    * @throws {TypeError} when the function returns a class that the policy does not have
    */
-  inClass(policy: BoundPolicy, context: ExecutionContext): Answer<BoundPolicy> {
+  inClass(policy: BoundPolicy<Context>, context: Context): Answer<BoundPolicy<Context>> {
     const { name, priorities, priorityOf } = policy;
     if (priorities === undefined || priorityOf === undefined) return policy;
     const lowest = lowestClass(priorities);
     const given = this.functions.call<unknown>(
       'priority',
       `priority of policy '${name}' failed, the request counts as ${shown(lowest)}`,
-      () => priorityOf(requestOf(context), context),
+      () => priorityOf(this.requestOf(context), context),
       () => lowest,
       priorityOf,
       context,
@@ -66,13 +66,13 @@ export class PolicyFunctions {
     });
   }
 
-  private async skips({ name, skipIf }: BoundPolicy, context: ExecutionContext): Promise<boolean> {
+  private async skips({ name, skipIf }: BoundPolicy<Context>, context: Context): Promise<boolean> {
     if (skipIf === undefined) return false;
     const warning = `skipIf of policy '${name}' failed, the request is counted`;
     const skips = await this.functions.call<unknown>(
       'skipIf',
       warning,
-      () => skipIf(requestOf(context), context),
+      () => skipIf(this.requestOf(context), context),
       () => false,
       skipIf,
       context,
