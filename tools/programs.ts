@@ -57,6 +57,7 @@ export const NEEDED_BY = {
   memory: ['redis-server'],
   metrics: ['redis-server'],
   package: [],
+  servers: ['redis-server'],
   simulate: ['redis-server'],
   surge: ['redis-server'],
   'testing-kit': [],

@@ -18,9 +18,11 @@ const PACKAGES = [
   { packed: ENGINE, folder: 'floodgate' },
   { packed: LIBRARY, folder: 'nest' },
 ];
-/** All entry points, as an application names them, each with its source. */
+/** The entry points that an application may name, each with its source. */
 const ENTRIES = PACKAGES.flatMap(({ packed, folder }) =>
-  packed.entries.map((entry) => ({ name: packed.nameOf(entry), source: `../../libs/${folder}/src/${entry}.js` })),
+  packed.entries
+    .filter((entry) => !entry.startsWith('internal'))
+    .map((entry) => ({ name: packed.nameOf(entry), source: `../../libs/${folder}/src/${entry}.js` })),
 );
 
 const load = (format: string, name: string): string =>

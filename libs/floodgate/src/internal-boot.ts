@@ -80,3 +80,4 @@ export { SharedRejections } from './watch/rejected/shared-rejections.js';
 export { RequestCharges } from './engine/requests/request-charges.js';
 export { PolicyFunctions } from './functions/policy-functions.js';
 export { AddressLists } from './http/address-lists.js';
+export { REQUEST_OPTIONS } from './http/request-options.js';

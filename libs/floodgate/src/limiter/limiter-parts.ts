@@ -1,7 +1,9 @@
 import { closingStep } from '../stores/loop-timer.js';
 import type { Front } from '../charges/decider.js';
 import { CallCharges } from '../engine/calls/call-charges.js';
-import { CallPolicies } from '../engine/calls/call-policies.js';
+import { CallPolicies, type LimiterPolicy } from '../engine/calls/call-policies.js';
+import type { BoundPolicy } from '../policy/bound-policy.js';
+import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { PolicyChecks } from './policy-checks.js';
 import type { LimiterOptions } from './limiter-options.js';
 import { LimitLooks, type RoutePolicySource } from '../operate/limit-looks.js';
@@ -94,6 +96,23 @@ const NO_STATS = {
   shedding: undefined,
 };
 
+/** The parts behind what applications call. */
+const PARTS = new WeakMap<RateLimiter, LimiterParts>();
+
+/**
+ * The parts of a limiter.
+ *
+ * @throws {RateLimitConfigError} for anything else
+ */
+export function partsOf(limiter: RateLimiter, where: string): LimiterParts {
+  const parts = PARTS.get(limiter);
+  if (parts !== undefined) return parts;
+  throw new RateLimitConfigError(
+    where,
+    `takes a RateLimiter, which createLimiter returns, got ${shown(limiter)}. Of floodgate loaded by import and by require, each knows its own`,
+  );
+}
+
 /** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */
 export class LimiterParts {
   /** The store with its layers. */
@@ -181,7 +200,19 @@ export class LimiterParts {
       around.headers,
       this,
     );
+    PARTS.set(this.limiter, this);
     this.running = [this.waitingRoom, ...settling, overrideWatch, this.queue];
+  }
+
+  /**
+   * Binds the policies of requests. Several requests and calls that name a policy share its states.
+   *
+   * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   */
+  bind(policies: LimiterPolicy | readonly LimiterPolicy[], where: string): readonly BoundPolicy[] {
+    const bound = this.named.bindAll(policies, where);
+    for (const policy of bound) this.checks.check(policy, where);
+    return bound;
   }
 
   /** How keys begin. */

@@ -1,15 +1,11 @@
-import type { HeaderFormat } from 'floodgate';
 import { type OptionRule, shown } from 'floodgate/internal';
 import {
   hasMethods,
-  HEADER_FORMATS,
   isFunction,
-  isKind,
   isObject,
   isPolicyUse,
   LIMITER_OPTIONS,
-  ON_MISSING_IDENTITY,
-  oneOf,
+  REQUEST_OPTIONS,
   whole,
   wrongMember,
 } from 'floodgate/internal-boot';
@@ -32,28 +28,15 @@ const middleware: OptionRule = {
   read: (value) => readMiddleware(value as Parameters<typeof readMiddleware>[0]),
 };
 
-const addressList = {
-  default: undefined,
-  valid: (value) => Array.isArray(value) || isFunction(value),
-  wanted: 'an array of addresses and CIDR ranges, or a function of the address',
-} as const satisfies OptionRule;
-
 /** Nest has a logger. */
 const { logger: _, ...OF_LIMITER } = LIMITER_OPTIONS;
 
 /** The options of the module: each is declared here and nowhere else. A test compares docs/module.md with it. */
 export const MODULE_OPTIONS = {
   ...OF_LIMITER,
+  ...REQUEST_OPTIONS,
   defaults: policyList,
   middleware,
-  identity: {
-    default: undefined,
-    valid: (value) => Array.isArray(value) && value.every(isResolver),
-    wanted: 'an array of resolvers such as userIdentity() or { kind, resolve }, each kind 1 to 16 of a-z, 0-9 and -',
-    got: wrongMember(wrongResolver),
-  },
-  allowList: addressList,
-  blockList: addressList,
   contexts: {
     default: [],
     valid: (value) => Array.isArray(value) && value.every(isAdapter),
@@ -71,8 +54,6 @@ export const MODULE_OPTIONS = {
     valid: isObject,
     wanted: "an object such as { classes: ['background'], eventLoopDelay: '100ms' }",
   },
-  onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
-  headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),
   problem: {
     default: false,
     valid: (value) => typeof value === 'boolean' || isFunction(value),
@@ -89,20 +70,6 @@ function wrongPolicies(policies: unknown): string | undefined {
 /** Whether a source has a name: policies without one could not be told apart. Names, uses of them and functions always have one. */
 function isNamed(source: unknown): boolean {
   return !isObject(source) || 'choose' in source || isPolicyUse(source) || source.name !== undefined;
-}
-
-function isResolver(value: unknown): boolean {
-  return hasMethods(value, ['resolve']) && isKind((value as { readonly kind?: unknown }).kind);
-}
-
-function wrongResolver(value: unknown): string | undefined {
-  if (isResolver(value)) return undefined;
-  // userIdentity instead of userIdentity(), for example.
-  if (typeof value === 'function')
-    return `${value.name === '' ? 'a function' : `the function ${value.name}`}, which is not called,`;
-  if (!isObject(value)) return shown(value);
-  if (value.kind === 'key') return `kind 'key', where API keys have the kind 'api-key',`;
-  return isKind(value.kind) ? `kind ${shown(value.kind)} without a function resolve` : `kind ${shown(value.kind)}`;
 }
 
 function wrongAdapter(value: unknown, i: number, all: readonly unknown[]): string | undefined {

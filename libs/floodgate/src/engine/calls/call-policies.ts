@@ -141,7 +141,8 @@ export class CallPolicies {
    */
   bindAll(policies: LimiterPolicy | readonly LimiterPolicy[], where = WHERE, looks = false): BoundPolicy[] {
     const list = Array.isArray(policies) ? (policies as readonly LimiterPolicy[]) : [policies as LimiterPolicy];
-    for (const one of list) if (isIdentity(one)) checkOrder(where.slice(WHERE.length + 1), one, undefined);
+    const [, method] = where.split(`${WHERE}.`);
+    for (const one of list) if (method !== undefined && isIdentity(one)) checkOrder(method, one, undefined);
     if (list.length === 0)
       throw new RateLimitConfigError(where, 'takes at least one policy or name, got none', 'FG_INVALID_POLICY');
     const bound = list.map((policy, i) =>

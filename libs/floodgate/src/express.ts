@@ -1,0 +1,2 @@
+export { type ExpressMiddleware, rateLimit } from './servers/express.js';
+export type { RequestLimitOptions } from './servers/request-limits.js';
