@@ -129,10 +129,10 @@ class HonoRequest extends ServedRequest {
   handled(): void {
     const { context, headers, listeners, since } = this;
     for (const header of headers) context.header(header[0], header[1]);
-    for (const { ended } of listeners) {
+    for (const listener of listeners) {
       const { status } = context.res;
       const { aborted } = context.req.raw.signal;
-      ended({ status, error: undefined, value: undefined, durationMs: performance.now() - since, aborted });
+      listener.ended({ status, error: undefined, value: undefined, durationMs: performance.now() - since, aborted });
     }
   }
 }

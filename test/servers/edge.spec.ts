@@ -1,0 +1,69 @@
+import { expect, it } from '@jest/globals';
+import { createLimiter, ipIdentity, type RateLimitRequest } from 'floodgate';
+import { type HonoLimitRequest, rateLimit } from 'floodgate/hono';
+import { Hono } from 'hono';
+import { until } from '../support/faults/until.js';
+import { CapturedLogs } from '../support/http-app.js';
+
+const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '1d' } as const;
+const FROM_CDN = { identity: [ipIdentity({ header: 'CF-Connecting-IP' })] };
+const from = (address: string): RequestInit => ({ headers: { 'CF-Connecting-IP': address } });
+
+/** An application as an edge runtime calls it: with a request of the web, and nothing of Node. */
+async function edge(...limit: [policy?: object, options?: object]): Promise<Hono> {
+  const [policy = ONE, options = FROM_CDN] = limit;
+  const limiter = await createLimiter({ logger: new CapturedLogs() });
+  const app = new Hono();
+  app.use(async (context, next) => {
+    context.set('user' as never, 'rider-1' as never);
+    await next();
+  });
+  app.use(rateLimit(limiter, policy as typeof ONE, options));
+  app.get('/fails', () => {
+    throw new Error('no');
+  });
+  app.get('/:status', (context) => new Response('{}', { status: Number(context.req.param('status')) }));
+  app.onError((error, context) => context.text(error.message, 500));
+  return app;
+}
+
+it('counts the address that a CDN names, and sets headers on responses of any kind', async () => {
+  const app = await edge();
+  const first = await app.request('/200', from('203.0.113.7'));
+  expect([first.status, first.headers.get('X-RateLimit-Remaining')]).toEqual([200, '0']);
+  const second = await app.request('/200', from('203.0.113.7'));
+  expect([second.status, second.headers.get('Retry-After')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
+  expect((await app.request('/200', from('203.0.113.8'))).status).toBe(200);
+});
+
+it('says what is missing where a request has no address', async () => {
+  const app = await edge(ONE, {});
+  const answer = await app.request('/200');
+  expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining('give identity, such as')]);
+});
+
+it('settles a request when its handler has returned or thrown', async () => {
+  const app = await edge({ ...ONE, countIf: ({ status }: { status: number | undefined }) => status === 500 });
+  // What counts nothing is given back once its answer is there.
+  for (const path of ['/200', '/401', '/200']) {
+    await until('it passes', 5_000, async () => (await app.request(path, from('203.0.113.7'))).status !== 429);
+  }
+  await until(
+    'the failure counts',
+    5_000,
+    async () => (await app.request('/fails', from('203.0.113.7'))).status === 500,
+  );
+  expect((await app.request('/200', from('203.0.113.7'))).status).toBe(429);
+});
+
+it("gives functions Hono's own context, and its user", async () => {
+  const asked: unknown[] = [];
+  const by = (request: RateLimitRequest & HonoLimitRequest): object => {
+    asked.push(request.context.req.method, request.user);
+    return { kind: 'tenant', value: request.headers['x-tenant'] };
+  };
+  const app = await edge({ ...ONE, by }, {});
+  expect((await app.request('/200', { headers: { 'X-Tenant': 'a' } })).status).toBe(200);
+  expect((await app.request('/200', { headers: { 'X-Tenant': 'a' } })).status).toBe(429);
+  expect(asked.slice(0, 2)).toEqual(['GET', 'rider-1']);
+});
