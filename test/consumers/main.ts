@@ -6,7 +6,7 @@ import { type ConsumersOptions, readOptions, USAGE } from './options.js';
 import { describeRow, printFailure, resultLine } from './report.js';
 import type { Result, Row } from './row.js';
 import { runRow } from './row-run.js';
-import { PAGES, supportTable, writeTable } from './support-table.js';
+import { PAGE, supportTable, writeTable } from './support-table.js';
 import { Workshop } from './workshop.js';
 
 const EXIT_INTERRUPTED = 130;
@@ -74,7 +74,7 @@ async function main(): Promise<number> {
     const results = await runRows(options, workshop);
     const passed = results.filter(({ failure }) => failure === undefined);
     if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(reportOf(results), undefined, 2));
-    if (options.writeReadme) for (const page of PAGES) writeTable(page, supportTable(passed.map(({ row }) => row)));
+    if (options.writeReadme) writeTable(PAGE, supportTable(passed.map(({ row }) => row)));
     console.log(`\n${passed.length} passed, ${results.length - passed.length} failed`);
     return passed.length === results.length ? 0 : 1;
   } finally {

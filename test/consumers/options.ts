@@ -11,7 +11,7 @@ export interface ConsumersOptions {
   readonly list: boolean;
   /** The file for the result, which has the field names of Jest's results. */
   readonly json: string | undefined;
-  /** Whether the support tables are written. */
+  /** Whether the support table is written. */
   readonly writeReadme: boolean;
   /** Whether the applications stay on disk. */
   readonly keep: boolean;
@@ -25,7 +25,7 @@ export const USAGE = `npm run test:consumers -- [options]
   --ci            run the rows that .ci/run runs
   --list          print the rows, and do nothing
   --json FILE     write the result, as numPassedTests and numFailedTests
-  --write-readme  write the support tables of README.md and libs/nest/README.md; needs a run of all rows
+  --write-readme  write the support table of README.md; needs a run of all rows
   --keep          keep the applications
   --help
 

@@ -1,11 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Choices, choicesOf, MAJORS, type Row } from './row.js';
 
-const fileAt = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
-
-/** The pages that contain the table. */
-export const PAGES = ['README.md', 'libs/nest/README.md'].map(fileAt).filter((page) => existsSync(page));
+/** The page that contains the table: the packages' own pages link to it. */
+export const PAGE = fileURLToPath(new URL('../../README.md', import.meta.url));
 
 const BEGIN = '<!-- support:begin -->';
 const END = '<!-- support:end -->';
