@@ -86,6 +86,7 @@ export const SIDEBAR: readonly Group[] = [
       item('Choose an algorithm', '/policies#choose-an-algorithm'),
       item('Recipes', '/recipes'),
       item('Examples', '/examples'),
+      item('Without Nest', '/without-nest'),
       item('What do you want to do?', '/docs'),
     ],
   },

@@ -8,6 +8,7 @@ import type { SpecResults } from './specs.js';
 const VARYING: readonly [pattern: RegExp, replacement: string][] = [
   [/("(?:retry_after_ms|durationMs|\w+AfterMs|\w+_after_ms|outageMs)": ?)-?\d+(?:\.\d+)?/g, '$10'],
   [/\b(\w+AfterMs: )-?\d+(?:\.\d+)?/g, '$10'],
+  [/\bagain in \d+(?:\.\d+)? ms\b/g, 'again in 0 ms'],
   [/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"<instant>"'],
   [/^((?:x-ratelimit-reset|retry-after): )\d+$/gim, '$10'],
   [/("retry_after": ?)\d+/g, '$10'],

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { jest } from '@jest/globals';
@@ -33,6 +36,9 @@ const FORGOTTEN_MS = 1_100;
 interface Snippet {
   readonly AppModule?: new () => object;
   readonly run?: (limiter: RateLimiter) => Promise<void>;
+  /** One without Nest, and its limiter: both are closed with the page. */
+  readonly server?: Server;
+  readonly limiter?: RateLimiter;
 }
 
 type Check = (app: HttpApp | undefined, module: Snippet) => Promise<void>;
@@ -80,6 +86,9 @@ export class PageState {
   private readonly shell = new Shell();
   private readonly logs = new CapturedLogs();
   private app: HttpApp | undefined;
+  /** Where the application above listens. */
+  private port: number | undefined;
+  private readonly closing: (() => unknown)[] = [];
   private demo: Demo | undefined;
   private printed: string | undefined;
   /** How long the last commands took. */
@@ -96,6 +105,7 @@ export class PageState {
     this.shell.close();
     await this.app?.close();
     await this.demo?.close();
+    for (const close of this.closing) await close();
     Logger.overrideLogger(new ConsoleLogger());
   }
 
@@ -111,10 +121,12 @@ export class PageState {
       if (module.AppModule !== undefined) {
         await this.app?.close();
         this.app = await serve(module.AppModule);
+        this.port = this.app.port;
         const probe = PROBE[frame];
         if (probe !== undefined) await expectAlive(this.app, probe);
         await module.run?.(this.app.app.get(RateLimiter));
       }
+      if (module.server !== undefined) await this.keep(module.server, module.limiter);
       if (check !== undefined) await (await checkNamed(check))(this.app, module);
     } finally {
       log.mockRestore();
@@ -124,9 +136,9 @@ export class PageState {
   }
 
   async runShell(fence: Fence, against: 'page' | 'demo'): Promise<void> {
-    if (against === 'page' && this.app === undefined) throw new Error('there is no application above on the page');
+    if (against === 'page' && this.port === undefined) throw new Error('there is no application above on the page');
     if (against === 'demo') this.demo ??= await Demo.start(process.env.REDIS_URL!);
-    this.commands.push({ text: fence.value, port: against === 'demo' ? this.demo!.port : this.app!.port });
+    this.commands.push({ text: fence.value, port: against === 'demo' ? this.demo!.port : this.port! });
     await this.runLast();
   }
 
@@ -146,6 +158,16 @@ export class PageState {
       await delay(FORGOTTEN_MS);
       for (const command of this.commands) this.printed = await this.shell.run(command.text, command.port);
     }
+  }
+
+  private async keep(server: Server, limiter: RateLimiter | undefined): Promise<void> {
+    this.closing.push(
+      () => server.closeAllConnections(),
+      () => server.close(),
+      () => limiter?.close(),
+    );
+    if (!server.listening) await once(server, 'listening');
+    this.port = (server.address() as AddressInfo).port;
   }
 
   private async runLast(): Promise<void> {
