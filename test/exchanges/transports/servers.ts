@@ -18,7 +18,7 @@ import { CountedConnections } from './connections.js';
 import { ANSWER, endingOfResponse, Http1Client } from './http1.js';
 
 /** Starts a server whose routes are `/work`, `/queue` and `/stream`, each behind the gate of the guard. */
-type Start = (limiter: RateLimiter) => Promise<{ readonly server: Server; close(): Promise<unknown> }>;
+type Start = (limiter: RateLimiter) => Promise<{ readonly server: Server; readonly close: () => Promise<unknown> }>;
 
 const WORKS: readonly Work[] = ['work', 'queue', 'stream'];
 const policiesOf = (work: Work): readonly LimiterPolicy[] => POLICIES[work] as readonly LimiterPolicy[];
