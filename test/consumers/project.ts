@@ -24,8 +24,8 @@ const TESTS = /jest|vitest|vite-|supertest|ts-node|tsconfig-paths|@nestjs\/testi
 /** Writes the application of a row: the project as generated, a limited route, and what the row chooses. */
 export async function writeProject(row: Choices, workshop: Workshop): Promise<string> {
   const folder = workshop.appFolder(row.name);
-  if (row.major === 'none') return writeClientProject(row, workshop, folder);
   if (row.folder !== undefined) return copyFolder(row.folder, workshop, folder);
+  if (row.major === 'none') return writeClientProject(row, workshop, folder);
   cpSync(await workshop.scaffold(row), folder, { recursive: true });
   const unused = row.tests ? [] : ['vitest.config.ts', 'vitest.config.e2e.ts', 'jest.config.ts'];
   const replaced = row.added ? [] : ['src', 'test'];

@@ -176,6 +176,10 @@ const TABLE: Readonly<Record<string, readonly [proves: string, choices: Omit<Row
     { ...EXAMPLE, folder: 'examples/graphql-websockets' },
   ],
   'example-worker': ['the example of a worker without HTTP', { ...EXAMPLE, folder: 'examples/worker' }],
+  'example-express-hono': [
+    'the example without Nest: one limit of a service of Express and one of Hono',
+    { ...EXAMPLE, nest: 'none', folder: 'examples/express-hono' },
+  ],
   'client-esm': [
     'floodgate-client alone, from ES modules on Node 20.18',
     { ...CLIENT, modules: 'esm', node: '20.18', ci: true },
