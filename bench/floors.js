@@ -16,6 +16,18 @@ function feature(name, what, floors) {
   );
 }
 
+/** The figures of an adapter, and its floor against the framework's usual limiter, `peer`. */
+function server(platform, title, peer, atMost) {
+  const against = `Floodgate / ${peer}, both on Redis`;
+  return {
+    [`servers.${platform}.cpu`]: { what: `${title} without Nest, CPU per request: Floodgate on Redis / no limit` },
+    [`servers.${platform}.cpuVsPeer`]: { what: `${title} without Nest, CPU per request: ${against}`, atMost },
+    [`servers.${platform}.quiet`]: {
+      what: `${title} without Nest, one request at a time, CPU per request: ${against}`,
+    },
+  };
+}
+
 const PRICE = undefined;
 const PEER = 'to rate-limiter-flexible';
 
@@ -75,6 +87,9 @@ export const FLOORS = {
     what: 'Fastify, app CPU per request: guard on Redis / throttler on Redis',
     atMost: 0.6,
   },
+  ...server('express', 'Express', 'express-rate-limit', 1),
+  ...server('fastify', 'Fastify', '@fastify/rate-limit', 0.9),
+  ...server('hono', 'Hono', 'hono-rate-limiter', 1),
   'memoryStore.throughput': {
     what: 'in the process: decisions/s, to the faster peer, distinct or hot keys',
     atLeast: 0.95,

@@ -19,18 +19,26 @@ function nextPrefix() {
  * An application in a process of its own, so that its CPU is the application's alone.
  *
  * @param {object} bench
- * @param {'express' | 'fastify'} platform
+ * @param {'express' | 'fastify' | 'hono'} platform
  * @param {object} options
  * @param {string} options.name
- * @param {string} options.variant of server.js
+ * @param {string} [options.program] server.js (default), or without-nest.js
+ * @param {string} options.variant of the program
  * @param {number} [options.users] who ask in turn
  * @param {(head: string) => boolean} [options.isRight] whether the head of a response, which is a 200, is the right one
- * @param {string} [options.limit] of a variant that blocks: what it lets pass before
+ * @param {string} [options.limit] what a variant lets pass, where it is to reject
  * @param {(stats: object) => number} [options.counted] of the server's counts, the one that each request has to raise by one
  */
 export async function openHttp(bench, platform, options) {
-  const { name, variant, users = 10_000, isRight = () => true, counted, limit } = options;
-  const server = await startServer({ platform, variant, redisUrl: bench.url, keyPrefix: nextPrefix(), limit });
+  const { name, program, variant, users = 10_000, isRight = () => true, counted, limit } = options;
+  const server = await startServer({
+    program,
+    platform,
+    variant,
+    redisUrl: bench.url,
+    keyPrefix: nextPrefix(),
+    limit,
+  });
   bench.onClose(() => server.stop());
   const requests = Array.from({ length: users }, (_, i) =>
     Buffer.from(`GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\nX-User-Id: ${user(i)}\r\n\r\n`),

@@ -2,15 +2,14 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-const SERVER = fileURLToPath(new URL('server.js', import.meta.url));
-
-/** Starts one application in a process of its own. */
-export function startServer({ platform, variant, redisUrl, keyPrefix, limit = '' }) {
-  return startProcess(SERVER, [platform, variant, redisUrl, keyPrefix, limit], `${platform} server (${variant})`);
+/** Starts one application in a process of its own. `program`: the file beside this one that runs it. */
+export function startServer({ program = 'server.js', platform, variant, redisUrl, keyPrefix, limit = '' }) {
+  const file = fileURLToPath(new URL(program, import.meta.url));
+  return startProcess(file, [platform, variant, redisUrl, keyPrefix, limit], `${platform} server (${variant})`);
 }
 
 /**
- * Starts a program that tells its port, and answers the questions `cpu` and `stats`.
+ * Starts a program that tells its port, and answers the question `cpu`, and `stats` if it has any.
  *
  * @param {string} file
  * @param {string[]} args

@@ -23,6 +23,7 @@ import { memoryStore } from './memory-store.js';
 import { openLoop } from './open-loop.js';
 import { prefetch } from './prefetch.js';
 import { refused } from './refused.js';
+import { serversExpress, serversFastify, serversHono } from './servers.js';
 import { shedding } from './shedding.js';
 import { sizing } from './sizing.js';
 
@@ -49,6 +50,9 @@ export const SCENARIOS = [
   memory,
   httpExpress,
   httpFastify,
+  serversExpress,
+  serversFastify,
+  serversHono,
   memoryStore,
   settle,
   schedule,
