@@ -9,7 +9,8 @@ const server = createServer((_, response) => {
   response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body));
 });
 const answers: [status: number, headers: Record<string, string>, body: object][] = [
-  [429, {}, { retry_after_ms: 20 }],
+  // Longer than a busy machine takes to read the answer: a wait that is over is none.
+  [429, {}, { retry_after_ms: 1_000 }],
   [200, { RateLimit: '"a";r=0;t=60' }, { served: true }],
 ];
 
