@@ -29,6 +29,9 @@ function expectRejection({ headers, body }: Answer): void {
   if (seconds === null || !/^\d+$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > 3600) {
     throw new Error(`Retry-After of the 429 is ${seconds}, expected 1 to 3600 seconds`);
   }
+  const shown = ['x-ratelimit-limit', 'x-ratelimit-remaining'].map((name) => headers.get(name));
+  if (shown.join() !== `${CAPACITY},0`)
+    throw new Error(`X-RateLimit-Limit and -Remaining of the 429 are ${shown.join()}`);
   const { statusCode, error, policy, retry_after: retryAfter } = JSON.parse(body) as Record<string, unknown>;
   const rest = [statusCode, error, policy, retryAfter];
   const expected = [429, 'rate_limit_exceeded', 'burst', Number(seconds)];

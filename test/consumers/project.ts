@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './added.js';
 import { filesOf } from './managers.js';
-import type { Choices, Resolution } from './row.js';
+import type { Choices, Resolution, ServerUse } from './row.js';
 import type { Workshop } from './workshop.js';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
@@ -25,7 +25,7 @@ const TESTS = /jest|vitest|vite-|supertest|ts-node|tsconfig-paths|@nestjs\/testi
 export async function writeProject(row: Choices, workshop: Workshop): Promise<string> {
   const folder = workshop.appFolder(row.name);
   if (row.folder !== undefined) return copyFolder(row.folder, workshop, folder);
-  if (row.major === 'none') return writeClientProject(row, workshop, folder);
+  if (row.major === 'none') return writeBareProject(row, workshop, folder);
   cpSync(await workshop.scaffold(row), folder, { recursive: true });
   const unused = row.tests ? [] : ['vitest.config.ts', 'vitest.config.e2e.ts', 'jest.config.ts'];
   const replaced = row.added ? [] : ['src', 'test'];
@@ -56,21 +56,27 @@ export async function writeProject(row: Choices, workshop: Workshop): Promise<st
   return folder;
 }
 
-/** Writes an application that installs the client and nothing else. */
-function writeClientProject(row: Choices, { versions }: Workshop, folder: string): string {
+/** Writes an application without Nest: it installs the client and nothing else, or the engine and a server. */
+function writeBareProject(row: Choices, { versions }: Workshop, folder: string): string {
+  const { server } = row;
+  const library = server === undefined ? 'floodgate-client' : 'floodgate';
+  const { dependencies = {}, types = {} } = server === undefined ? {} : SERVER_PACKAGES[server];
   mkdirSync(join(folder, 'src'), { recursive: true });
   const write = (name: string, content: object): void =>
     writeFileSync(join(folder, name), JSON.stringify(content, undefined, 2));
   write('package.json', {
     private: true,
     type: row.modules === 'esm' ? 'module' : 'commonjs',
-    dependencies: { 'floodgate-client': versions['floodgate-client'] },
-    devDependencies: { '@types/node': '^20', typescript: '~5.9.3' },
+    dependencies: { [library]: versions[library], ...dependencies },
+    devDependencies: { '@types/node': '^20', typescript: '~5.9.3', ...types },
   });
   const options: Record<string, unknown> = { module: 'nodenext', target: 'es2023', outDir: 'dist', strict: true };
+  // Express is CommonJS, and its types say so.
+  if (server !== undefined) options['esModuleInterop'] = true;
   editTypes(options, row);
   write('tsconfig.json', { compilerOptions: options, include: ['src'] });
-  cpSync(join(TEMPLATES, 'client/main.ts'), join(folder, 'src/main.ts'));
+  const template = server === undefined ? 'client/main.ts' : `server/${server}.ts`;
+  cpSync(join(TEMPLATES, template), join(folder, 'src/main.ts'));
   for (const [name, text] of Object.entries(filesOf(row.manager))) writeFileSync(join(folder, name), text);
   return folder;
 }
@@ -133,6 +139,18 @@ function editManifest(manifest: Generated, row: Choices, { versions }: Workshop)
     ...BUILD_PACKAGES[build],
   };
 }
+
+interface ServerPackages {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly types?: Readonly<Record<string, string>>;
+}
+
+/** The example of Express and Hono installs Express 5. */
+const SERVER_PACKAGES: Readonly<Record<ServerUse, ServerPackages>> = {
+  express: { dependencies: { express: '^4.0.0' }, types: { '@types/express': '^4.0.0' } },
+  fastify: { dependencies: { fastify: '^5.0.0' } },
+  hono: { dependencies: { hono: '^4.0.0', '@hono/node-server': '^2.0.0' } },
+};
 
 const METRICS_PACKAGES: Readonly<Record<Choices['metrics'], Readonly<Record<string, string>>>> = {
   none: {},

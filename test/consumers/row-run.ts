@@ -52,7 +52,7 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
       step = 'nest add';
       await add(choices, app, workshop, log);
     }
-    versions = await versionsOf(app);
+    versions = await versionsOf(app, choices.server === undefined ? NAMED : [choices.server, ...NAMED]);
     if (choices.folder !== undefined) {
       step = 'npm test';
       await run([...NPM, 'test'], { cwd: app.folder, nodeFolder: app.nodeFolder, log });
@@ -61,8 +61,10 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
     step = 'type check';
     await app.bin(['tsc', '--noEmit', '-p', 'tsconfig.json']);
     if (choices.major === 'none') {
-      step = 'client';
-      await useClient(app, log);
+      step = choices.server ?? 'client';
+      await app.bin(['tsc', '-p', 'tsconfig.json']);
+      await (choices.server === undefined ? useClient(app, log) : useServer(app, log));
+      await expectAlone(app);
       return { row, seconds: (performance.now() - began) / 1000, versions, failure, log: log.text };
     }
     step = 'build';
@@ -83,20 +85,42 @@ export async function runRow(row: Row, workshop: Workshop): Promise<Result> {
 
 /** Runs an application that has installed the client alone. */
 async function useClient(app: Installed, log: Log): Promise<void> {
-  await app.bin(['tsc', '-p', 'tsconfig.json']);
   const { node, folder: cwd, nodeFolder } = app;
   const printed = await run([...node, 'dist/main.js'], { cwd, nodeFolder, log });
   if (printed !== 'the client waited\n') throw new Error(`It printed '${printed}'`);
+}
+
+/** Sends a burst to an application that has installed the engine and a server. */
+async function useServer(app: Installed, log: Log): Promise<void> {
+  const started = await startApplication(app, {
+    entry: join(app.folder, 'dist/main.js'),
+    cwd: app.folder,
+    env: {},
+    log,
+  });
+  try {
+    await burst([started.url]);
+    await started.stop();
+  } finally {
+    started.kill();
+  }
+}
+
+/** Nest, an optional peer and the other packages of this repository must not come along. */
+async function expectAlone(app: Installed): Promise<void> {
   for (const name of [...NAMED, 'nestjs-floodgate', 'rxjs']) {
     if (name !== 'typescript' && (await app.version(name)) !== undefined) throw new Error(`${name} was installed, too`);
   }
 }
 
-async function versionsOf({ node, folder, version }: Installed): Promise<Record<string, string>> {
+async function versionsOf(
+  { node, folder, version }: Installed,
+  names: readonly string[],
+): Promise<Record<string, string>> {
   const versions: Record<string, string> = {
     node: (await run([node[0]!, '--version'], { cwd: folder })).trim().slice(1),
   };
-  for (const name of NAMED) {
+  for (const name of names) {
     const found = await version(name);
     if (found !== undefined) versions[name] = found;
   }

@@ -3,7 +3,7 @@ export const NODES = { '20.18': '20.18.0', '20.19': '20.19.0', '22.12': '22.12.0
 
 /** The majors of Nest. */
 export const MAJORS = ['11', '12'] as const;
-/** What an application has of Nest. Those without it install the client alone. */
+/** What an application has of Nest. Those without it install the client alone, or the engine and a server. */
 export const NESTS = [...MAJORS, 'none'] as const;
 
 export type NodeLine = keyof typeof NODES;
@@ -12,6 +12,9 @@ export type Resolution = 'node10' | 'node16' | 'nodenext' | 'bundler';
 export type Platform = 'express' | 'fastify';
 export type Build = 'tsc' | 'swc' | 'webpack' | 'rspack' | 'esbuild';
 export type Manager = 'npm' | 'pnpm' | 'yarn1' | 'yarn' | 'yarn-pnp';
+
+/** The server of an application without Nest. Each value is a file in templates/server. */
+export type ServerUse = 'express' | 'fastify' | 'hono';
 
 /** How the application names its Redis. Each value is a file in templates/redis. */
 export type RedisUse =
@@ -26,7 +29,7 @@ export interface Row {
   readonly name: string;
   /** What this row proves and no other one does. */
   readonly proves: string;
-  /** The version of Nest: a major, whose newest version is installed, or an exact one. `none`: the client, alone. */
+  /** The version of Nest: a major, whose newest version is installed, or an exact one. `none`: the client, or with `server` the engine. */
   readonly nest: '11' | '11.1.4' | '12' | 'none';
   readonly modules: Modules;
   /** Default: the Node that runs this. */
@@ -35,6 +38,8 @@ export interface Row {
   readonly resolution?: Resolution;
   /** Default: `express`. */
   readonly platform?: Platform;
+  /** The server that the engine limits, without Nest. */
+  readonly server?: ServerUse;
   /** Default: `tsc`. */
   readonly build?: Build;
   /** Whether the generated test runner runs a test of the application. */
@@ -66,8 +71,8 @@ export interface Row {
 /** A row with all choices made. */
 export interface Choices
   extends
-    Required<Omit<Row, 'node' | 'ioredis' | 'nodeRedis' | 'folder'>>,
-    Pick<Row, 'node' | 'ioredis' | 'nodeRedis' | 'folder'> {
+    Required<Omit<Row, 'node' | 'server' | 'ioredis' | 'nodeRedis' | 'folder'>>,
+    Pick<Row, 'node' | 'server' | 'ioredis' | 'nodeRedis' | 'folder'> {
   readonly major: (typeof NESTS)[number];
 }
 

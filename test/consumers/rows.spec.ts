@@ -10,8 +10,9 @@ const chosen = ROWS.map(choicesOf);
 describe('the rows', () => {
   it('say what each proves, and are named by what they install', () => {
     expect(new Set(ROWS.map(({ proves }) => proves)).size).toBe(ROWS.length);
-    for (const { name, major, folder } of chosen) {
-      const pattern = `${major === 'none' ? 'client' : `nest${major}`}-[a-z0-9-]+`;
+    for (const { name, major, server, folder } of chosen) {
+      const alone = server === undefined ? 'client' : 'engine';
+      const pattern = `${major === 'none' ? alone : `nest${major}`}-[a-z0-9-]+`;
       const isExample = folder?.startsWith('examples/') === true;
       expect(name).toMatch(new RegExp(`^${isExample ? folder.replace('s/', '-') : pattern}$`));
     }
@@ -37,6 +38,10 @@ describe('the rows', () => {
 
   it.each(['redis', 'metrics'] as const)('use every template of %s', (choice) => {
     expect([...new Set(chosen.map((row) => row[choice]))].toSorted()).toEqual(templatesIn(choice).toSorted());
+  });
+
+  it('use every template of server', () => {
+    expect(chosen.flatMap(({ server }) => server ?? []).toSorted()).toEqual(templatesIn('server').toSorted());
   });
 
   it('use the client and every entry point of the package', () => {

@@ -4,11 +4,11 @@ const NEST_11 = { nest: '11', modules: 'commonjs' } as const;
 const NEST_12 = { nest: '12', modules: 'esm' } as const;
 /** An example says by its package.json what it is. The row names it for `--nest`, and for the report. */
 const EXAMPLE = { ...NEST_12, ci: true } as const;
-const CLIENT = { nest: 'none', libCheck: true } as const;
+const ALONE = { nest: 'none', libCheck: true } as const;
 
 /**
  * What each row proves and no other one does, and what it chooses. The rows are the applications that install the packed
- * library, or the client alone, the examples, and a template that tests itself. They are no full product: each value of
+ * library, the client or the engine alone, the examples, and a template that tests itself. They are no full product: each value of
  * each choice occurs, and most pairs of values that touch each other do.
  */
 const TABLE: Readonly<Record<string, readonly [proves: string, choices: Omit<Row, 'name' | 'proves'>]>> = {
@@ -182,19 +182,31 @@ const TABLE: Readonly<Record<string, readonly [proves: string, choices: Omit<Row
   ],
   'client-esm': [
     'floodgate-client alone, from ES modules on Node 20.18',
-    { ...CLIENT, modules: 'esm', node: '20.18', ci: true },
+    { ...ALONE, modules: 'esm', node: '20.18', ci: true },
   ],
   'client-node10': [
     'floodgate-client alone, from CommonJS under `moduleResolution: node10`, installed by Yarn 1',
-    { ...CLIENT, modules: 'commonjs', node: '20.19', resolution: 'node10', manager: 'yarn1' },
+    { ...ALONE, modules: 'commonjs', node: '20.19', resolution: 'node10', manager: 'yarn1' },
   ],
   'client-pnpm': [
     "floodgate-client alone, in pnpm's strict node_modules",
-    { ...CLIENT, modules: 'esm', node: '22.12', resolution: 'bundler', manager: 'pnpm' },
+    { ...ALONE, modules: 'esm', node: '22.12', resolution: 'bundler', manager: 'pnpm' },
   ],
   'client-pnp': [
     "floodgate-client alone, from CommonJS under Yarn's Plug'n'Play",
-    { ...CLIENT, modules: 'commonjs', node: '24', resolution: 'node16', manager: 'yarn-pnp' },
+    { ...ALONE, modules: 'commonjs', node: '24', resolution: 'node16', manager: 'yarn-pnp' },
+  ],
+  'engine-express': [
+    'floodgate alone with Express 4, from CommonJS under `moduleResolution: node10` on Node 20.18',
+    { ...ALONE, modules: 'commonjs', node: '20.18', resolution: 'node10', server: 'express' },
+  ],
+  'engine-fastify': [
+    "floodgate alone with Fastify 5, from CommonJS in pnpm's strict node_modules",
+    { ...ALONE, modules: 'commonjs', node: '22.12', server: 'fastify', manager: 'pnpm' },
+  ],
+  'engine-hono': [
+    'floodgate alone with Hono, from ES modules',
+    { ...ALONE, modules: 'esm', node: '24', resolution: 'bundler', server: 'hono' },
   ],
 };
 
