@@ -3,7 +3,8 @@ import { NestFactory } from '@nestjs/core';
 import { Body, Controller, Get, type INestApplication, Param, Post } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { describe, expect, it } from '@jest/globals';
-import { type Charge, MemoryStore, type Policy, RateLimitModule, type Verdict } from 'nestjs-floodgate';
+import { MemoryStore, type Policy, RateLimitModule } from 'nestjs-floodgate';
+import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 import {
   adapterOf,
   CapturedLogs,

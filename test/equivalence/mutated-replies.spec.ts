@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { MemoryStore, RateLimitStoreError, RedisStore, type Verdict } from 'nestjs-floodgate';
+import { MemoryStore, RateLimitStoreError, RedisStore } from 'nestjs-floodgate';
+import type { Verdict } from 'nestjs-floodgate/testing';
 import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { policyOf } from '../support/arbitrary-policies.js';

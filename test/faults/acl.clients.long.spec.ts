@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type AlgorithmName, type Policy, RateLimitOverrides } from 'nestjs-floodgate';
+import { type Policy, RateLimitOverrides } from 'nestjs-floodgate';
 import type { RateLimitModuleOptions } from 'nestjs-floodgate';
 import { arrivals, expectLocal, timesOf } from '../support/faults/arrivals.js';
 import { useOneRedis } from '../support/faults/one-redis.js';
@@ -19,7 +19,7 @@ const USER = 'floodgate';
 const PASSWORD = 'secret-of-the-test';
 
 /** A concurrency runs the commands of the log. */
-const POLICIES: Readonly<Record<Exclude<AlgorithmName, 'concurrency'>, Policy>> = {
+const POLICIES: Readonly<Record<Exclude<Policy['algorithm'], 'concurrency'>, Policy>> = {
   'token-bucket': { name: 'tb', algorithm: 'token-bucket', capacity: 10, refill: '1/h' },
   'leaky-bucket': { name: 'lb', algorithm: 'leaky-bucket', capacity: 10, drain: '1/h' },
   'fixed-window': { name: 'fw', algorithm: 'fixed-window', limit: 10, window: '1h' },

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, jest } from '@jest/globals';
-import type { AlgorithmName, Policy } from 'nestjs-floodgate';
+import type { Policy } from 'nestjs-floodgate';
 import { arrivals, timesOf } from '../support/faults/arrivals.js';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import type { Answer, Pod } from '../support/faults/pod.js';
@@ -10,7 +10,7 @@ jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT = 60;
 /** Nothing refills while a test runs. A concurrency runs the commands of the log. */
-const POLICIES: Readonly<Record<Exclude<AlgorithmName, 'concurrency'>, Policy>> = {
+const POLICIES: Readonly<Record<Exclude<Policy['algorithm'], 'concurrency'>, Policy>> = {
   'token-bucket': { name: 'tb', algorithm: 'token-bucket', capacity: LIMIT, refill: '1/d' },
   'leaky-bucket': { name: 'lb', algorithm: 'leaky-bucket', capacity: LIMIT, drain: '1/d' },
   'fixed-window': { name: 'fw', algorithm: 'fixed-window', limit: LIMIT, window: '36500d' },

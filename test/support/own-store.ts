@@ -1,4 +1,5 @@
-import type { Charge, ChargeReceipt, ChargeSettlement, Policy, RateLimitStore, Verdict } from 'nestjs-floodgate';
+import type { Policy, RateLimitStore } from 'nestjs-floodgate';
+import type { Charge, ChargeReceipt, ChargeSettlement, Verdict } from 'nestjs-floodgate/testing';
 import { chargeOf, type PolicyCharge } from '../../libs/floodgate/src/charges/policy-charge.js';
 import type { LimiterOptions } from '../../libs/floodgate/src/limiter/limiter-options.js';
 import type { LimiterParts } from '../../libs/floodgate/src/limiter/limiter-parts.js';

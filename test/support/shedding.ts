@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
-import { RateLimiter, type ShedOptions, type SheddingStats } from 'nestjs-floodgate';
+import { RateLimiter, type RateLimitStats, type ShedOptions } from 'nestjs-floodgate';
 
 /** A threshold that the test moves, in place of one that is measured. */
 export class Switch {
@@ -12,7 +12,7 @@ export class Switch {
   }
 }
 
-export function sheddingOf(app: INestApplicationContext): SheddingStats {
+export function sheddingOf(app: INestApplicationContext): NonNullable<RateLimitStats['shedding']> {
   return app.get(RateLimiter).stats().shedding!;
 }
 

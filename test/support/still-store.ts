@@ -1,4 +1,5 @@
-import { type Charge, MemoryStore, type Verdict } from 'nestjs-floodgate';
+import { MemoryStore } from 'nestjs-floodgate';
+import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 
 /** A `MemoryStore` whose clock moves only by the test. It records all charges. */
 export class StillStore extends MemoryStore {

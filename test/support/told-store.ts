@@ -1,4 +1,5 @@
-import type { Charge, RateLimitStore, Verdict } from 'nestjs-floodgate';
+import type { RateLimitStore } from 'nestjs-floodgate';
+import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 import { StillStore } from './still-store.js';
 
 /** A store of an application: it records all charges, and answers as the test says. */

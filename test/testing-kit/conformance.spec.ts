@@ -1,6 +1,7 @@
 import { AssertionError } from 'node:assert';
 import { describe, expect, it } from '@jest/globals';
-import type { Charge, RateLimitStore, Verdict } from 'nestjs-floodgate';
+import type { RateLimitStore } from 'nestjs-floodgate';
+import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 import {
   rateLimitStoreConformance,
   type StoreSettings,

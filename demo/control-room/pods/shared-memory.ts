@@ -1,4 +1,5 @@
-import { type Charge, MemoryStore, type RateLimitStore, RateLimitStoreError, type Verdict } from 'nestjs-floodgate';
+import { MemoryStore, type RateLimitStore, RateLimitStoreError } from 'nestjs-floodgate';
+import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 
 /** The store that the pods of one process share where there is no Redis. It can be away, as a Redis can. */
 export class SharedMemory implements RateLimitStore {

@@ -1,13 +1,6 @@
 import { Controller, Get, type Type } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
-import {
-  type Policy,
-  type PolicyBy,
-  type PolicyScope,
-  RateLimit,
-  type RateLimitRequest,
-  type TokenBucketPolicy,
-} from 'nestjs-floodgate';
+import { type Policy, type PolicyBy, RateLimit, type RateLimitRequest, type TokenBucketPolicy } from 'nestjs-floodgate';
 import { FROM_HEADERS, limited, PLATFORMS, type SendOptions } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
 
@@ -67,7 +60,7 @@ describe.each(PLATFORMS)('over %s, the identity that a policy counts', (platform
 });
 
 /** Controller X has two routes, controller Y has one. The policy stands on every method or on both classes. */
-function twoControllers(scope: PolicyScope | undefined, decorated: 'method' | 'class'): Type[] {
+function twoControllers(scope: Policy['scope'], decorated: 'method' | 'class'): Type[] {
   const policy: Policy = { ...BUCKET, ...(scope && { scope }) };
   const on = (target: 'method' | 'class'): ClassDecorator & MethodDecorator =>
     target === decorated ? RateLimit(policy) : () => undefined;
@@ -93,7 +86,7 @@ function twoControllers(scope: PolicyScope | undefined, decorated: 'method' | 'c
 }
 
 describe.each(PLATFORMS)('over %s, a policy', (platform) => {
-  it.each<[PolicyScope | undefined, 'method' | 'class', number[]]>([
+  it.each<[Policy['scope'], 'method' | 'class', number[]]>([
     [undefined, 'method', [200, 200]],
     [undefined, 'class', [429, 200]],
     ['route', 'method', [200, 200]],

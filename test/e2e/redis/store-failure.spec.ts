@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimit, type RateLimitStore, RateLimitStoreError, type Verdict } from 'nestjs-floodgate';
+import { RateLimit, type RateLimitStore, RateLimitStoreError } from 'nestjs-floodgate';
+import type { Verdict } from 'nestjs-floodgate/testing';
 import { limited, limitHeaders, PLATFORMS } from '../../support/http-app.js';
 import { expectRationed } from '../../support/rationed.js';
 

@@ -3,14 +3,8 @@ import type { Server } from 'node:http';
 import { type AddressInfo, createConnection, type Socket } from 'node:net';
 import { Controller, Get, type INestApplication, Param } from '@nestjs/common';
 import { afterEach, beforeEach } from '@jest/globals';
-import {
-  type Charge,
-  type LeakyBucketPolicy,
-  MemoryStore,
-  RateLimit,
-  type RateLimitStore,
-  type Verdict,
-} from 'nestjs-floodgate';
+import { type LeakyBucketPolicy, MemoryStore, RateLimit, type RateLimitStore } from 'nestjs-floodgate';
+import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 import { until } from '../../support/faults/until.js';
 import { nodeWarnings } from '../../support/node-warnings.js';
 import { RateLimitRuntime } from '../../support/runtime.js';

@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get, Param } from '@nestjs/common';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type Charge, MemoryStore, type Policy, RateLimit, type Verdict } from 'nestjs-floodgate';
+import { MemoryStore, type Policy, RateLimit } from 'nestjs-floodgate';
+import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 import { limited } from '../../support/http-app.js';
 
 jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy

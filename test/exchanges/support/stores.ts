@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { type Charge, MemoryStore, RedisStore, type RateLimitStore, type Timer, type Verdict } from 'nestjs-floodgate';
+import { MemoryStore, RedisStore, type RateLimitStore } from 'nestjs-floodgate';
+import type { Charge, Timer, Verdict } from 'nestjs-floodgate/testing';
 import { stage } from './stage.js';
 
 /** A timer that the library has armed. */

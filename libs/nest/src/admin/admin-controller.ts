@@ -15,15 +15,8 @@ import {
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
-import type {
-  LimitExplanation,
-  LimitTable,
-  OverrideHistoryEntry,
-  OverridePage,
-  RateLimitOverride,
-  ResetState,
-} from 'floodgate';
-import type { FleetTopRejected } from 'floodgate/internal';
+import type { FleetTopRejected, OverrideHistoryEntry, ResetState } from 'floodgate/internal';
+import type { LimitExplanation, LimitTable, OverridePage, RateLimitOverride } from 'floodgate';
 import { SkipRateLimit } from '../decorators/skip-rate-limit.decorator.js';
 import type { AdminDesk } from './admin-desk.js';
 import { BROWSER_GUARD } from './browser-requests.js';

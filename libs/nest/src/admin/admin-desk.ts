@@ -1,15 +1,7 @@
 import type { ExecutionContext, OnApplicationBootstrap, OnApplicationShutdown, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import type {
-  LimitExplanation,
-  LimitTable,
-  OverrideHistoryEntry,
-  OverridePage,
-  RateLimitOverride,
-  RequestFunction,
-  ResetState,
-} from 'floodgate';
-import { type FleetTopRejected, shown } from 'floodgate/internal';
+import { type FleetTopRejected, type OverrideHistoryEntry, type ResetState, shown } from 'floodgate/internal';
+import type { LimitExplanation, LimitTable, OverridePage, RateLimitOverride, RequestFunction } from 'floodgate';
 import { SharedRejections } from 'floodgate/internal-boot';
 import { requestOf } from '../contexts/http-context.js';
 import { RateLimitLogger } from '../handlers/logger.js';

@@ -1,13 +1,11 @@
 import {
-  type Identity,
+  checkNames,
   type LimitReference,
   type OverrideChange,
-  type OverrideOptions,
   type OverridePageOptions,
-  type OverrideTarget,
-  RateLimitConfigError,
-} from 'floodgate';
-import { checkNames, shown } from 'floodgate/internal';
+  shown,
+} from 'floodgate/internal';
+import { type Identity, type OverrideOptions, type OverrideTarget, RateLimitConfigError } from 'floodgate';
 import { tagOf } from 'floodgate/internal-boot';
 import { TEXT_BOUNDS } from './text-bounds.js';
 

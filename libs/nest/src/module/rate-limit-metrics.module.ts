@@ -1,6 +1,6 @@
 import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { type MetricsMeterProvider, type MetricsRegistry, RateLimitConfigError } from 'floodgate';
 import { checkNames, type Publish, PUBLISHERS, shown } from 'floodgate/internal';
+import { type MetricsMeterProvider, type MetricsRegistry, RateLimitConfigError } from 'floodgate';
 import { RateLimitLogger } from '../handlers/logger.js';
 import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 

@@ -1,5 +1,5 @@
-import { type HandlerClass, RateLimitConfigError } from 'floodgate';
-import type { HandlerDirectory, KnownHandler } from 'floodgate/internal';
+import type { HandlerClass, HandlerDirectory, KnownHandler } from 'floodgate/internal';
+import { RateLimitConfigError } from 'floodgate';
 import type { Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { type LimitableHandler, limitableHandlers } from '../contexts/limitable-handlers.js';

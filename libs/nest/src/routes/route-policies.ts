@@ -1,6 +1,13 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
-import { type PolicyScope, RateLimitConfigError } from 'floodgate';
-import { type Logger, type ParsedPolicy, type RoutePolicySource, type RouteTraits, withHelp } from 'floodgate/internal';
+import {
+  type Logger,
+  type ParsedPolicy,
+  type PolicyScope,
+  type RoutePolicySource,
+  type RouteTraits,
+  withHelp,
+} from 'floodgate/internal';
+import { RateLimitConfigError } from 'floodgate';
 import {
   allInOrder,
   bindPolicy,

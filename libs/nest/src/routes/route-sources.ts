@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
-import { type PolicyOrigin, type PolicyScope, RateLimitConfigError } from 'floodgate';
-import { shown } from 'floodgate/internal';
+import { type PolicyOrigin, type PolicyScope, shown } from 'floodgate/internal';
+import { RateLimitConfigError } from 'floodgate';
 import { isPolicyUse, nearestName } from 'floodgate/internal-boot';
 import { firstNames } from '../handlers/first-names.js';
 import { classDecoration, type Decoration, decorationOf } from '../handlers/metadata.js';

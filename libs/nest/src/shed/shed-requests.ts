@@ -1,8 +1,7 @@
 import type { LimitableHandler } from '../contexts/limitable-handlers.js';
 import type { GuardCheck } from '../routes/known-handlers.js';
 import type { ExecutionContext, Type } from '@nestjs/common';
-import type { SheddingStats } from 'floodgate';
-import { type Answer, type Logger, shown, withHelp } from 'floodgate/internal';
+import { type Answer, type Logger, type SheddingStats, shown, withHelp } from 'floodgate/internal';
 import {
   adopted,
   allOf,

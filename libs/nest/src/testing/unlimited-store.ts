@@ -1,4 +1,5 @@
-import type { Charge, ChargeVerdict, RateLimitStore, Verdict } from 'floodgate';
+import type { Charge, ChargeVerdict, Verdict } from 'floodgate/internal';
+import type { RateLimitStore } from 'floodgate';
 
 /** Lets every request pass, counts nothing and connects to nothing. */
 export class UnlimitedStore implements RateLimitStore {

@@ -1,8 +1,4 @@
 import {
-  type Charge,
-  type ChargeReceipt,
-  type ChargeSettlement,
-  type Clock,
   type Identity,
   type Policy,
   RateLimiter,
@@ -10,10 +6,16 @@ import {
   type RateLimitModuleOptions,
   RateLimitOverrides,
   type RateLimitStore,
-  type SettledCharge,
-  type Timer,
-  type Verdict,
 } from 'nestjs-floodgate';
+import type {
+  Charge,
+  ChargeReceipt,
+  ChargeSettlement,
+  Clock,
+  SettledCharge,
+  Timer,
+  Verdict,
+} from 'nestjs-floodgate/testing';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { start } from '../../../support/http-app.js';
 import { RateLimitRuntime } from '../../../support/runtime.js';
