@@ -22,6 +22,7 @@ async function edge(...limit: [policy?: object, options?: object]): Promise<Hono
   app.get('/fails', () => {
     throw new Error('no');
   });
+  app.get('/fetched', () => fetch('data:application/json,{}'));
   app.get('/:status', (context) => new Response('{}', { status: Number(context.req.param('status')) }));
   app.onError((error, context) => context.text(error.message, 500));
   return app;
@@ -34,6 +35,11 @@ it('counts the address that a CDN names, and sets headers on responses of any ki
   const second = await app.request('/200', from('203.0.113.7'));
   expect([second.status, second.headers.get('Retry-After')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
   expect((await app.request('/200', from('203.0.113.8'))).status).toBe(200);
+});
+
+it('sets headers on a response of fetch, which cannot be changed', async () => {
+  const answer = await (await edge()).request('/fetched', from('203.0.113.7'));
+  expect([answer.status, answer.headers.get('X-RateLimit-Remaining'), await answer.text()]).toEqual([200, '0', '{}']);
 });
 
 it('says what is missing where a request has no address', async () => {

@@ -128,11 +128,21 @@ class HonoRequest extends ServedRequest {
   /** The handler has returned, or thrown. */
   handled(): void {
     const { context, headers, listeners, since } = this;
-    for (const header of headers) context.header(header[0], header[1]);
+    setOn(context, headers);
     for (const listener of listeners) {
       const { status } = context.res;
       const { aborted } = context.req.raw.signal;
       listener.ended({ status, error: undefined, value: undefined, durationMs: performance.now() - since, aborted });
     }
+  }
+}
+
+/** Hono makes a new response for each header that is set on one that exists. The headers of a response of `fetch` cannot be changed. */
+function setOn(context: HonoContextLike, headers: readonly Header[]): void {
+  try {
+    const { headers: given } = context.res;
+    for (const header of headers) given.set(header[0], header[1]);
+  } catch {
+    for (const header of headers) context.header(header[0], header[1]);
   }
 }
