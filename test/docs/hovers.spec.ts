@@ -14,6 +14,10 @@ const ENTRIES = [
   'nest/src/testing.ts',
   'nest/src/throttler.ts',
   'floodgate/src/index.ts',
+  'floodgate/src/express.ts',
+  'floodgate/src/fastify.ts',
+  'floodgate/src/hono.ts',
+  'floodgate/src/http.ts',
   'floodgate/src/redis.ts',
   'floodgate/src/testing.ts',
   'client/src/index.ts',
@@ -39,6 +43,7 @@ const ENDLESS = new RegExp(`\\b(?:from|at least) ${VALUE}`);
 const WITHOUT_UPPER_BOUND = new Set([
   'CallOptions.cost',
   'LimiterOptions.fallbackMaxBytes',
+  'NodeLimitOptions.trustProxy',
   'RateLimitModuleOptions.maxWaiting',
   'RateLimitModuleOptions.maxWaitingPerClient',
   'LimiterOptions.maxQueuedCalls',

@@ -96,6 +96,18 @@ describe.each(NAMES)('the limits of %s', (name) => {
     expect(peeked.policies[0]!.remaining).toBe(1);
   });
 
+  it('say on one response what all of them have left', async () => {
+    const limiter = await limiterOf();
+    const { url } = await open(limiter, [
+      [BUCKET, { headers: 'draft' }],
+      [ONE, { headers: 'draft' }],
+    ]);
+    const passed = await fetch(`${url}/200`);
+    expect(passed.headers.get('ratelimit')).toMatch(/^"all";r=1.*, "one";r=0/);
+    const rejected = await fetch(`${url}/200`);
+    expect([rejected.status, rejected.headers.get('ratelimit')]).toEqual([429, expect.stringMatching(/"one";r=0/)]);
+  });
+
   it('pass and block addresses of lists, before anything is charged', async () => {
     const limiter = await limiterOf();
     const { url } = await open(limiter, [[ONE, { allowList: ['127.0.0.0/8'] }]]);

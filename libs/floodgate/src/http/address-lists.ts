@@ -22,9 +22,11 @@ export type AddressListOption<Context> =
       ask(address: string, request: RateLimitRequest, context: Context): boolean | Promise<boolean>;
     }['ask'];
 
-/** The lists of addresses that are never limited, and that are never served. */
+/** The lists of addresses that are never limited, and that are never served. An address in both is allowed. */
 export interface AddressListOptions<Context> {
+  /** Addresses that no policy counts. Default none. */
   readonly allowList?: AddressListOption<Context> | undefined;
+  /** Addresses that get a 403, before anything is charged. Default none. */
   readonly blockList?: AddressListOption<Context> | undefined;
 }
 

@@ -29,8 +29,9 @@ export interface FastifyLike {
 
 /** The options of the plugin. */
 export interface FastifyLimitOptions extends RequestLimitOptions {
+  /** The limiter that `createLimiter` returned. There is no default. */
   readonly limiter: RateLimiter;
-  /** One or several, each with a name; or names of the limiter's `policies`. */
+  /** One or several, each with a name; or names of the limiter's `policies`. There is no default. */
   readonly policies: LimiterPolicy | readonly LimiterPolicy[];
   /**
    * When requests are limited: `'onRequest'` (default), before anything else, or `'preHandler'`, after authentication and the

@@ -31,6 +31,13 @@ export interface HonoLimitRequest extends RateLimitRequest {
   readonly context: HonoContextLike;
 }
 
+/** The limit of a request that decided last: its headers tell of the earlier ones, too. */
+const LAST = Symbol('rate limit');
+
+interface Decided {
+  [LAST]?: HonoRequest;
+}
+
 interface NodeBindings {
   readonly incoming?: IncomingMessage;
   readonly outgoing?: ServerResponse;
@@ -56,6 +63,7 @@ export function rateLimit(
     const node = (context.env ?? {}) as NodeBindings;
     const served = new HonoRequest(seenOf(context, node, addressOf), context, node, limits.names);
     const answer = await limits.pass(served);
+    (context as Decided)[LAST] = served;
     if (answer !== undefined) {
       const { status, headers, body } = answer;
       return Response.json(body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });
@@ -128,7 +136,7 @@ class HonoRequest extends ServedRequest {
   /** The handler has returned, or thrown. */
   handled(): void {
     const { context, headers, listeners, since } = this;
-    setOn(context, headers);
+    if ((context as Decided)[LAST] === this) setOn(context, headers);
     for (const listener of listeners) {
       const { status } = context.res;
       const { aborted } = context.req.raw.signal;

@@ -80,8 +80,8 @@ function asError(thrown: unknown): Error {
 /** The options of `limitRequests`. */
 export interface NodeLimitOptions extends RequestLimitOptions {
   /**
-   * How many proxies of yours stand in front of the server, or their addresses and CIDR ranges: whose `X-Forwarded-For` names the
-   * client. Default none: the address of the connection counts.
+   * The proxies that stand in front of the server, whose `X-Forwarded-For` names the client: how many, a whole number from 0, or their
+   * addresses and CIDR ranges. Default 0: the address of the connection counts.
    *
    * @example trustProxy: 1
    * @example trustProxy: ['10.0.0.0/8']
@@ -98,8 +98,8 @@ export interface NodeLimitOptions extends RequestLimitOptions {
  * @example
  * ```ts
  * const passes = limitRequests(limiter, { name: 'all', algorithm: 'token-bucket', capacity: 20, refill: 10 });
- * createServer(async (request, response) => {
- *   if (await passes(request, response)) response.end('Hello!');
+ * createServer((request, response) => {
+ *   passes(request, response).then((passed) => passed && response.end('Hello!'), (error) => response.destroy(error));
  * });
  * ```
  */
