@@ -8,7 +8,7 @@ import { RedisServer } from '../support/redis-server.js';
 import { kindOf } from './support/kinds.js';
 import { lintSnippets, prepareLint } from './support/lint.js';
 import { readPage } from './support/markdown.js';
-import { FOLDER, moduleOf, pathOf } from './support/modules.js';
+import { FOLDER, moduleOf, pathOf, patient } from './support/modules.js';
 import { expectBlock, PageState } from './support/page-state.js';
 import { PAGES, ROOT, textOf } from './support/pages.js';
 import { GLOBALS, runSpecs, type SpecResults } from './support/specs.js';
@@ -48,7 +48,7 @@ beforeAll(async () => {
   rmSync(`${ROOT}${FOLDER}`, { recursive: true, force: true });
   const all = BLOCKS.flatMap(({ blocks }) => blocks);
   for (const { fence, kind } of all) {
-    if (kind.does === 'module') write(pathOf(fence), moduleOf(fence, kind.frame));
+    if (kind.does === 'module') write(pathOf(fence), patient(moduleOf(fence, kind.frame)));
     if (kind.does === 'types' || kind.does === 'spec') write(pathOf(fence), moduleOf(fence, ''));
   }
   const compilerOptions = { noEmit: true, rootDir: '..', noUnusedLocals: false, noUnusedParameters: false };
