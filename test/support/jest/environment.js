@@ -6,13 +6,17 @@ void globalThis.Response;
 
 /**
  * A test environment of Jest without a VM context: specs share the realm, the modules and the globals of their worker process.
- * After each spec it restores what specs change: mocks, timers and environment variables.
+ * After each spec it restores what specs change: mocks, timers, environment variables and some globals.
  */
 export default class NativeEnvironment {
   global = globalThis;
   #variables = { ...process.env };
-  // Jest wraps it once for each spec.
-  #exit = Object.getOwnPropertyDescriptor(process, 'exit');
+  // Jest wraps `exit` once for each spec, and `@hono/node-server` has a Request and a Response of its own.
+  #replaced = [
+    [process, 'exit'],
+    [globalThis, 'Request'],
+    [globalThis, 'Response'],
+  ].map(([owner, name]) => [owner, name, Object.getOwnPropertyDescriptor(owner, name)]);
 
   constructor({ projectConfig }) {
     this.moduleMocker = new ModuleMocker(globalThis);
@@ -26,7 +30,7 @@ export default class NativeEnvironment {
     this.fakeTimersModern.dispose();
     for (const name of Object.keys(process.env)) if (!(name in this.#variables)) delete process.env[name];
     Object.assign(process.env, this.#variables);
-    Object.defineProperty(process, 'exit', this.#exit);
+    for (const [owner, name, descriptor] of this.#replaced) Object.defineProperty(owner, name, descriptor);
   }
 
   getVmContext() {
