@@ -209,6 +209,9 @@ export default {
       from: { path: [LIBRARY, NEST] },
       to: { path: '^libs/client/' },
     },
+    ...banned('library-typescript', 'The sources of the packages are TypeScript: this is the output of a compiler', {
+      path: '^libs/(?:floodgate|nest|client)/src/.*\\.[cm]?js$',
+    }),
     ...banned('library-folders', 'A new folder needs its place in the direction: add it to FOLDERS or NEST_FOLDERS', {
       path: `^libs/(?:floodgate|nest)/src/[^/]+/`,
       pathNot: [folder(...FOLDERS), nestFolder(...NEST_FOLDERS)],
