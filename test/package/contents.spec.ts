@@ -41,7 +41,7 @@ describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts,
   it('contains each entry point in both formats with its types, and the texts', () => {
     const built = entries.flatMap((entry) => {
       const code = ['.js', '.cjs'];
-      // What one package loads of the other has no types: nobody else may name it.
+      // These entry points have no types: only the other package of this repository loads them.
       const ends = entry.startsWith('internal') ? code : [...code, '.d.ts', '.d.cts'];
       return ends.map((end) => `dist/${entry}${end}`);
     });

@@ -12,7 +12,7 @@ export interface PlainCall {
   readonly charges: readonly PolicyCharge[];
   readonly numbers: JudgedNumbers;
   readonly cost: number;
-  /** Of the charge's key, once the store has left it on the charge. */
+  /** The state of the charge's key, once the store has left it on the charge. */
   entry: StateEntry | undefined;
 }
 
