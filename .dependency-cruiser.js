@@ -274,6 +274,7 @@ export default {
         pathNot: [
           `${NEST}(?:module/rate-limit|admin/rate-limit-admin)\\.module\\.ts$`,
           `${LIBRARY}limiter/(?:create-limiter|open-store)\\.ts$`,
+          `${LIBRARY}outbound/limited-(?:axios|fetch)\\.ts$`,
           `${LIBRARY}stores/redis/redis\\.store\\.ts$`,
           `${LIBRARY}watch/publish/publishers\\.ts$`,
           SPEC,

@@ -22,6 +22,8 @@ const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** The output of tsc: each source as a module and its declarations, without what is `@internal`. */
 const COMPILED = join(DIST, 'compiled');
 const SOURCES = join(COMPILED, basename(ROOT), 'src');
+/** The engine's entry points with names of its users that the module for Nest passes on. */
+const OF_USERS = /^floodgate(?:\/(?:http|redis))?$/;
 /** How chunks name a module of texts until they are written. */
 const TEXTS = /(["'])texts:([\w.-]+)\1/g;
 
@@ -39,7 +41,8 @@ const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json', '--outDir', COMPILED], { cwd: ROOT, stdio: 'inherit' });
 
 const code = await rollup({
-  external: isPackage,
+  // What it names is asked of no plugin.
+  external: (specifier) => isPackage(specifier) && !OF_USERS.test(specifier),
   plugins: [
     emitEntries(),
     importOneEntry(),
@@ -95,8 +98,7 @@ function emitEntries() {
 function importOneEntry() {
   return {
     name: 'import-one-entry',
-    resolveId: (specifier) =>
-      /^floodgate(?:\/redis)?$/.test(specifier) ? { id: 'floodgate/internal', external: true } : null,
+    resolveId: (specifier) => (OF_USERS.test(specifier) ? { id: 'floodgate/internal', external: true } : null),
   };
 }
 

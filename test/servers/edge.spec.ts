@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { createLimiter, ipIdentity, type RateLimitRequest } from 'floodgate';
+import { createLimiter } from 'floodgate';
+import { ipIdentity, type RateLimitRequest } from 'floodgate/http';
 import { type HonoLimitRequest, rateLimit } from 'floodgate/hono';
 import { Hono } from 'hono';
 import { until } from '../support/faults/until.js';

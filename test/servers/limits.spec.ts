@@ -2,14 +2,8 @@ import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import {
-  createLimiter,
-  ipIdentity,
-  type LimiterOptions,
-  type RateLimiter,
-  type RateLimitRequest,
-  userIdentity,
-} from 'floodgate';
+import { createLimiter, type LimiterOptions, type RateLimiter } from 'floodgate';
+import { ipIdentity, type RateLimitRequest, userIdentity } from 'floodgate/http';
 import { VirtualClock, VirtualStore } from 'floodgate/testing';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { CapturedLogs, start } from '../support/http-app.js';

@@ -16,14 +16,8 @@ export type { LimiterPolicy } from './engine/calls/call-policies.js';
 export { Lease } from './holds/leases/lease.js';
 export { Reservation, type Settlement } from './holds/settlements/reservation.js';
 export { type Client, clientOf } from './holds/waiting/client.js';
-export type { RateLimitExceededBody } from './http/bodies.js';
-export { type HeaderFormat, RATE_LIMIT_HEADERS } from './http/headers.js';
-export type { OpenApiDocument } from './http/openapi.js';
-export type { RateLimitExceededProblem } from './http/problem.js';
 export { identityTag } from './identity/identity-tag.js';
-export type { Identity, OnMissingIdentity, SyncIdentityResolver } from './identity/identity.js';
-export type { RateLimitRequest, RequestFunction } from './identity/request-function.js';
-export { ResolvedIdentities } from './identity/resolved-identities.js';
+export type { Identity, IdentityBy } from './identity/identity.js';
 export type { OverrideOptions, OverridePage, OverrideTarget, RateLimitOverride } from './layers/overrides/override.js';
 export { createLimiter } from './limiter/create-limiter.js';
 export type { LimiterOptions } from './limiter/limiter-options.js';
@@ -32,9 +26,6 @@ export type { LimitExplanation } from './operate/explain/explanation.js';
 export type { LimitTable } from './operate/explain/limit-table.js';
 export { OverrideConflictError, TooManyOverridesError } from './operate/overrides/errors.js';
 export { RateLimitOverrides } from './operate/overrides/rate-limit-overrides.js';
-export { limitedAxios } from './outbound/limited-axios.js';
-export { limitedFetch, type LimitedFetchOptions } from './outbound/limited-fetch.js';
-export type { OutgoingOptions } from './outbound/outgoing-options.js';
 export type { Decision, PolicyDecision } from './policy/decision.js';
 export type { ExpiryOptions } from './policy/expiry.js';
 export type { Outcome } from './policy/outcome.js';
@@ -50,7 +41,6 @@ export type { ErrorCode } from './util/error-codes.js';
 export type { DecisionEvent } from './watch/decision-event.js';
 export type { RateLimitStats } from './watch/stats.js';
 export type { ThresholdEvent } from './watch/thresholds/threshold-event.js';
-export type { IdentityBy, IdentityResolver } from './identity/identity.js';
 export type {
   ConcurrencyPolicy,
   FixedWindowPolicy,
@@ -58,16 +48,9 @@ export type {
   PlanNumbers,
   Policy,
   PolicyCalendar,
-  PolicyChoice,
-  PolicyFunction,
-  PolicyUse,
   SlidingWindowCounterPolicy,
   SlidingWindowLogPolicy,
-  TimeZoneFunction,
   TokenBucketPolicy,
 } from './policy/policy.js';
-export type { IdentityRequest } from './identity/resolvers.js';
-export type { BoundPolicy } from './policy/bound-policy.js';
-export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/identities.js';
 export type { MetricsMeterProvider } from './watch/publish/opentelemetry.js';
 export type { MetricsRegistry } from './watch/publish/prom-client.js';

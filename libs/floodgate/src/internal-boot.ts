@@ -17,9 +17,8 @@ export { clientAddress, peerAddress, trustsHop } from './http/client-address.js'
 export { Connections, takesUpgrades } from './http/connections.js';
 export { decisionHeaders, HEADER_FORMATS, retryAfterSeconds, saysUnits } from './http/headers.js';
 export { ClockOffset } from './http/headers/clock-offset.js';
-export { DRAFT } from './http/headers/draft.js';
+export { DRAFT, X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './http/headers/names.js';
 export { throttlerSuffix } from './http/headers/throttler.js';
-export { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './http/headers/x-ratelimit.js';
 export { nodeResponse, StreamClient } from './http/http-client.js';
 export { rejectionResponse, rejectionSchema } from './http/openapi.js';
 export {

@@ -1,6 +1,12 @@
 // For `nestjs-floodgate` of the same version alone: no version of `floodgate` promises these names.
 export * from './index.js'; // first: it takes the real timers
 export * from './redis.js';
+// The values of `floodgate/http`, without the servers.
+export { RATE_LIMIT_HEADERS } from './http/headers/names.js';
+export { apiKeyIdentity, ipIdentity, userIdentity } from './identity/identities.js';
+export { ResolvedIdentities } from './identity/resolved-identities.js';
+export { limitedAxios } from './outbound/limited-axios.js';
+export { limitedFetch } from './outbound/limited-fetch.js';
 export type { PartOfExecution } from './charges/execution.js';
 export type { PolicyCharge } from './charges/policy-charge.js';
 export type { Asker } from './charges/resolve.js';

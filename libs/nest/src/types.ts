@@ -1,6 +1,8 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type * as floodgate from 'floodgate';
-import type { Decision, RateLimitRequest } from 'floodgate';
+import type * as http from 'floodgate/http';
+import type { Decision } from 'floodgate';
+import type { RateLimitRequest } from 'floodgate/http';
 import type { IdentityChain as GenericIdentityChain } from 'floodgate/internal-boot';
 
 // The types whose functions take a request's context: with Nest's context, under the names that users know. Interfaces, so that
@@ -11,7 +13,7 @@ import type { IdentityChain as GenericIdentityChain } from 'floodgate/internal-b
  *
  * @example { kind: 'user', resolve: ({ user }: RateLimitRequest<{ user?: User }>) => user?.id }
  */
-export type IdentityResolver = floodgate.IdentityResolver<ExecutionContext>;
+export type IdentityResolver = http.IdentityResolver<ExecutionContext>;
 
 /** Finds the identity of a request that a policy's `by` names. */
 export type IdentityChain = GenericIdentityChain<ExecutionContext>;
@@ -38,12 +40,12 @@ type OtherPolicy = Exclude<floodgate.Policy<ExecutionContext>, { readonly algori
 /** One limit: an algorithm, its parameters, a name, and the identity that it counts. */
 // oxlint-disable-next-line no-redundant-type-constituents -- a further algorithm stands under the name of its generic type
 export type Policy = NamedPolicy | OtherPolicy;
-export type PolicyFunction = floodgate.PolicyFunction<ExecutionContext>;
+export type PolicyFunction = http.PolicyFunction<ExecutionContext>;
 export type PolicyCalendar = floodgate.PolicyCalendar<ExecutionContext>;
 export type PlanNumbers = floodgate.PlanNumbers<ExecutionContext>;
-export type TimeZoneFunction = floodgate.TimeZoneFunction<ExecutionContext>;
-export interface PolicyChoice extends floodgate.PolicyChoice<ExecutionContext> {}
-export interface PolicyUse extends floodgate.PolicyUse<ExecutionContext> {}
+export type TimeZoneFunction = http.TimeZoneFunction<ExecutionContext>;
+export interface PolicyChoice extends http.PolicyChoice<ExecutionContext> {}
+export interface PolicyUse extends http.PolicyUse<ExecutionContext> {}
 
 /** What `@RateLimit` takes: a policy, the name of one of the module's `policies`, its use with a class, or a function that chooses one. */
 export type PolicySource =
@@ -75,4 +77,4 @@ export type AddressFunction = {
   ask(address: string, request: RateLimitRequest, context: ExecutionContext): boolean | Promise<boolean>;
 }['ask'];
 
-export type BoundPolicy = floodgate.BoundPolicy<ExecutionContext>;
+export type BoundPolicy = http.BoundPolicy<ExecutionContext>;

@@ -1,6 +1,5 @@
 import type { Header } from './headers/header.js';
-import { DRAFT } from './headers/draft.js';
-import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './headers/x-ratelimit.js';
+import { DRAFT, X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './headers/names.js';
 
 /** An item of a list of structured fields (RFC 9651): commas within a string do not end it. */
 const ITEM = /(?:[^,"]|"(?:[^"\\]|\\.)*")+/g;

@@ -1,9 +1,9 @@
 import type { Decision } from '../policy/decision.js';
 import type { ClockOffset } from './headers/clock-offset.js';
-import { DRAFT, draftHeaders } from './headers/draft.js';
+import { draftHeaders } from './headers/draft.js';
 import type { Header } from './headers/header.js';
 import { throttlerHeaders } from './headers/throttler.js';
-import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED, xRateLimitHeaders } from './headers/x-ratelimit.js';
+import { xRateLimitHeaders } from './headers/x-ratelimit.js';
 
 export type { Header } from './headers/header.js';
 export { retryAfterSeconds } from './headers/retry-after.js';
@@ -13,19 +13,6 @@ export const HEADER_FORMATS = ['x-ratelimit', 'draft', 'both', 'throttler'] as c
 
 /** See the module's option `headers`. */
 export type HeaderFormat = (typeof HEADER_FORMATS)[number];
-
-/**
- * The names of the headers that responses may have, of all formats but `'throttler'`, for the CORS option `exposedHeaders`. A script
- * of another origin reads only the headers that this option names. A name that is never sent does no harm.
- *
- * @example app.enableCors({ exposedHeaders: [...RATE_LIMIT_HEADERS] })
- */
-export const RATE_LIMIT_HEADERS: readonly string[] = Object.freeze([
-  'Retry-After',
-  ...X_RATE_LIMIT,
-  X_RATE_LIMIT_ESTIMATED,
-  ...DRAFT,
-]);
 
 /** The settings of the headers of a decision. */
 export interface HeaderSettings {

@@ -1,7 +1,6 @@
 import type { HeaderFormat } from './headers.js';
-import { DRAFT } from './headers/draft.js';
+import { DRAFT, X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './headers/names.js';
 import { throttlerSuffix } from './headers/throttler.js';
-import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './headers/x-ratelimit.js';
 import { PROBLEM_JSON, PROBLEM_TYPES } from './problem.js';
 
 /** What `documentRateLimits` needs of a document: `OpenAPIObject` of `@nestjs/swagger` is one. */

@@ -4,7 +4,6 @@ import { type AdaptedAxios, aroundSending, withAbort } from '../util/responses/a
 import { axiosHeaders } from '../util/responses/axios-headers.js';
 import { bodyEnd } from './body-end.js';
 import { type OutgoingOptions, readOutgoing } from './outgoing-options.js';
-import { pauseFor } from './pause-of-answer.js';
 
 /** What `limitedAxios` needs of a request's configuration. */
 export interface OutgoingAxiosConfig {
@@ -51,16 +50,18 @@ export function limitedAxios<Config extends OutgoingAxiosConfig>(
 
   return aroundSending<Config, OutgoingAxiosResponse>(instance, async (config, send) => {
     const identity = identityOf(config);
-    const pauseAfter = (response: OutgoingAxiosResponse | undefined): void => {
-      if (response !== undefined) pauseFor(paused, identity, response.status, axiosHeaders(response.headers));
+    const pauseAfter = async (response: OutgoingAxiosResponse | undefined): Promise<void> => {
+      if (response === undefined) return;
+      const { pauseFor } = await import('./pause-of-answer.js');
+      pauseFor(paused, identity, response.status, axiosHeaders(response.headers));
     };
     const work = async (): Promise<OutgoingAxiosResponse> => {
       try {
         const response = await send();
-        pauseAfter(response);
+        await pauseAfter(response);
         return response;
       } catch (error) {
-        pauseAfter(responseOf(error));
+        await pauseAfter(responseOf(error));
         throw error;
       }
     };

@@ -3,7 +3,6 @@ import type { RateLimiter } from '../limiter/rate-limiter.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { bodyEnd } from './body-end.js';
 import { type OutgoingOptions, readOutgoing } from './outgoing-options.js';
-import { pauseFor } from './pause-of-answer.js';
 
 type FetchInput = Parameters<typeof fetch>[0];
 type FetchInit = Parameters<typeof fetch>[1];
@@ -54,6 +53,7 @@ export function limitedFetch(
     const work = async (): Promise<Response> => {
       const response = await send(input, init);
       const { status, headers } = response;
+      const { pauseFor } = await import('./pause-of-answer.js');
       pauseFor(paused, identity, status, (name) => headers.get(name) ?? undefined);
       return response;
     };

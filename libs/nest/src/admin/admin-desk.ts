@@ -1,7 +1,8 @@
 import type { ExecutionContext, OnApplicationBootstrap, OnApplicationShutdown, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { type FleetTopRejected, type OverrideHistoryEntry, type ResetState, shown } from 'floodgate/internal';
-import type { LimitExplanation, LimitTable, OverridePage, RateLimitOverride, RequestFunction } from 'floodgate';
+import type { LimitExplanation, LimitTable, OverridePage, RateLimitOverride } from 'floodgate';
+import type { RequestFunction } from 'floodgate/http';
 import { SharedRejections } from 'floodgate/internal-boot';
 import { requestOf } from '../contexts/http-context.js';
 import { RateLimitLogger } from '../handlers/logger.js';

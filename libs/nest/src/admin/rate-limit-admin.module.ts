@@ -6,7 +6,8 @@ import {
   type ModuleMetadata,
   type Type,
 } from '@nestjs/common';
-import { RateLimitConfigError, type RequestFunction } from 'floodgate';
+import { RateLimitConfigError } from 'floodgate';
+import type { RequestFunction } from 'floodgate/http';
 import { checkNames, shown } from 'floodgate/internal';
 import { isGuardClass } from '../guard/rate-limit.guard.js';
 import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';

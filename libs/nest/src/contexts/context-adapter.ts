@@ -1,5 +1,6 @@
 import type { ArgumentsHost, ExecutionContext, Type } from '@nestjs/common';
-import type { Client, IdentityRequest } from 'floodgate';
+import type { Client } from 'floodgate';
+import type { IdentityRequest } from 'floodgate/http';
 import type { Exchange } from 'floodgate/internal';
 import type {
   RateLimitAddressBlockedException,

@@ -1,5 +1,5 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
-import type { RateLimitRequest } from 'floodgate';
+import type { RateLimitRequest } from 'floodgate/http';
 import type { HttpRequest } from 'floodgate/internal';
 import type { ContextView } from './context-view.js';
 

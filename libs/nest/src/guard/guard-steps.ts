@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
-import type { ResolvedIdentities } from 'floodgate';
+import type { ResolvedIdentities } from 'floodgate/http';
 import { notify, shown } from 'floodgate/internal';
 import { isPromise, type UserFunctions } from 'floodgate/internal-boot';
 import type { RateLimitRuntime } from './rate-limit.runtime.js';

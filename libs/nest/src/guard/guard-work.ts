@@ -1,6 +1,7 @@
 import { type ExecutionContext, InternalServerErrorException } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
-import { type Decision, RateLimitConfigError, type ResolvedIdentities, WaitingRoomFullError } from 'floodgate';
+import { type Decision, RateLimitConfigError, WaitingRoomFullError } from 'floodgate';
+import type { ResolvedIdentities } from 'floodgate/http';
 import {
   type Answer,
   type Exchange,

@@ -1,6 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { type Decision, RateLimitConfigError, type ResolvedIdentities } from 'floodgate';
+import { type Decision, RateLimitConfigError } from 'floodgate';
+import type { ResolvedIdentities } from 'floodgate/http';
 import { isInstanceOf, prototypeOf } from 'floodgate/internal';
 import { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';

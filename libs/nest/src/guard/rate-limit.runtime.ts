@@ -1,5 +1,5 @@
 import type { ExecutionContext, INestApplicationContext } from '@nestjs/common';
-import type { OpenApiDocument } from 'floodgate';
+import type { OpenApiDocument } from 'floodgate/http';
 import type { HeaderSettings } from 'floodgate/internal';
 import type { AddressLists, ForwardedWatch, LimiterParts, Plans, PolicyFunctions } from 'floodgate/internal-boot';
 import type { Contexts } from '../contexts/contexts.js';

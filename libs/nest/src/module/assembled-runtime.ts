@@ -6,7 +6,8 @@ import type {
   OnModuleInit,
 } from '@nestjs/common';
 import type { ApplicationConfig, DiscoveryService, HttpAdapterHost, MetadataScanner } from '@nestjs/core';
-import type { ErrorCode, OpenApiDocument, RateLimitStore } from 'floodgate';
+import type { ErrorCode, RateLimitStore } from 'floodgate';
+import type { OpenApiDocument } from 'floodgate/http';
 import { type HeaderSettings, type Logger, type OpenedStore, withHelp } from 'floodgate/internal';
 import {
   AddressLists,

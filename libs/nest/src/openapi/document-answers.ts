@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { INestApplicationContext, Type } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import type { OnMissingIdentity, OnStoreFailure, OpenApiDocument } from 'floodgate';
+import type { OnStoreFailure } from 'floodgate';
+import type { OnMissingIdentity, OpenApiDocument } from 'floodgate/http';
 import type { AnswerSettings, RejectionStatus, Schema } from 'floodgate/internal';
 import { rejectionResponse, rejectionSchema } from 'floodgate/internal-boot';
 import { isGuarded } from '../guard/application-guard.js';

@@ -1,4 +1,4 @@
-import type { OpenApiDocument } from 'floodgate';
+import type { OpenApiDocument } from 'floodgate/http';
 import type { INestApplicationContext } from '@nestjs/common';
 import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Duration, HeaderFormat, LimiterOptions, OnMissingIdentity, RequestFunction } from 'floodgate';
+import type { Duration, LimiterOptions } from 'floodgate';
+import type { HeaderFormat, OnMissingIdentity, RequestFunction } from 'floodgate/http';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import type { AddressFunction, IdentityResolver, Policy, PolicySource, ProblemFunction } from '../types.js';
 

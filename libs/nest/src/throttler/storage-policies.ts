@@ -1,4 +1,5 @@
-import { type BoundPolicy, RateLimitConfigError } from 'floodgate';
+import { RateLimitConfigError } from 'floodgate';
+import type { BoundPolicy } from 'floodgate/http';
 import { type CountedPolicy, shown } from 'floodgate/internal';
 import { bindPolicy, durationToMicroseconds, isName, parsePolicy } from 'floodgate/internal-boot';
 

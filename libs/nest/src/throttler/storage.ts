@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import {
-  type BoundPolicy,
   type Decision,
   identityTag,
   LimiterUnavailableError,
@@ -9,6 +8,7 @@ import {
   RateLimitConfigError,
   type RateLimitStore,
 } from 'floodgate';
+import type { BoundPolicy } from 'floodgate/http';
 import type { Answer, ChargeMode, CountedCharge, PolicyCharge } from 'floodgate/internal';
 import {
   attempt,

@@ -4,9 +4,7 @@ import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
 import { retryAfterSeconds } from './retry-after.js';
 import type { Header } from './header.js';
-
-/** The names of the format. */
-export const DRAFT = ['RateLimit-Policy', 'RateLimit'] as const;
+import { DRAFT } from './names.js';
 
 /** The largest integer of RFC 9651, section 3.3.1. */
 const MAX_INTEGER = 999_999_999_999_999;

@@ -2,12 +2,7 @@ import { isRefundable } from '../../charges/judged-policy.js';
 import type { Decision, PolicyDecision } from '../../policy/decision.js';
 import type { ClockOffset } from './clock-offset.js';
 import type { Header } from './header.js';
-
-/** The names of the format. */
-export const X_RATE_LIMIT = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const;
-
-/** Says that what the others say may become better at any time. */
-export const X_RATE_LIMIT_ESTIMATED = 'X-RateLimit-Estimated';
+import { X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './names.js';
 
 /**
  * `X-RateLimit-Limit`, `-Remaining` and `-Reset` (Unix seconds, rounded up, at which the bucket is full or the window ends) of
