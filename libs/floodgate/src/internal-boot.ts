@@ -28,7 +28,8 @@ export {
   PROBLEM_JSON,
   unavailableProblem,
 } from './http/problem.js';
-export { onResponseEnd } from './http/response-end.js';
+export { ResponseExchange } from './http/response-exchange.js';
+export { Ending } from './holds/waiting/ending.js';
 export { ForwardedWatch, trustProxyWarning } from './http/trust-proxy.js';
 export { address } from './identity/address.js';
 export { IdentityChain } from './identity/identity-chain.js';

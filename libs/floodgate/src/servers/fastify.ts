@@ -1,3 +1,4 @@
+import { ResponseExchange } from '../http/response-exchange.js';
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { Exchange } from '../holds/waiting/exchange.js';
 import type { Header } from '../http/headers.js';
@@ -7,7 +8,6 @@ import type { RateLimiter } from '../limiter/rate-limiter.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Next, passOn } from './node.js';
 import { type RequestLimitOptions, RequestLimits } from './request-limits.js';
-import { ResponseExchange } from './response-exchange.js';
 import { type Answered, ServedRequest } from './served-request.js';
 
 /** What the limits need of Fastify's reply. */

@@ -1,3 +1,4 @@
+import { ResponseExchange } from '../http/response-exchange.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import { clientOf } from '../holds/waiting/client.js';
@@ -8,7 +9,6 @@ import type { RateLimitRequest } from '../identity/request-function.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
 import type { NodeLimitOptions } from './node.js';
 import { RequestLimits } from './request-limits.js';
-import { ResponseExchange } from './response-exchange.js';
 import { ServedRequest } from './served-request.js';
 import { addressBehind } from './trust-proxy-option.js';
 

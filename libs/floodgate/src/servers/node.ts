@@ -1,3 +1,4 @@
+import { ResponseExchange } from '../http/response-exchange.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { Exchange } from '../holds/waiting/exchange.js';
@@ -9,7 +10,6 @@ import type { Answer } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import { readable, reasonOf } from '../util/thrown.js';
 import { RequestLimits, type RequestLimitOptions } from './request-limits.js';
-import { ResponseExchange } from './response-exchange.js';
 import { type Answered, ServedRequest } from './served-request.js';
 import { addressBehind, type TrustProxy } from './trust-proxy-option.js';
 

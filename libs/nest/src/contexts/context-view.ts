@@ -1,9 +1,15 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Client, Decision } from 'floodgate';
 import type { Exchange, PartOfExecution, PolicyCharge, TrustsHop } from 'floodgate/internal';
-import { clientAddress, type Execution, type RequestRecord, UNSEEN_CLIENT } from 'floodgate/internal-boot';
+import {
+  clientAddress,
+  type Execution,
+  type RequestRecord,
+  ResponseExchange,
+  UNSEEN_CLIENT,
+} from 'floodgate/internal-boot';
 import { Call } from '../exchanges/call.js';
-import { CallExchange, ConnectionExchange, ResponseExchange } from '../exchanges/exchanges.js';
+import { CallExchange, ConnectionExchange } from '../exchanges/exchanges.js';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
 import { IS_VIEW } from './is-view.js';
 
@@ -77,7 +83,7 @@ export class ContextView implements ExecutionContext, PartOfExecution {
     if (end === 'client') return new ConnectionExchange(call, client);
     if (end === 'response') {
       const { response } = this;
-      if (response !== undefined) return new ResponseExchange(this.request, response, call, client);
+      if (response !== undefined) return new ResponseExchange(this.request, response, call, call, client);
     }
     call.iterates = end === 'iteration';
     return new CallExchange(call, client);

@@ -1,7 +1,7 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { Client } from 'floodgate';
 import type { EndListener, Exchange } from 'floodgate/internal';
-import { EventWatch, peerAddress, whenGone } from 'floodgate/internal-boot';
+import { Ending, EventWatch, peerAddress, whenGone } from 'floodgate/internal-boot';
 import {
   RateLimitAddressBlockedException,
   RateLimitExceededException,
@@ -9,7 +9,6 @@ import {
   RateLimitShedException,
 } from '../exceptions/exceptions.js';
 import type { Call } from '../exchanges/call.js';
-import { Ending } from '../exchanges/exchanges.js';
 import type { ContextRequest, RateLimitException } from './context-adapter.js';
 
 /** The part of grpc-js's `Metadata` that is used here. */

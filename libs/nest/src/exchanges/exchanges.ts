@@ -1,45 +1,7 @@
-import type { Client, Outcome } from 'floodgate';
-import type { EndListener, Exchange, HttpRequest } from 'floodgate/internal';
-import { onResponseEnd, whenGone } from 'floodgate/internal-boot';
+import type { Client } from 'floodgate';
+import type { EndListener, Exchange } from 'floodgate/internal';
+import { Ending, whenGone } from 'floodgate/internal-boot';
 import type { Call } from './call.js';
-
-/** Tells a listener once how a request ended, with what its call has returned or thrown by then. */
-export class Ending {
-  private readonly since = performance.now();
-  private hasEnded = false;
-
-  constructor(
-    private readonly call: Call,
-    private readonly listener: EndListener,
-  ) {}
-
-  end(status: number | undefined, aborted: boolean): void {
-    if (this.hasEnded) return;
-    this.hasEnded = true;
-    const { error, value } = this.call;
-    const outcome: Outcome = { status, error, value, durationMs: performance.now() - this.since, aborted };
-    this.listener.ended(outcome);
-  }
-}
-
-/** A request over HTTP, and an operation of GraphQL over HTTP: it ends with its response, sent or not. */
-export class ResponseExchange implements Exchange {
-  constructor(
-    private readonly request: HttpRequest,
-    private readonly response: unknown,
-    readonly call: Call,
-    readonly client: Client,
-  ) {}
-
-  onEnd(listener: EndListener): void {
-    const ending = new Ending(this.call, listener);
-    listener.began?.();
-    onResponseEnd(this.request, this.response, ({ status, aborted }) => ending.end(status, aborted));
-  }
-
-  /** The rejection is the response. */
-  abandon(): void {}
-}
 
 /**
  * A call that ends with its handler, with the iteration of what the handler returned, or when its client leaves before. A call

@@ -6,7 +6,6 @@ import {
   type Answer,
   type Exchange,
   type FindTag,
-  httpClient,
   type Listed,
   type PolicyCharge,
   shown,
@@ -21,6 +20,7 @@ import {
   readable,
   RequestCharges,
   RequestRecord,
+  ResponseExchange,
 } from 'floodgate/internal-boot';
 import type { BoundPolicy } from '../types.js';
 import {
@@ -37,7 +37,6 @@ import { trustsHopOf } from '../contexts/platform.js';
 import { rememberView } from '../decisions/viewed-calls.js';
 import { isHttp, requestOf, responseOf } from '../contexts/http-context.js';
 import { Call } from '../exchanges/call.js';
-import { ResponseExchange } from '../exchanges/exchanges.js';
 import { RateLimitLogger } from '../handlers/logger.js';
 import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import { GuardSteps } from './guard-steps.js';
@@ -302,8 +301,8 @@ function textOf(tag: string): string {
 
 /** The exchange of an HTTP request. */
 function exchangeOf(context: ExecutionContext): Exchange {
-  const [request, response] = [requestOf(context), responseOf(context)];
-  return new ResponseExchange(request, response, Call.for(context), httpClient(request, response));
+  const call = Call.for(context);
+  return new ResponseExchange(requestOf(context), responseOf(context), call, call);
 }
 
 /** Converts a rejection to the error that the context's clients get. Errors of the application stay as they are. */
