@@ -1,6 +1,7 @@
 import { type Meter, ProcessMeter } from './measurement.js';
 import { PressureWindow, type ThresholdName, type Thresholds } from './pressure.js';
 import { ShedLevel, type ShedRequestsStats } from './shed-level.js';
+import { unheld } from '../util/runtime.js';
 
 /** What a `LoadShedder` needs to know. */
 export interface ShedSettings {
@@ -45,8 +46,7 @@ const NEXT_STEP_AFTER = { near: 0.5, far: 0.2 };
 const OVERDUE = 2;
 
 const every: Repeat = (run, everyMs) => {
-  const timer = setInterval(run, everyMs);
-  timer.unref();
+  const timer = unheld(setInterval(run, everyMs));
   return () => clearInterval(timer);
 };
 

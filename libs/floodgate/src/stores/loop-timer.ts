@@ -1,4 +1,5 @@
 import { clearImmediate, clearTimeout, setImmediate, setTimeout } from '../util/real-timers.js';
+import { unheld } from '../util/runtime.js';
 
 /** Parts of the waiting time. Each ends with turns of the event loop, so a stall uses up one part at most. */
 const PARTS = 5;
@@ -22,7 +23,7 @@ export function afterLoopTime(ms: number, task: () => void, isAwaited = false): 
         turn = setImmediate(() => (--left === 0 ? task() : wait()));
       });
     }, ms / PARTS);
-    if (!isAwaited) timer.unref();
+    if (!isAwaited) unheld(timer);
   };
   wait();
   return () => {

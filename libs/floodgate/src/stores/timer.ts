@@ -1,3 +1,5 @@
+import { unheld } from '../util/runtime.js';
+
 /**
  * Runs `task` once, `ms` milliseconds from now and never earlier.
  *
@@ -32,7 +34,7 @@ export const processTimer: Timer = (ms, task, isUpkeep = false) => {
   const { clearTimeout } = globalThis; // a test may fake it meanwhile, and would forget no real timer
   const arm = (left: number): NodeJS.Timeout => {
     const timer = setTimeout(check, Math.min(Math.ceil(left), MAX_TIMER_MS));
-    return isUpkeep ? timer.unref() : timer;
+    return isUpkeep ? unheld(timer) : timer;
   };
   const check = (): void => {
     const left = dueAt - performance.now();

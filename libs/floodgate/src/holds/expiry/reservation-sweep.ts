@@ -4,6 +4,7 @@ import { type Answer, attempt } from '../../util/answer.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
+import { unheld } from '../../util/runtime.js';
 import { reasonOf } from '../../util/thrown.js';
 import { unawaited } from '../../util/unawaited.js';
 
@@ -57,7 +58,7 @@ export class ReservationSweep {
     }
     if (this.isStopped) return;
     const wait = more ? 0 : this.intervalMs * (1 - JITTER * Math.random());
-    this.timer = setTimeout(() => unawaited((this.underWay = this.run())), wait).unref();
+    this.timer = unheld(setTimeout(() => unawaited((this.underWay = this.run())), wait));
   }
 
   /** Settles what is due. Returns whether there may be more. */

@@ -2,6 +2,7 @@ import { endedWithin } from '../../stores/loop-timer.js';
 import { MissedAnswerError, type OverrideLog, type OverrideRecord } from '../../stores/override-log.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
+import { unheld } from '../../util/runtime.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { ActiveOverrides } from './active-overrides.js';
 import { overrideId, readBody } from './override-text.js';
@@ -78,7 +79,7 @@ export class OverrideWatch {
     }
     this.asking = false;
     this.ahead.clear();
-    if (!this.stopped) this.timer = setTimeout(() => unawaited(this.run()), soon ? 0 : INTERVAL_MS).unref();
+    if (!this.stopped) this.timer = unheld(setTimeout(() => unawaited(this.run()), soon ? 0 : INTERVAL_MS));
   }
 
   /** @returns whether there is more to read */

@@ -4,6 +4,7 @@ import type { ChargeReceipt, ChargeSettlement, Clock, SettledCharge } from '../s
 import { ReturnedSlots } from '../returned-slots.js';
 import type { Timer } from '../timer.js';
 import { clearTimeout, setTimeout } from '../../util/real-timers.js';
+import { unheld } from '../../util/runtime.js';
 import { unawaited } from '../../util/unawaited.js';
 import { PendingSettlement } from './batch/pending-request.js';
 
@@ -157,6 +158,6 @@ const nothing = (): void => undefined;
 
 /** Redis answers in real time, whatever a test makes of the timers. */
 const realTimer: Timer = (ms, task) => {
-  const timer = setTimeout(task, ms).unref();
+  const timer = unheld(setTimeout(task, ms));
   return () => clearTimeout(timer);
 };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ReportBoard } from '../../stores/report-board.js';
 import { withHelp } from '../../util/error-codes.js';
 import type { Logger } from '../../util/logger.js';
+import { unheld } from '../../util/runtime.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { RejectedIdentity, TopRejected } from './top-rejected.js';
 import { type RejectedIdentities, TOP } from './rejected-identities.js';
@@ -45,7 +46,7 @@ export class SharedRejections {
   ) {}
 
   start(): void {
-    if (this.board !== undefined) this.timer ??= setInterval(() => unawaited(this.share()), INTERVAL_MS).unref();
+    if (this.board !== undefined) this.timer ??= unheld(setInterval(() => unawaited(this.share()), INTERVAL_MS));
   }
 
   stop(): void {

@@ -1,6 +1,7 @@
 import { ConnectionError } from './client-failure.js';
 import { type Address, type CreateClient, mapped, type NodeRedisOptions, prefixOf, promised } from './node-redis.js';
 import { askAny, NodeRedisConnection } from './node-redis-connection.js';
+import { unheld } from '../../../util/runtime.js';
 
 /** Milliseconds until the Sentinels are asked again whether the master is the same. */
 const WATCH_MS = 1000;
@@ -42,7 +43,7 @@ export function ownedNodeRedisSentinel(options: NodeRedisSentinelOptions, create
     const isSame = host === current?.host && port === current.port;
     if (!isSame) client.socket?.destroy(new Error('the Sentinels name another master'));
   };
-  const watch = setInterval(() => void look().catch(() => undefined), WATCH_MS).unref();
+  const watch = unheld(setInterval(() => void look().catch(() => undefined), WATCH_MS));
   client.onState((state) => {
     if (state !== 'ended') return;
     clearInterval(watch);

@@ -1,4 +1,5 @@
 import { clearTimeout, setTimeout } from '../../../util/real-timers.js';
+import { unheld } from '../../../util/runtime.js';
 
 /** Failures in a row after which no request is sent to Redis. */
 const FAILURES = 5;
@@ -102,6 +103,6 @@ export class Breaker {
 }
 
 function later(task: () => void, ms: number): () => void {
-  const timer = setTimeout(task, ms).unref();
+  const timer = unheld(setTimeout(task, ms));
   return () => clearTimeout(timer);
 }

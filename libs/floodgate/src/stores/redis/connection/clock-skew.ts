@@ -1,5 +1,6 @@
 import { withHelp } from '../../../util/error-codes.js';
 import type { Logger } from '../../../util/logger.js';
+import { unheld } from '../../../util/runtime.js';
 import type { OwnedClient } from '../clients/client.js';
 import { unawaited } from '../../../util/unawaited.js';
 
@@ -105,7 +106,7 @@ export function watchClock(client: Pick<OwnedClient, 'command' | 'onState'>, max
     clearInterval(timer);
     if (state === 'closed') return;
     unawaited(skew.check());
-    timer = setInterval(() => unawaited(skew.check()), INTERVAL_MS).unref();
+    timer = unheld(setInterval(() => unawaited(skew.check()), INTERVAL_MS));
   });
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout } from '../../../util/real-timers.js';
 import { RateLimitConfigError } from '../../../util/config-error.js';
 import { withHelp } from '../../../util/error-codes.js';
+import { unheld } from '../../../util/runtime.js';
 import type { Charge } from '../../charge.js';
 import { closingStep, withinLoopTime } from '../../loop-timer.js';
 import { RateLimitStoreError } from '../../store.js';
@@ -139,7 +140,7 @@ export class Connection implements Availability {
     const again = (): void => {
       if (!this.closed) this.client.connect().catch(() => undefined);
     };
-    setTimeout(again, backoff(AGAIN)).unref();
+    unheld(setTimeout(again, backoff(AGAIN)));
   }
 
   private trip(reason: string): void {

@@ -1,4 +1,5 @@
 import type { Logger } from '../../../util/logger.js';
+import { unheld } from '../../../util/runtime.js';
 
 const INTERVAL_MS = 1000;
 
@@ -37,7 +38,7 @@ export class StateLog {
     if (this.timer !== undefined) return;
     const wait = this.loggedAt + INTERVAL_MS - this.now();
     if (wait <= 0) this.flush();
-    else this.timer = setTimeout(() => this.flush(), wait).unref();
+    else this.timer = unheld(setTimeout(() => this.flush(), wait));
   }
 
   private flush(): void {
