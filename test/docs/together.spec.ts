@@ -48,9 +48,10 @@ const OPTIONS: Readonly<Record<Feature, Options>> = {
   thresholds: { thresholds: [1] },
   skipIf: { skipIf: () => false },
   schedule: {},
+  'Cloudflare Workers': {},
 };
 const NAMES = Object.keys(FEATURES) as Feature[];
-const PLACES: readonly Feature[] = ['behind an else', 'schedule'];
+const PLACES: readonly Feature[] = ['behind an else', 'schedule', 'Cloudflare Workers'];
 const ALGORITHMS = NAMES.filter((name) => 'algorithm' in OPTIONS[name]);
 
 /** A policy with features. A number that plans change is the algorithm's first one. */
@@ -99,8 +100,24 @@ const boot = (policies: Readonly<Record<string, Policy>>, ...route: readonly Pol
     onThreshold: () => undefined,
   });
 
+/** Lets the limiter take this process for a Worker of Cloudflare, if a pair is of one. */
+function inTheirRuntime(...features: readonly Feature[]): Disposable {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+  const value = { userAgent: 'Cloudflare-Workers' };
+  if (features.includes('Cloudflare Workers')) {
+    Object.defineProperty(globalThis, 'navigator', { value, configurable: true });
+  }
+  return {
+    [Symbol.dispose]: () => {
+      if (before === undefined) Reflect.deleteProperty(globalThis, 'navigator');
+      else Object.defineProperty(globalThis, 'navigator', before);
+    },
+  };
+}
+
 describe('boot refuses with the sentence of the table', () => {
   it.each(ON_A_POLICY)('%s with %s', async (one, other, why) => {
+    using _ = inTheirRuntime(one, other);
     await expect(boot({ both: policyWith(one, other) })).rejects.toThrow(`RateLimitModule, policies.both: ${why}`);
   });
 
@@ -118,8 +135,9 @@ describe('boot refuses with the sentence of the table', () => {
     await expect(boot({}, second, first)).rejects.toThrow(why);
   });
 
-  it.each(SCHEDULED)('%s with %s, at the call', async (_, feature, why) => {
+  it.each(SCHEDULED)('%s with %s, at the call', async (...[, feature, why]) => {
     await using app = await boot({ both: policyWith(feature) });
+    using _ = inTheirRuntime(feature);
     await expect(async () => app.app.get(RateLimiter).schedule('both', ADA, () => 1)).rejects.toThrow(
       `RateLimiter.schedule, policy 'both': ${why}`,
     );
@@ -160,7 +178,7 @@ describe('docs/together.md', () => {
 
 /** A table as prettier writes it. */
 function tableOf(refusals: readonly Refusal[]): string {
-  const code = (name: string): string => (/^(?:a|by a|behind) /.test(name) ? name : `\`${name}\``);
+  const code = (name: string): string => (/^(?:a|by a|behind|Cloudflare) /.test(name) ? name : `\`${name}\``);
   const rows = [
     ['does not go', 'with', 'what boot says'],
     ...refusals.map(([one, other, why]) => [code(one), code(other), why.replace(/(?<!\w)(\w+: '\w+')/g, '`$1`')]),

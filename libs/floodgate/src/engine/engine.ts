@@ -8,7 +8,7 @@ import { type ChargeReceipt, isLasting } from '../stores/receipt.js';
 import { StoreDeadlineError } from '../stores/deadlines.js';
 import type { RateLimitStoreError } from '../stores/store.js';
 import { wasStoreAsked } from '../stores/unavailable.js';
-import { setImmediate } from '../util/real-timers.js';
+import { atTurnsEnd } from '../util/real-timers.js';
 import { type Answer, attempt } from '../util/answer.js';
 import type { RateLimitConfigError } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
@@ -231,7 +231,7 @@ export class Engine {
     }
     if (made.length === 0) return;
     if (this.refunds.length === 0) {
-      setImmediate(() => this.store.refund(this.refunds.splice(0)));
+      atTurnsEnd(() => this.store.refund(this.refunds.splice(0)));
     }
     this.refunds.push(...made);
   }

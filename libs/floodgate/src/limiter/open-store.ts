@@ -9,6 +9,7 @@ import type { LimiterOptions } from './limiter-options.js';
 import { type CheckedLimiterOptions, LIMITER_OPTIONS } from './options-table.js';
 import { denialsOf } from './rooms.js';
 import type { OptionRule } from '../util/option-rules.js';
+import { isWorker } from '../util/runtime.js';
 import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
 
 type Option = keyof LimiterOptions;
@@ -34,6 +35,7 @@ export async function openStore(
   const { redis, store } = options;
   if (store !== undefined) return givenStore(store, options);
   if (redis === undefined || redis === '') return memoryStore(options);
+  if (isWorker()) throw noRedisInWorkers(options.where);
   const { openRedisStore } = await import('./open-redis-store.js');
   return openRedisStore(redis, options, monitor, logger);
 }
@@ -73,14 +75,26 @@ function memoryStore({ given, deadlineMs, connect, where }: CheckedLimiterOption
   }
   const rules = Object.entries<OptionRule>(LIMITER_OPTIONS).filter(([option]) => given[option as Option] !== undefined);
   const idle = rules.flatMap(([option, { needsRedis }]) => (needsRedis === true ? option : []));
-  const without = idle.length === 0 ? '' : `; without effect until then: ${idle.join(', ')}`;
+  const [whose, instead, then] = isWorker()
+    ? ['isolate', '', '']
+    : ['process', '. Set redis to share limits', ' until then'];
+  const without = idle.length === 0 ? '' : `; without effect${then}: ${idle.join(', ')}`;
   return {
     store: new MemoryStore(),
     overrides: new MemoryOverrideLog(),
     deadlines: new Deadlines(deadlineMs),
     owned: true,
-    description: `Limits are kept in this process, so each process gives each client the whole limit. Set redis to share limits${without}`,
+    description: `Limits are kept in this ${whose}, so each ${whose} gives each client the whole limit${instead}${without}`,
   };
+}
+
+function noRedisInWorkers(where: string): RateLimitConfigError {
+  return new RateLimitConfigError(
+    where,
+    'redis is not for Cloudflare Workers, where a connection belongs to the request that opened it: leave redis out, and each isolate ' +
+      'counts for itself, or give a store of your own',
+    'FG_CONFIGURATION',
+  );
 }
 
 /** A store may be a plain object, or have no prototype at all. */

@@ -1,7 +1,10 @@
 import { finished } from 'node:stream';
 
-/** Resolves the ends of bodies that nobody can read any more. Holds no body. */
-const collected = new FinalizationRegistry<() => void>((resolve) => resolve());
+/** Resolves the ends of bodies that nobody can read any more. Holds no body. Not every runtime has it. */
+const collected =
+  typeof FinalizationRegistry === 'undefined'
+    ? undefined
+    : new FinalizationRegistry<() => void>((resolve) => resolve());
 
 /**
  * Resolves when a body is read, cancelled, broken or garbage-collected. Undefined for what is no stream.
@@ -15,7 +18,7 @@ export function bodyEnd(body: unknown): Promise<void> | undefined {
       // It neither reads nor locks the stream.
       finished(body, () => resolve());
       // The last resort. What `fetch` of Node has made ends sooner: Node cancels the body of a response that it collects.
-      collected.register(body, resolve);
+      collected?.register(body, resolve);
     } catch {
       resolve(); // a stream that is not Node's
     }

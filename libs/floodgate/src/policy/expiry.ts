@@ -1,6 +1,7 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Duration, durationToMicroseconds, shownDuration } from '../util/duration.js';
 import type { OptionRule } from '../util/option-rules.js';
+import { isWorker } from '../util/runtime.js';
 
 /** What becomes of a reservation that nobody has settled in time: all is refunded, the reserved cost stays, or this is its final cost. */
 export type AtExpiry = 'cancel' | 'keep' | number;
@@ -24,6 +25,8 @@ export interface Expiry {
   readonly finalCost: number | undefined;
 }
 
+const NOT_IN_WORKERS =
+  'expires is not for Cloudflare Workers, where no timer outlives its request: settle each reservation, and leave expires out';
 const LONGEST_MS = 7 * 86_400_000;
 const MICROSECONDS = 1000;
 const WANTED_EXPIRES = `a duration from '1ms' to ${shownDuration(LONGEST_MS)}, such as '60s'`;
@@ -69,6 +72,7 @@ export function readExpiry({ expires, atExpiry }: ExpiryOptions, where: string):
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
+  if (isWorker()) throw new RateLimitConfigError(where, NOT_IN_WORKERS);
   const after = microsecondsOf(expires);
   if (after === undefined)
     throw new RateLimitConfigError(where, `expires must be ${WANTED_EXPIRES}, got ${shown(expires)}`);
@@ -98,6 +102,7 @@ export function expiryOf(
       ? undefined
       : fail(`atExpiry has no effect without expires: add expires, such as '60s'`);
   }
+  if (isWorker()) return fail(NOT_IN_WORKERS);
   if (!policy.isSettled) return fail('expires has no effect without settle or countIf: other charges are final');
   const { cost } = policy;
   if (typeof cost === 'number' && finalCost !== undefined && finalCost >= cost) {

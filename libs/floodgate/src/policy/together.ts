@@ -1,6 +1,7 @@
 import type { AlgorithmName } from '../algorithms/core/algorithm.js';
 import { ALGORITHM_NAMES, algorithmEntry } from '../algorithms/algorithms.js';
 import type { ParsedPolicy } from './parse-policy.js';
+import { isWorker } from '../util/runtime.js';
 
 /** What of a policy decides what it goes with. */
 export type Combined = Pick<
@@ -26,7 +27,7 @@ const isA =
   (name: string): Has =>
   ({ algorithm }) =>
     algorithm.name === name;
-/** A place or a call: no option of the policy says it. */
+/** A place, a call or a runtime: no option of the policy says it. */
 const NOT_ITS_OWN: Has = () => false;
 
 const OPTIONS = {
@@ -47,6 +48,7 @@ const OPTIONS = {
   thresholds: ({ thresholds }) => thresholds !== undefined,
   skipIf: ({ skipIf }) => skipIf !== undefined,
   schedule: NOT_ITS_OWN,
+  'Cloudflare Workers': isWorker,
 } as const satisfies Readonly<Record<string, Has>>;
 
 export type Feature = AlgorithmName | keyof typeof OPTIONS;
@@ -149,6 +151,16 @@ export const ON_A_POLICY: readonly Refusal[] = [
     "by: 'global'",
     "window: a function of the request says the timeZone, which is not for policies that count all clients together (by: 'global')",
   ],
+  [
+    'leaky-bucket',
+    'Cloudflare Workers',
+    'a leaky-bucket is not for Cloudflare Workers, where a request that waits may end unseen, and would keep its place: use a token-bucket',
+  ],
+  [
+    'concurrency',
+    'Cloudflare Workers',
+    'a concurrency is not for Cloudflare Workers, where a request may end unseen, and would keep its lease: use a token-bucket',
+  ],
 ];
 
 /** The pairs that boot refuses on the policy that an `else` names. */
@@ -203,6 +215,11 @@ export const SCHEDULED: readonly Refusal[] = [
     'schedule does not go with blockFor: a call that waits for its turn is no offender. Leave blockFor out',
   ],
   ['schedule', 'else', 'schedule does not go with else: a call waits for its turn. Name the policy that it waits for'],
+  [
+    'schedule',
+    'Cloudflare Workers',
+    'schedule is not for Cloudflare Workers, where the calls of one request cannot wake those of another: call consume',
+  ],
 ];
 
 /** Why a policy, or a policy at a place, cannot have two of its features; undefined where all of them go together. */

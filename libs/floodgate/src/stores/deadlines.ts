@@ -1,4 +1,5 @@
 import { realNow, setImmediate, setTimeout } from '../util/real-timers.js';
+import { isWorker } from '../util/runtime.js';
 import { RateLimitStoreError } from './store.js';
 
 /** The store gave no answer in time. */
@@ -49,6 +50,8 @@ export class Deadlines {
   private armed = false;
   /** Keeps the process alive while a call waits for its answer. */
   private timer: ReturnType<LoopTime['later']> | undefined;
+  /** Whether each call has a timer of its own: that of another one may end with its request. */
+  private readonly perCall = isWorker();
 
   /** @param ms milliseconds that an answer may take */
   constructor(
@@ -60,7 +63,7 @@ export class Deadlines {
   ask(fail: (error: RateLimitStoreError) => void): PendingDeadline {
     const expiresAt = this.loop.now() + this.ms;
     const deadline: PendingDeadline = { expiresAt, fail, previous: undefined, next: undefined };
-    if (!this.armed) this.arm(this.ms);
+    if (!this.armed || this.perCall) this.arm(this.ms);
     else if (this.first === undefined) this.timer?.ref();
     this.append(deadline);
     return deadline;

@@ -1,4 +1,5 @@
 import * as timers from 'node:timers';
+import { isWorker } from './runtime.js';
 
 /**
  * The timers of the process, for what waits for Redis itself. They are taken once: tests that replace the globals (Jest, Vitest, Sinon)
@@ -7,6 +8,14 @@ import * as timers from 'node:timers';
 export let { setTimeout, clearTimeout, setImmediate, clearImmediate } = timers;
 export let nextTick: (task: () => void) => void = process.nextTick.bind(process);
 export let realNow: () => number = performance.now.bind(performance);
+
+const isInWorker = isWorker();
+
+/** Runs a task once this turn of the event loop has ended. In a Worker it runs before that: the request may end with the turn. */
+export function atTurnsEnd(task: () => void): void {
+  if (isInWorker) queueMicrotask(task);
+  else setImmediate(task);
+}
 
 /** Takes the globals as they are now: for a simulation whose Redis lives in the same virtual time. Returns what takes them back. */
 export function takeGlobals(): () => void {

@@ -18,7 +18,8 @@ export interface MemoryStoreOptions {
   /** Keys kept at most: a whole number from 1, default 1,000,000. */
   maxKeys?: number | undefined;
   /**
-   * Bytes that the keys and their states may take: a whole number from 1, default a quarter of V8's heap limit. The store
+   * Bytes that the keys and their states may take: a whole number from 1, default a quarter of V8's heap limit, or 32 MiB where the
+   * runtime does not tell it. The store
    * estimates them, rather too high than too low.
    */
   maxBytes?: number | undefined;
@@ -35,11 +36,14 @@ export interface MemoryStoreOptions {
 const MINUTE = 60_000_000;
 /** The default part of V8's heap that a store may take. */
 const PART_OF_HEAP = 1 / 4;
+/** Bytes of a heap whose limit the runtime does not tell: those of a Worker of Cloudflare. */
+const UNKNOWN_HEAP = 128 * 1024 * 1024;
 
 function defaultBytes(): number {
   // Not imported: Node would load it with the package, also for applications that have no such store.
-  const { getHeapStatistics } = process.getBuiltinModule('node:v8');
-  return Math.floor(getHeapStatistics().heap_size_limit * PART_OF_HEAP);
+  // Other runtimes may lack the function or the module, or answer 0.
+  const v8 = (process as Partial<NodeJS.Process>).getBuiltinModule?.('node:v8');
+  return Math.floor((v8?.getHeapStatistics().heap_size_limit || UNKNOWN_HEAP) * PART_OF_HEAP);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type IdentityNaming, namedIdentity } from '../../identity/identity-tag.js';
 import type { TopRejected } from './top-rejected.js';
 import { EMPTY, merged, SpaceSaving, type Summary } from './space-saving.js';
+import { isWorker, unheld } from '../../util/runtime.js';
 
 /** Milliseconds that one summary counts. The one before counts as well, so answers reach back once to twice as far. */
 export const PERIOD_MS = 300_000;
@@ -18,6 +19,8 @@ export class RejectedIdentities {
   private before: Summary = EMPTY;
   /** Ends the current period; undefined while nothing is counted. */
   private timer: NodeJS.Timeout | undefined;
+  /** A Worker, which has no timer for them, counts from its beginning on. */
+  private readonly hasPeriods = !isWorker();
 
   /** @param naming how answers name identities */
   constructor(private readonly naming: IdentityNaming = 'tag') {}
@@ -26,7 +29,7 @@ export class RejectedIdentities {
   count(identity: string, policy: string): void {
     this.current ??= new SpaceSaving(COUNTERS);
     this.current.count(identity, policy);
-    this.timer ??= setInterval(() => this.turn(), PERIOD_MS).unref();
+    if (this.hasPeriods) this.timer ??= unheld(setInterval(() => this.turn(), PERIOD_MS));
   }
 
   /** @param most identities to list */

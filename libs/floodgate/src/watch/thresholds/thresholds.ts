@@ -7,6 +7,7 @@ import type { Logger } from '../../util/logger.js';
 import { LruMap } from '../../util/lru-map.js';
 import { notify } from '../../util/notify.js';
 import { RationedWarning } from '../../util/rationed-warning.js';
+import { atTurnsEnd } from '../../util/real-timers.js';
 import { reasonOf } from '../../util/thrown.js';
 import type { ChargeKeeper } from '../../charges/charge-keeper.js';
 import type { Receipt } from '../../charges/judgement.js';
@@ -110,7 +111,7 @@ export class Thresholds {
   private later(reached: Reached): void {
     this.wait(
       new Promise((resolve) => {
-        setImmediate(() => void this.tellOnce(reached).then(resolve));
+        atTurnsEnd(() => void this.tellOnce(reached).then(resolve));
       }),
     );
   }
