@@ -11,7 +11,7 @@ describe('the rows', () => {
   it('say what each proves, and are named by what they install', () => {
     expect(new Set(ROWS.map(({ proves }) => proves)).size).toBe(ROWS.length);
     for (const { name, major, server, folder } of chosen) {
-      const alone = server === undefined ? 'client' : 'engine';
+      const alone = server === undefined && folder === undefined ? 'client' : 'engine';
       const pattern = `${major === 'none' ? alone : `nest${major}`}-[a-z0-9-]+`;
       const isExample = folder?.startsWith('examples/') === true;
       expect(name).toMatch(new RegExp(`^${isExample ? folder.replace('s/', '-') : pattern}$`));

@@ -208,6 +208,11 @@ const TABLE: Readonly<Record<string, readonly [proves: string, choices: Omit<Row
     'floodgate alone with Hono, from ES modules',
     { ...ALONE, modules: 'esm', node: '24', resolution: 'bundler', server: 'hono' },
   ],
+  // workerd is 120 MB, too much for each run of `.ci/run`: test/package/worker.spec.ts is there, which takes away what a Worker has not.
+  'engine-workers': [
+    'floodgate alone with Hono in workerd, the runtime of Cloudflare Workers',
+    { ...ALONE, modules: 'esm', folder: 'test/consumers/templates/worker' },
+  ],
 };
 
 export const ROWS: readonly Row[] = Object.entries(TABLE).map(([name, [proves, choices]]) => ({
