@@ -256,7 +256,11 @@ export const PLAYS: Readonly<Record<UserFunctionName, Play>> = {
   'plan.resolve': {
     right: () => 'pro',
     run: (resolve, platform) =>
-      statuses(platform, 3, { plan: { resolve }, defaults: [limitOf(1, { plans: { pro: { limit: 2 } } })] }),
+      // A request that is rejected does not wait for what comes after the deadline.
+      statuses(platform, 3, {
+        plan: { resolve, timeout: 1 },
+        defaults: [limitOf(1, { plans: { pro: { limit: 2 } } })],
+      }),
     works: '200 200 429',
     fails: '200 429 429',
   },

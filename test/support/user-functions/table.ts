@@ -59,6 +59,7 @@ export const USER_FUNCTIONS = {
     request: 0,
     promise: 'yes',
     fails: 'the last known plan counts, else the `fallback`',
+    hangs: 'the same; before it rejects, it waits for `plan.timeout`',
   },
   'shed.check': { of: 'the module', promise: 'no', fails: 'the process counts as not over its threshold' },
   'shed.priority': { of: 'the module', request: 0, promise: 'yes', fails: 'the request is not shed' },

@@ -23,6 +23,31 @@ export interface PolicyCharge extends Charge {
   instead?: ((head: PolicyCharge) => Answer<PolicyCharge>) | undefined;
   /** The policy that the request did not fit, for which this charge was made. */
   insteadOf?: string | undefined;
+  /** The numbers that the charge should have; undefined where it has them, or nothing waits for them. */
+  late?: LateNumbers | undefined;
+}
+
+/** Numbers that are still looked up, while others stand in for them. A request that does not fit those is decided once more. */
+export interface LateNumbers {
+  /** Resolves once they are known, or are no longer waited for. Never rejects. */
+  readonly known: () => Promise<unknown>;
+  /**
+   * Makes the charge anew, of what is known by then.
+   *
+   * @param isFinal whether its numbers count, known or not
+   */
+  readonly again: (isFinal: boolean) => Answer<PolicyCharge>;
+}
+
+/** Whether a request is decided once more if it does not fit. */
+export function hasLateNumbers({ late }: PolicyCharge): boolean {
+  return late !== undefined;
+}
+
+/** The charge in a decision whose rejection does not count: it leads to no block. */
+export function withoutBlock(charge: PolicyCharge): PolicyCharge {
+  const { block } = charge;
+  return block === undefined ? charge : { ...charge, block: { ...block, cost: 0 } };
 }
 
 /**
@@ -63,6 +88,7 @@ export function chargeOf(
     openKey: UNKNOWN_ENTRY,
     instead: undefined,
     insteadOf: undefined,
+    late: undefined,
   };
 }
 

@@ -3,7 +3,7 @@ import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { ChargeMode } from '../stores/charge.js';
 import { type Answer, andThen } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
-import { chargeOf, inPlaceOf, type PolicyCharge } from './policy-charge.js';
+import { chargeOf, inPlaceOf, type LateNumbers, type PolicyCharge } from './policy-charge.js';
 
 /** Where the parts of a charge come from: a request and the application's functions, or the options of a call. */
 export interface Asker<Context> {
@@ -19,6 +19,11 @@ export interface Asker<Context> {
   modeOf(policy: BoundPolicy, context: Context): ChargeMode;
   /** The policy under the plan of a client. It is asked about policies with plans. */
   ofPlan(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
+  /**
+   * How a request waits for the numbers of a client's plan, where others stand in for them; undefined where they are known, or are not
+   * expected. Without it, no request waits.
+   */
+  planToCome?(policy: BoundPolicy, tag: string): LateNumbers['known'] | undefined;
   /** The policy in a time zone. It is asked about policies whose zone is a function. */
   inZone(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
   /** The policy for a class. It is asked about policies with priorities. */
@@ -47,6 +52,7 @@ function numbersOf<Context>(
  * request runs over to is resolved only then.
  *
  * @param cost that of the request; default the policy's own
+ * @param isFinal whether the numbers count that are known by now
  */
 export function resolve<Context>(
   asker: Asker<Context>,
@@ -54,12 +60,13 @@ export function resolve<Context>(
   context: Context,
   resolved?: ResolvedIdentities,
   cost?: number,
+  isFinal = false,
 ): Answer<PolicyCharge> {
   const tag = asker.tagOf(policy, context, resolved);
   if (isPromise(tag)) {
-    return tag.then((found) => priced(asker, policy, found, cost ?? asker.costOf(policy, context), context));
+    return tag.then((found) => priced(asker, policy, found, cost ?? asker.costOf(policy, context), context, isFinal));
   }
-  return priced(asker, policy, tag, cost ?? asker.costOf(policy, context), context);
+  return priced(asker, policy, tag, cost ?? asker.costOf(policy, context), context, isFinal);
 }
 
 function priced<Context>(
@@ -68,12 +75,13 @@ function priced<Context>(
   tag: string,
   cost: Answer<number>,
   context: Context,
+  isFinal: boolean,
 ): Answer<PolicyCharge> {
   // Without `andThen`: every request would pay for the closures.
-  if (isPromise(cost)) return cost.then((known) => priced(asker, policy, tag, known, context));
+  if (isPromise(cost)) return cost.then((known) => priced(asker, policy, tag, known, context, isFinal));
   const numbers = numbersOf(asker, policy, tag, context);
-  if (isPromise(numbers)) return numbers.then((found) => charged(asker, policy, found, tag, cost, context));
-  return charged(asker, policy, numbers, tag, cost, context);
+  if (isPromise(numbers)) return numbers.then((found) => charged(asker, policy, found, tag, cost, context, isFinal));
+  return charged(asker, policy, numbers, tag, cost, context, isFinal);
 }
 
 function charged<Context>(
@@ -83,14 +91,37 @@ function charged<Context>(
   tag: string,
   cost: number,
   context: Context,
+  isFinal: boolean,
 ): PolicyCharge {
   const charge = chargeOf(numbers, tag, cost, asker.modeOf(policy, context));
+  // A shadow rejects no request, so none waits for its numbers.
+  const known = isFinal || policy.plans === undefined || policy.shadow ? undefined : asker.planToCome?.(policy, tag);
+  if (known !== undefined) charge.late = { known, again: anew(asker, policy, tag, cost, context) };
   const instead = policy.else;
   if (instead !== undefined) {
     charge.instead = (head) => {
       const own = instead.hasCost ? undefined : head.cost;
-      return andThen(resolve(asker, instead, context, undefined, own), (other) => inPlaceOf(head, other));
+      return andThen(resolve(asker, instead, context, undefined, own, isFinal), (other) => {
+        const { late } = other;
+        // A request that fits neither policy waits for the numbers of both.
+        if (late !== undefined) {
+          const both = (): Promise<unknown> => Promise.all([known?.(), late.known()]);
+          head.late = { known: both, again: anew(asker, policy, tag, cost, context) };
+        }
+        return inPlaceOf(head, other);
+      });
     };
   }
   return charge;
+}
+
+/** What makes a charge anew. Its identity and its cost stay. */
+function anew<Context>(
+  asker: Asker<Context>,
+  policy: BoundPolicy,
+  tag: string,
+  cost: number,
+  context: Context,
+): LateNumbers['again'] {
+  return (isFinal) => priced(asker, policy, tag, cost, context, isFinal);
 }

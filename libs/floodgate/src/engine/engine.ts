@@ -22,7 +22,7 @@ import { ElseLayer, UnmadeCharge } from '../layers/alternatives/else.js';
 import { OverridesLayer } from '../layers/overrides/overrides.js';
 import type { ActiveOverrides } from '../layers/overrides/active-overrides.js';
 import type { ActiveOverride } from '../layers/overrides/override-table.js';
-import { chargeOf, type PolicyCharge } from '../charges/policy-charge.js';
+import { chargeOf, hasLateNumbers, type PolicyCharge } from '../charges/policy-charge.js';
 import { Reservation } from '../holds/settlements/reservation.js';
 import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
 import type { LayerVerdict } from '../charges/layer-verdict.js';
@@ -181,6 +181,10 @@ export class Engine {
   private judged({ charges, handler, since }: Question<unknown>, verdict: LayerVerdict): Judgement {
     const { monitor } = this;
     const { source = 'store', asked = charges, overridden, unavailable } = verdict;
+    // The same request is decided once more, and that decision counts.
+    if (!verdict.allowed && unavailable === undefined && charges.some(hasLateNumbers)) {
+      return Judgement.of(charges, verdict, undefined);
+    }
     let counted = asked;
     if (overridden !== undefined) {
       const { changed, exempt, blocked } = overridden;

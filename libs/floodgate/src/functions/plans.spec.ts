@@ -6,6 +6,7 @@ import { type FunctionKind, UserFunctions } from './user-functions.js';
 
 const DEADLINE_MS = 5;
 const CACHE_FOR_MS = 60_000;
+const TIMEOUT_MS = 1000;
 
 const POLICY: BoundPolicy<string> = bindPolicy<string>(
   parsePolicy(
@@ -26,6 +27,8 @@ class Setup {
   readonly failures: FunctionKind[] = [];
   readonly warnings: string[] = [];
   readonly plans: Plans<string>;
+  /** What waits for an instant of the clock. */
+  private timers: { readonly at: number; readonly run: () => void }[] = [];
   /** What the resolver does. */
   resolve: (context: string) => unknown = () => 'pro';
 
@@ -40,8 +43,20 @@ class Setup {
       return this.resolve(context);
     };
     const observer = { planFound: (source: PlanSource) => void this.found[source]++ };
-    const settings = { resolve, cacheForMs: CACHE_FOR_MS, fallback: fallback ?? undefined };
-    this.plans = new Plans(settings, () => ({ headers: {} }), functions, observer, { now: () => this.now, ...bounds });
+    const settings = { resolve, cacheForMs: CACHE_FOR_MS, timeoutMs: TIMEOUT_MS, fallback: fallback ?? undefined };
+    const endedWithin = (ms: number, work: Promise<void>): Promise<unknown> =>
+      Promise.race([work, new Promise<void>((run) => this.timers.push({ at: this.now + ms, run }))]);
+    const known = { now: () => this.now, endedWithin, ...bounds };
+    this.plans = new Plans(settings, () => ({ headers: {} }), functions, observer, known);
+  }
+
+  /** Sets the clock, and runs what is due. */
+  async moveTo(now: number): Promise<void> {
+    this.now = now;
+    const due = this.timers.filter(({ at }) => at <= now);
+    this.timers = this.timers.filter(({ at }) => at > now);
+    for (const { run } of due) run();
+    await turn();
   }
 
   /** The limit of a request's plan; a promise only where it had to wait. */
@@ -177,6 +192,83 @@ describe('a slow resolver', () => {
     answer!('big');
     await turn();
     expect(setup.ask()).toBe(2);
+  });
+});
+
+describe('a plan to come', () => {
+  let answer: (plan: unknown) => void;
+  let fail: (error: Error) => void;
+
+  beforeEach(() => {
+    setup.resolve = () => new Promise((resolve, reject) => ([answer, fail] = [resolve, reject]));
+  });
+
+  /** Whether a request waits for the plan, and what it had waited for. */
+  const waiting = (): { isOver: boolean } => {
+    const wait = { isOver: false };
+    void setup.plans.toCome('user:ada')!().then(() => (wait.isOver = true));
+    return wait;
+  };
+
+  it('is waited for until it is known, from the deadline on', async () => {
+    expect(setup.plans.toCome('user:ada')).toBeUndefined(); // nobody has asked
+    const first = setup.ask();
+    expect(setup.plans.toCome('user:ada')).toBeUndefined(); // the request itself waits
+    expect(await first).toBe(3);
+    const waits = [waiting(), waiting()];
+    await setup.moveTo(TIMEOUT_MS - 1);
+    expect(waits).toEqual([{ isOver: false }, { isOver: false }]);
+    answer('pro');
+    await turn();
+    expect(waits).toEqual([{ isOver: true }, { isOver: true }]);
+    expect(setup.ask()).toBe(2);
+    expect(setup.plans.toCome('user:ada')).toBeUndefined();
+    expect(setup.asked).toHaveLength(1);
+  });
+
+  it('is waited for until the timeout, counted from the call', async () => {
+    expect(await setup.ask()).toBe(3);
+    const early = waiting();
+    await setup.moveTo(TIMEOUT_MS - 1);
+    const late = waiting();
+    expect([early.isOver, late.isOver]).toEqual([false, false]);
+    await setup.moveTo(TIMEOUT_MS);
+    expect([early.isOver, late.isOver]).toEqual([true, true]);
+    expect(setup.ask()).toBe(3);
+    expect(setup.plans.toCome('user:ada')).toBeUndefined();
+    answer('pro');
+    await turn();
+    expect(setup.ask()).toBe(2);
+  });
+
+  it('is no longer waited for once the call fails, or answers what is no plan', async () => {
+    for (const end of [() => fail(new Error('no database')), () => answer(7)]) {
+      expect(await setup.ask()).toBe(3);
+      const wait = waiting();
+      end();
+      await turn();
+      expect(wait.isOver).toBe(true);
+      expect(setup.plans.toCome('user:ada')).toBeUndefined();
+      setup.now += RETRY_MS;
+    }
+    expect(setup.failures).toEqual(['plan', 'plan']);
+  });
+
+  it('takes the place of the last known one once that has ended, and not before', async () => {
+    setup.resolve = () => 'pro';
+    expect(setup.ask()).toBe(2);
+    setup.resolve = () => new Promise((resolve) => void (answer = resolve));
+    setup.now = CACHE_FOR_MS * 0.8;
+    expect(setup.ask()).toBe(2); // the refresh begins
+    while (setup.failures.length === 0) await turn();
+    expect(setup.plans.toCome('user:ada')).toBeUndefined();
+    setup.now = CACHE_FOR_MS * 0.8 + ABANDONED_MS;
+    expect(await setup.ask()).toBe(2);
+    const wait = waiting();
+    answer('big');
+    await turn();
+    expect(wait.isOver).toBe(true);
+    expect(setup.ask()).toBe(3);
   });
 });
 

@@ -4,12 +4,15 @@ import { shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { ownText } from '../util/flat-text.js';
 import { LruMap } from '../util/lru-map.js';
+import { endedWithin } from '../stores/loop-timer.js';
 import type { UserFunctions } from './user-functions.js';
 
 /** The module's option `plan`, checked. */
 export interface PlanSettings<Context> {
   readonly resolve: RequestFunction<Context, unknown>;
   readonly cacheForMs: number;
+  /** How long a request that the stand-in rejects waits at most, from the beginning of the call of `resolve`. */
+  readonly timeoutMs: number;
   readonly fallback: string | undefined;
 }
 
@@ -29,9 +32,11 @@ export interface PlanBounds {
   readonly maxCalls: number;
   /** Milliseconds of a clock that never steps. */
   readonly now: () => number;
+  /** Resolves when work has ended, or `ms` milliseconds have passed. */
+  readonly endedWithin: (ms: number, work: Promise<void>) => Promise<unknown>;
 }
 
-const BOUNDS: PlanBounds = { maxClients: 50_000, maxCalls: 10_000, now: () => performance.now() };
+const BOUNDS: PlanBounds = { maxClients: 50_000, maxCalls: 10_000, now: () => performance.now(), endedWithin };
 
 /** A resolver that has failed for a client is asked about that client again after this time. */
 export const RETRY_MS = 1000;
@@ -50,8 +55,12 @@ interface PlanLookup {
   answered: boolean;
   /** Whether the deadline has passed: no request waits for the call any more, but its answer is still used. */
   late: boolean;
-  /** Settles with the call or at the deadline, and never rejects. Undefined for a call that has settled at once. */
+  /** Settles with the call, and never rejects. Undefined for a call that has settled at once. */
+  settled: Promise<void> | undefined;
+  /** Settles with the call or at the deadline, and never rejects. */
   inTime: Promise<void> | undefined;
+  /** Settles with the call or at the timeout. Undefined until a request waits for it. */
+  beforeTimeout: Promise<unknown> | undefined;
 }
 
 interface Client {
@@ -67,7 +76,8 @@ interface Client {
 
 /**
  * Finds the plan of a client, by the tag of the identity that a policy counts, and with it the policy's numbers. Plans are
- * cached. One call of `resolve` serves all requests of a client, and a request waits for it until the deadline at most.
+ * cached. One call of `resolve` serves all requests of a client, and a request waits for it until the deadline at most. Then the last
+ * known plan stands in, else the fallback. Only a request that does not fit this one waits on, until the timeout.
  */
 export class Plans<Context> {
   private readonly clients: LruMap<Client>;
@@ -98,6 +108,17 @@ export class Plans<Context> {
   ): BoundPolicy<Context> | Promise<BoundPolicy<Context>> {
     const plan = this.planOf(tag, context);
     return typeof plan === 'object' ? plan.then((later) => underPlan(policy, later)) : underPlan(policy, plan);
+  }
+
+  /** How a request waits for a plan that another one stands in for; undefined where the plan is known, or no longer waited for. */
+  toCome(tag: string): (() => Promise<unknown>) | undefined {
+    const client = this.clients.get(tag);
+    const call = client?.call;
+    if (call?.late !== true) return undefined;
+    const { now, endedWithin: within } = this.bounds;
+    const leftMs = (): number => call.since + this.settings.timeoutMs - now();
+    if (now() < client!.expiresAt || leftMs() <= 0) return undefined;
+    return () => (call.beforeTimeout ??= within(Math.max(0, leftMs()), call.settled!));
   }
 
   /** The last known plan of a client, for calls without a request; else the fallback. */
@@ -148,7 +169,14 @@ export class Plans<Context> {
     if (before !== undefined && now - before.since < ABANDONED_MS) return before.late ? undefined : before;
     if (now < client.retryAt) return undefined;
     if (before !== undefined) this.calls.delete(before);
-    const call: PlanLookup = { since: now, answered: false, late: false, inTime: undefined };
+    const call: PlanLookup = {
+      since: now,
+      answered: false,
+      late: false,
+      settled: undefined,
+      inTime: undefined,
+      beforeTimeout: undefined,
+    };
     client.call = call;
     try {
       this.expectRoom(now);
@@ -165,11 +193,11 @@ export class Plans<Context> {
   }
 
   private await(client: Client, call: PlanLookup, returned: PromiseLike<unknown>): void {
-    const settled = Promise.resolve(returned).then(
+    call.settled = Promise.resolve(returned).then(
       (value) => this.answered(client, call, value),
       (error: unknown) => this.failed(client, call, error),
     );
-    call.inTime = this.functions.within(settled).catch((error: unknown) => {
+    call.inTime = this.functions.within(call.settled).catch((error: unknown) => {
       call.late = true;
       this.functions.failed('plan', WARNING, error);
     });

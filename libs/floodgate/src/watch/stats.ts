@@ -85,7 +85,7 @@ export interface RateLimitStats {
   readonly overridden: OverriddenCharges;
   /** The overrides that this process obeys. */
   readonly overrides: OverrideStats;
-  /** Requests that wait for a leaky bucket's departure slot at the moment. */
+  /** Requests that wait at the moment: for a leaky bucket's departure slot, or for their client's plan. */
   readonly waiting: number;
   /** The calls of `RateLimiter.schedule`, by policy, in the order of their first calls. */
   readonly scheduled: readonly ScheduledStats[];

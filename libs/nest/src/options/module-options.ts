@@ -119,7 +119,7 @@ export interface RateLimitModuleOptions extends Omit<LimiterOptions, 'policies' 
   /**
    * The most requests of one client that wait, over all routes: a whole number from 1, default 100. Policies with
    * `by: 'global'` are exempt. Set it to the largest `capacity` of your leaky buckets per client, and some more for requests
-   * that are rejected: beyond it they get a 503 instead of their policy's 429.
+   * that are rejected: beyond it they get a 503 instead of their policy's 429. Requests that wait for `plan.resolve` count as well.
    */
   maxWaitingPerClient?: number | undefined;
 }
@@ -131,7 +131,7 @@ export interface PlanOptions {
    * the identity that the policy counts, so it must depend on nothing else of the request.
    *
    * If it throws, rejects, returns something else or takes longer than `deadline`, the last known plan of the client counts,
-   * else `fallback`. An answer after `deadline` serves later requests.
+   * else `fallback`. A request that this plan lets pass is not kept waiting. One that it would reject waits for `timeout`.
    */
   readonly resolve: RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
   /**
@@ -139,6 +139,11 @@ export interface PlanOptions {
    * that time refreshes it in the background.
    */
   readonly cacheFor?: Duration | undefined;
+  /**
+   * How long a request waits for `resolve` before it is rejected by the numbers of another plan: milliseconds or text such as
+   * `'1s'` (default), 1 ms to 30 s from the beginning of the call. A time below the module's `deadline` has no effect.
+   */
+  readonly timeout?: Duration | undefined;
   /** The plan of clients whose plan is not known: one that a policy has. Default none, the policies' own numbers. */
   readonly fallback?: string | undefined;
 }

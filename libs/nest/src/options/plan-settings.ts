@@ -7,6 +7,8 @@ import type { PlanOptions } from './module-options.js';
 const WHERE = 'RateLimitModule, plan';
 const MS = 1000;
 const MAX_CACHE_FOR = 24 * 3_600_000 * MS;
+/** A call of `resolve` is given up then. */
+const MAX_TIMEOUT = 30_000 * MS;
 
 const PLAN_OPTIONS = {
   resolve: {
@@ -16,8 +18,13 @@ const PLAN_OPTIONS = {
   },
   cacheFor: {
     default: '1m',
-    valid: (value) => (durationToMicroseconds(value) ?? 0) >= MS && durationToMicroseconds(value)! <= MAX_CACHE_FOR,
+    valid: (value) => isWithin(value, MAX_CACHE_FOR),
     wanted: "milliseconds or a duration such as '1m', from 1 ms to 24 hours",
+  },
+  timeout: {
+    default: '1s',
+    valid: (value) => isWithin(value, MAX_TIMEOUT),
+    wanted: "milliseconds or a duration such as '1s', from 1 ms to 30 s",
   },
   fallback: { default: undefined, valid: isName, wanted: 'the name of a plan' },
 } as const satisfies Record<keyof PlanOptions, OptionRule>;
@@ -35,6 +42,13 @@ export function planSettings(plan: PlanOptions): PlanSettings<ExecutionContext> 
     // A method of a service keeps its `this`.
     resolve: (request, context) => plan.resolve(request, context),
     cacheForMs: durationToMicroseconds(read('cacheFor'))! / MS,
+    timeoutMs: durationToMicroseconds(read('timeout'))! / MS,
     fallback: read('fallback') as string | undefined,
   };
+}
+
+/** Whether a value is a duration from 1 ms to `max` microseconds. */
+function isWithin(value: unknown, max: number): boolean {
+  const duration = durationToMicroseconds(value) ?? 0;
+  return duration >= MS && duration <= max;
 }

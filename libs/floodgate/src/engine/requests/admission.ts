@@ -1,14 +1,14 @@
 import type { HandlerContext } from '../../watch/decision-event.js';
 import type { Monitor } from '../../watch/monitor.js';
 import type { Decision } from '../../policy/decision.js';
-import type { Answer } from '../../util/answer.js';
+import { allOf, type Answer, attempt } from '../../util/answer.js';
 import { isPromise } from '../../util/is-promise.js';
 import type { Exchange } from '../../holds/waiting/exchange.js';
-import { Judgement } from '../../charges/judgement.js';
+import { type JudgedCharge, Judgement } from '../../charges/judgement.js';
 import type { Engine } from '../engine.js';
 import type { PendingCall, PendingCharges } from '../../holds/pending/pending-charges.js';
 import { canDelay } from '../../policy/bound-policy.js';
-import type { PolicyCharge } from '../../charges/policy-charge.js';
+import { hasLateNumbers, type PolicyCharge, withoutBlock } from '../../charges/policy-charge.js';
 import type { RequestRecord } from './request-record.js';
 import type { RouteTraits } from './route-traits.js';
 import type { WaitingRoom } from '../../holds/waiting/waiting-room.js';
@@ -59,7 +59,7 @@ export class Admission<Context extends HandlerContext> {
   private admitRest(request: AdmittedRequest<Context>): Answer<boolean> {
     const { context, charges, record } = request;
     const underWay = record.underWay(charges);
-    if (underWay !== undefined) return underWay.then(() => this.admitRest(request));
+    if (underWay !== undefined) return underWay.then(() => this.admitRenewed(request));
     const rejection = record.rejection(charges);
     if (rejection !== undefined) return this.transport.reject(context, rejection);
     const failure = record.failure(charges);
@@ -72,6 +72,20 @@ export class Admission<Context extends HandlerContext> {
     if (departures.length === 0) return answer;
     const departed = Promise.all(departures).catch((error: unknown) => this.leave(context, error));
     return Promise.all([answer, departed]).then(([admitted]) => admitted);
+  }
+
+  /** Admits a step that has waited for another one, with the numbers by which that one was decided. */
+  private admitRenewed(request: AdmittedRequest<Context>): Answer<boolean> {
+    const { charges, record } = request;
+    if (!charges.some(hasLateNumbers)) return this.admitRest(request);
+    const left = new Set(record.left(charges));
+    const renew = (charge: PolicyCharge): Answer<PolicyCharge> =>
+      left.has(charge) ? (charge.late?.again(false) ?? charge) : charge;
+    return attempt(
+      () => allOf(charges.map(renew)),
+      (all) => this.admitRest({ ...request, charges: all }),
+      (error) => this.fail(request, error),
+    );
   }
 
   /** Reserves a place before the store charges a request that may have to wait, and releases it at the end. */
@@ -97,10 +111,12 @@ export class Admission<Context extends HandlerContext> {
 
   private decide(request: AdmittedRequest<Context>): Answer<boolean> {
     const { context, charges, record } = request;
+    let asked = charges;
+    for (const { late } of charges) if (late !== undefined) asked = charges.map(withoutBlock);
     let judged: Answer<Judgement>;
     // `attempt` is not used here: every request would pay for its closures.
     try {
-      judged = this.engine.decide(charges, context, record.execution);
+      judged = this.engine.decide(asked, context, record.execution);
     } catch (error) {
       return this.fail(request, error);
     }
@@ -118,6 +134,7 @@ export class Admission<Context extends HandlerContext> {
     const { route, context, charges, record, shared } = request;
     const { decision } = judgement;
     const { allowed } = decision;
+    if (!allowed && charges.some(hasLateNumbers)) return this.decideAgain(request, judgement);
     record.decided(charges, judgement);
     if (!allowed) shared?.left();
     const holds = route.settles || route.holdsLeases || shared !== undefined;
@@ -126,6 +143,43 @@ export class Admission<Context extends HandlerContext> {
     if (decision.policies.length > 0) this.transport.decided(context, record.withEarlier(judgement));
     if (!allowed) return this.transport.reject(context, decision);
     return decision.delayMs === 0 || this.wait(request, judgement, held);
+  }
+
+  /**
+   * Decides a request once more that does not fit numbers which stand in for others. The first decision has charged nothing, and did not
+   * count.
+   */
+  private decideAgain(request: AdmittedRequest<Context>, rejection: Judgement): Promise<boolean> {
+    const { charges, record } = request;
+    const renewed = this.waitForNumbers(request, rejection).then(() =>
+      allOf(charges.map((charge) => charge.late?.again(true) ?? charge)),
+    );
+    const answer = renewed.then(
+      (known) => this.decide({ ...request, charges: known }),
+      (error: unknown) => this.fail(request, error),
+    );
+    record.decides(charges, renewed);
+    return answer;
+  }
+
+  /** Waits for the numbers of the policies that reject a request. Without a place in the waiting room, the request does not wait. */
+  private async waitForNumbers({ context, charges }: AdmittedRequest<Context>, rejection: Judgement): Promise<void> {
+    if (rejection.decision.decidedBy === 'override') return;
+    const waiting = charges.filter(({ late }, i) => late !== undefined && isOutOfRoom(rejection.at(i)));
+    if (waiting.length === 0) return;
+    const { waitingRoom } = this;
+    const client = waiting[0]!.identity;
+    try {
+      waitingRoom.reserve(client);
+    } catch {
+      return; // it is rejected now
+    }
+    try {
+      const known = Promise.all(waiting.map(({ late }) => late!.known()));
+      await waitingRoom.waitFor(known, this.transport.exchange(context).client);
+    } finally {
+      waitingRoom.release(client);
+    }
   }
 
   /** Keeps the request's leases, and the charges to settle, until the request has ended. */
@@ -177,4 +231,9 @@ export class Admission<Context extends HandlerContext> {
     this.transport.exchange(context).abandon();
     return this.transport.failed(context, error);
   }
+}
+
+/** Whether other numbers could let a request pass: a block has none. */
+function isOutOfRoom(judged: JudgedCharge | undefined): boolean {
+  return judged?.verdict.allowed === false && judged.verdict.blockedFor === undefined;
 }

@@ -87,6 +87,10 @@ export class RequestCharges<Context extends object> implements Asker<Context> {
     return this.plans!.policyFor(policy, tag, context);
   }
 
+  planToCome(_policy: BoundPolicy<Context>, tag: string): (() => Promise<unknown>) | undefined {
+    return this.plans!.toCome(tag);
+  }
+
   inZone(policy: BoundPolicy<Context>, tag: string, context: Context): Answer<BoundPolicy<Context>> {
     return this.policyFunctions.timeZones.policyFor(policy, tag, context);
   }

@@ -124,8 +124,12 @@ export class RequestRecord extends Execution {
   decides(charges: readonly PolicyCharge[], concluded: Promise<unknown>): void {
     const { deciding } = this;
     if (deciding === undefined) return;
-    const end = (): void => charges.forEach(({ key }) => deciding.delete(key));
-    const ended = concluded.then(end, end);
+    const end = (): void =>
+      charges.forEach(({ key }) => {
+        // A later decision on the same policy may be under way.
+        if (deciding.get(key) === ended) deciding.delete(key);
+      });
+    const ended: Promise<void> = concluded.then(end, end);
     for (const { key } of charges) deciding.set(key, ended);
   }
 

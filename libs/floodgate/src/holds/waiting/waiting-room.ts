@@ -3,6 +3,7 @@ import type { RateLimitStats } from '../../watch/stats.js';
 import { processTimer, type Timer } from '../../stores/timer.js';
 import { type Client, UNSEEN_CLIENT, whenGone } from './client.js';
 import { LimiterClosedError, WaitingRoomFullError } from '../../charges/errors.js';
+import { unawaited } from '../../util/unawaited.js';
 
 /** How many requests may wait. */
 export interface WaitingRoomLimits {
@@ -75,7 +76,23 @@ export class WaitingRoom {
    * @throws {ClientGoneError} when the client leaves, and at once if it has gone
    */
   async wait(delayMs: number, waits: Client = UNSEEN_CLIENT): Promise<void> {
-    if (delayMs <= 0) return;
+    if (delayMs > 0) await this.stay((depart) => this.timer(delayMs, depart), waits);
+  }
+
+  /**
+   * Waits until something is known that comes by itself. Throws as `wait` does.
+   *
+   * @param known never rejects
+   */
+  waitFor(known: Promise<unknown>, waits: Client): Promise<void> {
+    return this.stay((depart) => {
+      unawaited(known.then(depart));
+      return nothing;
+    }, waits);
+  }
+
+  /** @param begin begins what ends the stay by calling `depart`, and returns what cancels it */
+  private async stay(begin: (depart: () => void) => () => void, waits: Client): Promise<void> {
     if (this.closed) throw new LimiterClosedError();
     if (waits.gone) throw ClientGoneError.instance;
     await new Promise<void>((resolve, reject) => {
@@ -88,7 +105,7 @@ export class WaitingRoom {
         forget();
         reject(error);
       };
-      const request: WaitingRequest = { cancel: this.timer(delayMs, depart), leave };
+      const request: WaitingRequest = { cancel: begin(depart), leave };
       this.waiting.add(request);
       let unwatch = (): void => {};
       const forget = (): void => {
@@ -110,3 +127,5 @@ export class WaitingRoom {
     for (const { leave } of [...this.waiting].toReversed()) leave(new LimiterClosedError());
   }
 }
+
+const nothing = (): void => undefined;
