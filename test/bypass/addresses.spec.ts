@@ -95,7 +95,7 @@ describe.each(PLATFORMS)('the address of a client over %s', (platform) => {
     const [text] = app.logs.of('warn');
     expect(text).toContain(`trust proxy is ${shown}: `);
     expect(text).toContain(
-      platform === 'Express' ? "app.set('trust proxy', 1)" : "FastifyAdapter({ trustProxy: 'loopback, ",
+      platform === 'Express' ? "app.set('trust proxy', 1)" : "trustProxy: 'loopback, 10.0.0.0/8', given to fastify()",
     );
   });
 

@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import {
   apiKeyIdentity,
+  ipIdentity,
   type OnMissingIdentity,
   type Policy,
   RateLimit,
@@ -135,7 +136,7 @@ describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
       expect(said).toHaveLength(1);
       expect(said[0]).toContain(`with the header ${header.toLowerCase()} while`);
       expect(said[0]).toContain(
-        platform === 'Express' ? "app.set('trust proxy', 1)" : "FastifyAdapter({ trustProxy: 'loopback, ",
+        platform === 'Express' ? "app.set('trust proxy', 1)" : "trustProxy: 'loopback, 10.0.0.0/8', given to fastify()",
       );
       expect(said[0]).not.toContain('10.9.8');
       expect(said[0]!.includes('have the proxy send X-Forwarded-For')).toBe(header !== 'X-Forwarded-For');
@@ -148,4 +149,11 @@ describe.each(PLATFORMS)('a forwarded request over %s', (platform) => {
       expect(await warningsFor(trustProxy, { 'X-Forwarded-For': '10.9.8.7' })).toEqual([]);
     },
   );
+
+  it('brings no warning where a header names the address', async () => {
+    const identity = [ipIdentity({ header: 'CF-Connecting-IP' })];
+    await using app = await limited(platform, Routes, { store: new StillStore(), identity }, { trustProxy: false });
+    await app.crowd(5, '/', { headers: { 'X-Forwarded-For': '10.9.8.7', 'CF-Connecting-IP': '10.9.8.7' } });
+    expect(app.logs.of('warn')).toEqual([]);
+  });
 });

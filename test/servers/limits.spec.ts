@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
+import { fastify } from 'fastify';
 import { createLimiter, type LimiterOptions, type RateLimiter } from 'floodgate';
 import { ipIdentity, type RateLimitRequest, userIdentity } from 'floodgate/http';
+import { rateLimit as forFastify } from 'floodgate/fastify';
 import { VirtualClock, VirtualStore } from 'floodgate/testing';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { CapturedLogs, start } from '../support/http-app.js';
@@ -40,6 +42,24 @@ async function seen(response: Response): Promise<object> {
   const resets = { 'x-ratelimit-reset': reset === null ? null : Math.abs(Number(reset) - Date.now() / 1000) < 100 };
   return { status: response.status, ...Object.fromEntries(headers), ...resets, body };
 }
+
+it("warns of Express's trust proxy: true, and of a number that Fastify ignores", async () => {
+  const logger = new CapturedLogs();
+  const limiter = await limiterOf({ logger });
+  const express = await SERVERS.express(limiter, [[ONE, { trustProxy: true as never }]]);
+  closing.push(() => express[Symbol.asyncDispose]());
+  expect(logger.of('warn')).toEqual([]);
+  await fetch(`${express.url}/200`);
+  expect(logger.of('warn')).toEqual([expect.stringMatching(/^trust proxy is true: /)]);
+  const app = fastify({ trustProxy: 1 as never });
+  closing.push(() => app.close());
+  await app.register(async (plugin) => {
+    await plugin.register(forFastify, { limiter, policies: ONE });
+    plugin.get('/', () => ({}));
+  });
+  await fetch(await app.listen({ port: 0, host: '127.0.0.1' }));
+  expect(logger.of('warn').slice(1)).toEqual([expect.stringMatching(/^trust proxy is 1, which .* fastify ignores/)]);
+});
 
 describe.each(NAMES)('the limits of %s', (name) => {
   const open = async (limiter: RateLimiter, limits: readonly Limit[], handler?: Handler): Promise<OpenServer> => {
@@ -173,6 +193,45 @@ describe.each(NAMES)('the limits of %s', (name) => {
     const plain = await open(await limiterOf(), [[ONE]]);
     expect(await statuses(`${plain.url}/200`, 1, from('203.0.113.7'))).toEqual([200]);
     expect(await statuses(`${plain.url}/200`, 1, from('203.0.113.8'))).toEqual([429]);
+  });
+
+  const warningsFor = async (options: Limit[1], headers: Record<string, string>): Promise<string[]> => {
+    const logger = new CapturedLogs();
+    const { url } = await open(await limiterOf({ logger }), [
+      [BUCKET, options],
+      [ONE, options],
+    ]);
+    await statuses(`${url}/200`, 2);
+    await statuses(`${url}/200`, 2, headers);
+    return logger.of('warn');
+  };
+  const RIGHT = {
+    express: "app.set('trust proxy', 1)",
+    fastify: "trustProxy: 'loopback, 10.0.0.0/8', given to fastify()",
+    hono: '{ trustProxy: 1 }',
+    http: '{ trustProxy: 1 }',
+  }[name];
+  const FORWARDED_FOR = { 'X-Forwarded-For': '203.0.113.7' };
+
+  it('warn once of a forwarded request while no proxy is trusted', async () => {
+    const warnings = await warningsFor({}, FORWARDED_FOR);
+    expect(warnings).toEqual([expect.stringMatching(/^A request came with the header x-forwarded-for while trust /)]);
+    expect(warnings[0]).toContain(RIGHT);
+    expect(await warningsFor({}, { 'X-Real-IP': '203.0.113.7' })).toEqual([
+      expect.stringContaining('have the proxy send X-Forwarded-For'),
+    ]);
+  });
+
+  it('warn of a setting that trusts every address, once', async () => {
+    const warnings = await warningsFor({ trustProxy: ['0.0.0.0/1', '128.0.0.0/1'] }, FORWARDED_FOR);
+    expect(warnings).toEqual([expect.stringMatching(/^trust proxy is a list that contains every address: /)]);
+    expect(warnings[0]).toContain(RIGHT);
+  });
+
+  it('warn of no proxy that is trusted, and of none where a CDN names the address', async () => {
+    expect(await warningsFor({ trustProxy: ['127.0.0.0/8'] }, FORWARDED_FOR)).toEqual([]);
+    const identity = [ipIdentity({ header: 'CF-Connecting-IP' })];
+    expect(await warningsFor({ identity }, { ...FORWARDED_FOR, 'CF-Connecting-IP': '203.0.113.7' })).toEqual([]);
   });
 
   it('count identities, and reject a request without one', async () => {

@@ -31,11 +31,12 @@ export {
 export { ResponseExchange } from './http/response-exchange.js';
 export { Ending } from './holds/waiting/ending.js';
 export { ForwardedWatch, trustProxyWarning } from './http/trust-proxy.js';
+export { expressTrustProxy, fastifyTrustProxy } from './http/trust-proxy-settings.js';
 export { address } from './identity/address.js';
 export { IdentityChain } from './identity/identity-chain.js';
 export { isKind, kindOfTag, MAX_TAG_BYTES } from './identity/identity-tag.js';
 export { ON_MISSING_IDENTITY } from './identity/identity.js';
-export { ipv6PrefixOf } from './identity/resolvers.js';
+export { ipv6PrefixOf, readsAddressHeader } from './identity/resolvers.js';
 export { LimiterParts } from './limiter/limiter-parts.js';
 export { openStore, overridingStore } from './limiter/open-store.js';
 export { storeAlone } from './limiter/opened-store.js';

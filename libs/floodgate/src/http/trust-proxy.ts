@@ -12,10 +12,15 @@ export interface TrustProxySetting {
   readonly isIgnored?: boolean;
 }
 
+/** For servers without a setting of their own. */
+const OPTION = 'how many proxies of yours stand in front, or their addresses: { trustProxy: 1 }';
+
 /** The right setting in the words of each platform. Newer versions of Fastify 5 ignore a number of proxies. */
 const RIGHT = {
   express: `how many proxies of yours stand in front, or their addresses: app.set('trust proxy', 1)`,
-  fastify: `the addresses of your proxies: new FastifyAdapter({ trustProxy: 'loopback, 10.0.0.0/8' })`,
+  fastify: `the addresses of your proxies: trustProxy: 'loopback, 10.0.0.0/8', given to fastify() or new FastifyAdapter()`,
+  hono: OPTION,
+  http: OPTION,
 } as const;
 
 /**
@@ -44,8 +49,8 @@ export function trustProxyWarning(setting: TrustProxySetting | undefined): strin
           : undefined;
   if (trusting === undefined) return undefined;
   return withHelp(
-    `trust proxy is ${trusting}: req.ip is then the leftmost address of X-Forwarded-For, which every client can forge, and with it ` +
-      `a fresh limit for each request. Right is ${RIGHT[platform]}`,
+    `trust proxy is ${trusting}: the client's address is then the leftmost one of X-Forwarded-For, which every client can forge, and ` +
+      `with it a fresh limit for each request. Right is ${RIGHT[platform]}`,
     'FG_TRUST_PROXY',
   );
 }
@@ -63,12 +68,13 @@ export class ForwardedWatch {
 
   /** @param setting reads the setting when the first header appears: an application may set it late */
   constructor(
-    private readonly setting: () => TrustProxySetting | undefined,
+    private readonly setting: (request: HttpRequest) => TrustProxySetting | undefined,
     private readonly warn: (message: string) => void,
   ) {}
 
   /** Looks at the headers of a limited request. */
-  see({ headers }: HttpRequest): void {
+  see(request: HttpRequest): void {
+    const { headers } = request;
     // Written out: a loop over the names costs every request twice as much.
     if (
       headers['x-forwarded-for'] === undefined &&
@@ -78,11 +84,14 @@ export class ForwardedWatch {
       return;
     }
     this.isWatching = false;
-    this.found(FORWARDED.find((name) => headers[name] !== undefined)!);
+    this.found(
+      FORWARDED.find((name) => headers[name] !== undefined)!,
+      request,
+    );
   }
 
-  private found(header: (typeof FORWARDED)[number]): void {
-    const setting = this.setting();
+  private found(header: (typeof FORWARDED)[number], request: HttpRequest): void {
+    const setting = this.setting(request);
     if (setting === undefined || !isOff(setting.given)) return;
     const only = header === 'x-forwarded-for' ? '' : ', and have the proxy send X-Forwarded-For, which alone is read';
     this.warn(

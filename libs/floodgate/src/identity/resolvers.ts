@@ -92,6 +92,11 @@ export function ipv6PrefixOf(resolvers: readonly { readonly kind: string; readon
   );
 }
 
+/** Whether a header that a CDN sets names the client's address, so that no trust-proxy setting is asked. */
+export function readsAddressHeader(resolvers: readonly { readonly kind: string; readonly header?: string }[]): boolean {
+  return resolvers.some(({ kind, header }) => kind === 'ip' && header !== undefined);
+}
+
 /**
  * The client's address; undefined where the request has none. Behind a proxy, `ip` can be any text that the proxy passed on: the
  * address of the connection counts then.

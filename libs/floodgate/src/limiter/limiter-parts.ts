@@ -132,6 +132,7 @@ export class LimiterParts {
   private readonly running: readonly RunningPart[];
   private readonly named: CallPolicies;
   private readonly scheduler: Scheduler;
+  private readonly warned = new Set<string>();
   /** Whether it closes, or has closed. */
   isClosed = false;
 
@@ -213,6 +214,13 @@ export class LimiterParts {
     const bound = this.named.bindAll(policies, where);
     for (const policy of bound) this.checks.check(policy, where);
     return bound;
+  }
+
+  /** Warns of what several servers, or limits of one, may find: the first time that it is said. */
+  warnOnce(warning: string): void {
+    if (this.warned.has(warning)) return;
+    this.warned.add(warning);
+    this.logger.warn(warning);
   }
 
   /** How keys begin. */

@@ -1,12 +1,18 @@
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { HttpRequest } from '../http/request.js';
+import { expressTrustProxy } from '../http/trust-proxy-settings.js';
 import type { RateLimitRequest } from '../identity/request-function.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
 import { type Next, NodeRequest, type NodeResponse, passOn } from './node.js';
-import { type RequestLimitOptions, RequestLimits } from './request-limits.js';
+import { type LimitedServer, type RequestLimitOptions, RequestLimits } from './request-limits.js';
 
 /** A middleware of Express 4 and 5, and of servers with the same middleware. */
 export type ExpressMiddleware = (request: HttpRequest & RateLimitRequest, response: NodeResponse, next: Next) => void;
+
+const EXPRESS: LimitedServer = {
+  name: 'express',
+  trustProxy: (request) => expressTrustProxy((request as { readonly app?: unknown }).app),
+};
 
 /**
  * Limits the requests of an application or a router of Express. It counts addresses by Express's `trust proxy`.
@@ -21,7 +27,7 @@ export function rateLimit(
   policies: LimiterPolicy | readonly LimiterPolicy[],
   options: RequestLimitOptions = {},
 ): ExpressMiddleware {
-  const limits = new RequestLimits(limiter, policies, options, 'express');
+  const limits = new RequestLimits(limiter, policies, options, EXPRESS);
   return (request, response, next) => {
     const served = new NodeRequest(request, response, limits.names);
     passOn(limits, served, (answer) => served.send(answer), next);

@@ -3,11 +3,12 @@ import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { Exchange } from '../holds/waiting/exchange.js';
 import type { Header } from '../http/headers.js';
 import type { HttpRequest } from '../http/request.js';
+import { fastifyTrustProxy } from '../http/trust-proxy-settings.js';
 import type { RateLimitRequest } from '../identity/request-function.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Next, passOn } from './node.js';
-import { type RequestLimitOptions, RequestLimits } from './request-limits.js';
+import { type LimitedServer, type RequestLimitOptions, RequestLimits } from './request-limits.js';
 import { type Answered, ServedRequest } from './served-request.js';
 
 /** What the limits need of Fastify's reply. */
@@ -40,6 +41,10 @@ export interface FastifyLimitOptions extends RequestLimitOptions {
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
 }
 
+const FASTIFY: LimitedServer = {
+  name: 'fastify',
+  trustProxy: (request) => fastifyTrustProxy((request as { readonly server?: unknown }).server),
+};
 const HOOKS = ['onRequest', 'preHandler'];
 
 /**
@@ -82,7 +87,7 @@ export function limitHook(
   policies: LimiterPolicy | readonly LimiterPolicy[],
   options: RequestLimitOptions = {},
 ): FastifyHook {
-  const limits = new RequestLimits(limiter, policies, options, 'fastify');
+  const limits = new RequestLimits(limiter, policies, options, FASTIFY);
   return (request, reply, done) => {
     const served = new FastifyRequest(request, reply, limits.names);
     passOn(limits, served, (answer) => served.send(answer), done);

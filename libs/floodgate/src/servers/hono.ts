@@ -57,7 +57,11 @@ export function rateLimit(
   policies: LimiterPolicy | readonly LimiterPolicy[],
   options: NodeLimitOptions = {},
 ): HonoMiddleware {
-  const limits = new RequestLimits(limiter, policies, options, 'hono', ['trustProxy']);
+  const limits = new RequestLimits(limiter, policies, options, {
+    name: 'hono',
+    options: ['trustProxy'],
+    trustProxy: ({ socket }) => (socket === undefined ? undefined : { platform: 'hono', given: options.trustProxy }),
+  });
   const addressOf = addressBehind(options, 'floodgate/hono');
   return async (context, next) => {
     const node = (context.env ?? {}) as NodeBindings;

@@ -108,7 +108,11 @@ export function limitRequests(
   policies: LimiterPolicy | readonly LimiterPolicy[],
   options: NodeLimitOptions = {},
 ): (request: Pick<IncomingMessage, 'headers' | 'socket'>, response: NodeResponse) => Promise<boolean> {
-  const limits = new RequestLimits(limiter, policies, options, 'http', ['trustProxy']);
+  const limits = new RequestLimits(limiter, policies, options, {
+    name: 'http',
+    options: ['trustProxy'],
+    trustProxy: () => ({ platform: 'http', given: options.trustProxy }),
+  });
   const addressOf = addressBehind(options, 'floodgate/http');
   return (request, response) => {
     // The application's functions read the request through an object that knows the client's address, too.

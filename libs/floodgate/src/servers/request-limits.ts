@@ -21,7 +21,7 @@ import { REQUEST_OPTIONS } from '../http/request-options.js';
 import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
 import type { IdentityResolver, OnMissingIdentity } from '../identity/identity.js';
 import { IdentityChain } from '../identity/identity-chain.js';
-import { addressResolver, ipv6PrefixOf } from '../identity/resolvers.js';
+import { addressResolver, ipv6PrefixOf, readsAddressHeader } from '../identity/resolvers.js';
 import { partsOf } from '../limiter/limiter-parts.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
@@ -31,6 +31,7 @@ import { type Answer, attempt } from '../util/answer.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
 import { routeName } from '../watch/decision-event.js';
+import { ProxyWatch, type SettingAt } from './proxy-watch.js';
 import type { Answered, ServedRequest } from './served-request.js';
 
 /** The options of what limits the requests of a server. All of them are optional. */
@@ -51,6 +52,14 @@ export interface RequestLimitOptions extends AddressListOptions<never> {
   readonly headers?: HeaderFormat | false | undefined;
 }
 
+/** A framework whose requests are limited. */
+export interface LimitedServer {
+  readonly name: string;
+  /** The names of options that it adds. */
+  readonly options?: readonly string[];
+  readonly trustProxy: SettingAt;
+}
+
 /** The options, with their defaults. */
 interface CheckedOptions extends AddressListOptions<ServedRequest> {
   readonly identity: readonly IdentityResolver<ServedRequest>[] | undefined;
@@ -69,21 +78,19 @@ export class RequestLimits {
   private readonly lists: AddressLists<ServedRequest> | undefined;
   private readonly admission: Admission<ServedRequest>;
   private readonly connections = new Connections();
+  private readonly proxies: ProxyWatch;
   private readonly watched = new WeakSet();
   /** See `ServedRequest`. */
   readonly names: readonly [server: string, limit: string];
 
   /**
-   * @param server names the framework
-   * @param more names of the framework's own options
    * @throws {RateLimitConfigError} for a limiter, a policy or an option that is wrong
    */
   constructor(
     limiter: RateLimiter,
     policies: LimiterPolicy | readonly LimiterPolicy[],
     given: RequestLimitOptions,
-    server: string,
-    more: readonly string[] = [],
+    { name: server, options: more = [], trustProxy }: LimitedServer,
   ) {
     const where = `floodgate/${server}`;
     const parts = partsOf(limiter, where);
@@ -117,6 +124,10 @@ export class RequestLimits {
     this.charges = new RequestCharges(parts.functions, functions, undefined, (policy, served, resolved) =>
       identities.tag(policy, served, resolved),
     );
+    this.proxies = new ProxyWatch(
+      (request) => (readsAddressHeader(identity) ? undefined : trustProxy(request)),
+      (warning) => parts.warnOnce(warning),
+    );
     const { engine, waitingRoom, pending, monitor } = parts;
     this.lists = AddressLists.of(options, where, requestOf, parts.functions, monitor, chain(ALL_BITS));
     const answers = new Answers({ headers, offset: new ClockOffset() });
@@ -130,8 +141,9 @@ export class RequestLimits {
    * @throws what an application's function throws, and the errors of `onMissingIdentity: 'throw'`
    */
   pass(served: ServedRequest): Answer<Answered | undefined> {
-    this.watch(served);
     const { lists } = this;
+    this.watch(served);
+    this.proxies.see(served.request);
     return attempt<boolean, Answered | undefined>(
       () => (lists === undefined ? this.limit(served) : this.passUnlisted(lists, served)),
       (passed) => (passed ? undefined : served.answer),
@@ -169,12 +181,13 @@ export class RequestLimits {
     return this.admission.admit({ route: this.traits, context: served, charges, record, shared: undefined });
   }
 
-  /** Keeps the addresses of connections, from the first request of each server on. */
+  /** Keeps the addresses of connections, from the first request of each server on, and looks at the server's setting. */
   private watch({ request }: ServedRequest): void {
     const { server } = (request.raw?.socket ?? request.socket ?? {}) as { readonly server?: HttpServer };
     if (server === undefined || this.watched.has(server)) return;
     this.watched.add(server);
     this.connections.watch(server);
+    this.proxies.begin(request);
   }
 
   private hasGone({ request }: ServedRequest): boolean {

@@ -1,6 +1,6 @@
 import type { HttpAdapterHost } from '@nestjs/core';
 import type { HttpServer, TrustProxySetting, TrustsHop } from 'floodgate/internal';
-import { trustsHop } from 'floodgate/internal-boot';
+import { expressTrustProxy, fastifyTrustProxy, trustsHop } from 'floodgate/internal-boot';
 
 /** The application's HTTP server; undefined in an application context, which has no adapter. */
 export function serverOf({ httpAdapter }: HttpAdapterHost): HttpServer | undefined {
@@ -11,14 +11,8 @@ export function serverOf({ httpAdapter }: HttpAdapterHost): HttpServer | undefin
 export function trustProxyOf({ httpAdapter }: HttpAdapterHost): TrustProxySetting | undefined {
   // An application context has no adapter.
   const platform: unknown = httpAdapter?.getType?.();
-  if (platform === 'express') {
-    return { platform, given: httpAdapter.getInstance<{ get?(setting: string): unknown }>().get?.('trust proxy') };
-  }
-  if (platform !== 'fastify') return undefined;
-  const instance = httpAdapter.getInstance<object>();
-  const options = underSymbol(instance, 'fastify.options') as { readonly trustProxy?: unknown } | undefined;
-  const given = options?.trustProxy;
-  return { platform, given, isIgnored: typeof given === 'number' && given > 0 && !believesForwarded(instance) };
+  if (platform === 'express') return expressTrustProxy(httpAdapter.getInstance());
+  return platform === 'fastify' ? fastifyTrustProxy(httpAdapter.getInstance()) : undefined;
 }
 
 /** Which hops the platform trusts; none where there is no platform. */
@@ -54,22 +48,4 @@ export function findCors({ httpAdapter }: HttpAdapterHost, found: () => void): v
       if (instance.hasRequestDecorator('corsPreflightEnabled')) found();
     });
   }
-}
-
-/** Whether requests of this Fastify have the address that their first proxy names. Newer versions of Fastify 5 ignore a number. */
-function believesForwarded(instance: object): boolean {
-  const [proxy, client] = ['203.0.113.1', '203.0.113.2'];
-  const raw = { headers: { 'x-forwarded-for': client }, socket: { remoteAddress: proxy } };
-  const request = underSymbol(instance, 'fastify.Request') as { readonly prototype: object } | undefined;
-  try {
-    return request !== undefined && Object.create(request.prototype, { raw: { value: raw } }).ip === client;
-  } catch {
-    return true; // another Fastify than those that are known: its setting is taken at its word
-  }
-}
-
-/** Fastify keeps under symbols what it was made with; its public `initialConfig` leaves `trustProxy` out. */
-function underSymbol(instance: object, name: string): unknown {
-  const key = Object.getOwnPropertySymbols(instance).find(({ description }) => description === name);
-  return key === undefined ? undefined : (instance as Record<symbol, unknown>)[key];
 }

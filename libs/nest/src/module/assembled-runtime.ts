@@ -22,6 +22,7 @@ import {
   overridingStore,
   Plans,
   PolicyFunctions,
+  readsAddressHeader,
   takesUpgrades,
   trustProxyWarning,
   UserFunctions,
@@ -111,7 +112,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     );
     this.identities = identityChain(options, functions, this.hasGone, late);
     this.forwarded = new ForwardedWatch(
-      () => trustProxyOf(adapterHost),
+      () => this.trustProxy(),
       (message) => logger.warn(message),
     );
     this.contexts = new Contexts(options.contexts);
@@ -218,7 +219,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.connections.watch(serverOf(this.adapterHost));
     if (handlers.some(({ adapter }) => adapter.type === 'graphql')) linkReplies(this.adapterHost);
     this.logTrustedHeaders();
-    const proxies = trustProxyWarning(trustProxyOf(this.adapterHost));
+    const proxies = trustProxyWarning(this.trustProxy());
     if (proxies !== undefined) this.logger.warn(proxies);
     await this.parts.start();
     if (!this.parts.isClosed) this.shedding?.start({ handlers, routes: this.routes, isGuarded: this.guards });
@@ -246,6 +247,10 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
         'FG_NOT_LIMITED',
       ),
     );
+  }
+
+  private trustProxy(): ReturnType<typeof trustProxyOf> {
+    return readsAddressHeader(this.options.identity ?? []) ? undefined : trustProxyOf(this.adapterHost);
   }
 
   private isCap(source: PolicySource): boolean {
