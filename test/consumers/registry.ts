@@ -52,5 +52,7 @@ function documentOf(packed: PackedPackage, { port }: AddressInfo): object {
     integrity: `sha512-${createHash('sha512').update(content).digest('base64')}`,
     shasum: createHash('sha1').update(content).digest('hex'),
   };
-  return { name, 'dist-tags': { latest: version }, versions: { [version]: { ...packed.manifest, dist } } };
+  // Yarn takes no version that is younger than a day.
+  const time = { [version]: '2020-01-01T00:00:00.000Z' };
+  return { name, 'dist-tags': { latest: version }, time, versions: { [version]: { ...packed.manifest, dist } } };
 }

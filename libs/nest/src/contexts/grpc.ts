@@ -2,14 +2,9 @@ import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { Client } from 'floodgate';
 import type { EndListener, Exchange } from 'floodgate/internal';
 import { Ending, EventWatch, peerAddress, whenGone } from 'floodgate/internal-boot';
-import {
-  RateLimitAddressBlockedException,
-  RateLimitExceededException,
-  RateLimitIdentityMissingException,
-  RateLimitShedException,
-} from '../exceptions/exceptions.js';
 import type { Call } from '../exchanges/call.js';
 import type { ContextRequest, RateLimitException } from './context-adapter.js';
+import { rejectionOf, type RejectionReason } from './rejection.js';
 
 /** The part of grpc-js's `Metadata` that is used here. */
 interface Metadata {
@@ -36,10 +31,13 @@ export interface GrpcStatus {
 }
 
 /** Codes of gRPC. Source: https://grpc.io/docs/guides/status-codes/ */
-const PERMISSION_DENIED = 7;
-const RESOURCE_EXHAUSTED = 8;
-const UNAVAILABLE = 14;
-const UNAUTHENTICATED = 16;
+const CODES: Readonly<Record<RejectionReason, number>> = {
+  RATE_LIMIT_ADDRESS_BLOCKED: 7, // PERMISSION_DENIED
+  RATE_LIMIT_EXCEEDED: 8, // RESOURCE_EXHAUSTED
+  RATE_LIMIT_UNAVAILABLE: 14, // UNAVAILABLE
+  LOAD_SHED: 14,
+  RATE_LIMIT_IDENTITY_MISSING: 16, // UNAUTHENTICATED
+};
 
 /**
  * The longest wait that is left to the client's own retries. With a longer wait, a client that retries would hold the call
@@ -153,7 +151,8 @@ export class StreamCallExchange implements Exchange {
  * https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto
  */
 export function grpcStatus(exception: RateLimitException, call: GrpcCall): GrpcStatus {
-  const { code, reason, policy, retryAfterMs } = statusOf(exception);
+  const { reason, policy, retryAfterMs } = rejectionOf(exception);
+  const code = CODES[reason];
   // The class that the application's own grpc-js has: its server calls methods that another copy may lack.
   const metadata = new (call.metadata.constructor as new () => Metadata)();
   if (retryAfterMs !== null) metadata.set('retry-after', String(Math.ceil(retryAfterMs / 1000)));
@@ -166,34 +165,6 @@ export function grpcStatus(exception: RateLimitException, call: GrpcCall): GrpcS
     Buffer.concat([integer(1, code), text(2, exception.message), ...details.map((detail) => message(3, detail))]),
   );
   return { code, message: exception.message, metadata };
-}
-
-interface RejectionStatus {
-  readonly code: number;
-  readonly reason: string;
-  readonly policy?: string;
-  readonly retryAfterMs: number | null;
-}
-
-function statusOf(exception: RateLimitException): RejectionStatus {
-  if (exception instanceof RateLimitExceededException) {
-    const { policy } = exception.getResponse() as { readonly policy: string };
-    return {
-      code: RESOURCE_EXHAUSTED,
-      reason: 'RATE_LIMIT_EXCEEDED',
-      policy,
-      retryAfterMs: exception.decision.retryAfterMs,
-    };
-  }
-  if (exception instanceof RateLimitIdentityMissingException) {
-    const { policy } = exception;
-    return { code: UNAUTHENTICATED, reason: 'RATE_LIMIT_IDENTITY_MISSING', policy, retryAfterMs: null };
-  }
-  if (exception instanceof RateLimitAddressBlockedException) {
-    return { code: PERMISSION_DENIED, reason: 'RATE_LIMIT_ADDRESS_BLOCKED', retryAfterMs: null };
-  }
-  const reason = exception instanceof RateLimitShedException ? 'LOAD_SHED' : 'RATE_LIMIT_UNAVAILABLE';
-  return { code: UNAVAILABLE, reason, retryAfterMs: exception.retryAfter * 1000 };
 }
 
 function isCall(value: unknown): value is GrpcCall {

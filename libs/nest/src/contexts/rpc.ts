@@ -2,6 +2,15 @@ import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { HttpEnd } from 'floodgate/internal';
 import { optionalPackageError, StreamClient } from 'floodgate/internal-boot';
 import type { ContextAdapter, ContextRequest, RateLimitException } from './context-adapter.js';
+import {
+  hasMcpPattern,
+  mcpCallOf,
+  mcpClient,
+  mcpError,
+  mcpRequest,
+  type McpServerPackage,
+  mcpServerPackage,
+} from './mcp.js';
 import { answersItself, GrpcClient, grpcCallOf, grpcRequest, grpcStatus, StreamCallExchange } from './grpc.js';
 
 /** The metadata key of `@MessagePattern`, `@EventPattern` and `@GrpcMethod` on methods. */
@@ -25,20 +34,35 @@ interface Microservices {
 }
 
 /**
- * Handlers of messages, events and gRPC calls, over each transport of @nestjs/microservices. Over TCP and gRPC a message has the
- * address of its connection. Over a broker (Redis, NATS, RabbitMQ, Kafka, MQTT) it has none.
+ * Handlers of messages, events and gRPC calls, over each transport of @nestjs/microservices, and of the tools, resources and prompts
+ * of @rekog/mcp-nest. Over TCP and gRPC a message has the address of its connection, and a tool that of its HTTP request. Over a
+ * broker (Redis, NATS, RabbitMQ, Kafka, MQTT) it has none.
  */
 export function rpcContext(): ContextAdapter {
   let loaded: Microservices | undefined;
+  let mcp: McpServerPackage | undefined;
+  let hasMcp = false;
+  const payloadOf = (exception: RateLimitException, host: ArgumentsHost): string | object => {
+    const call = grpcCallOf(host);
+    if (call !== undefined) return grpcStatus(exception, call);
+    return mcp !== undefined && mcpCallOf(host) !== undefined ? mcpError(exception, mcp) : exception.getResponse();
+  };
   return {
     type: 'rpc',
     handlers: 'a message handler',
     place: 'controllers',
-    isHandler: (_, handler) => Reflect.hasMetadata(PATTERN, handler),
+    isHandler(_, handler) {
+      const patterns = Reflect.getMetadata(PATTERN, handler) as readonly unknown[] | undefined;
+      if (patterns === undefined) return false;
+      hasMcp ||= hasMcpPattern(patterns);
+      return true;
+    },
     request,
     client(context) {
       const call = grpcCallOf(context);
       if (call !== undefined) return new GrpcClient(call);
+      const tool = mcpCallOf(context);
+      if (tool !== undefined) return mcpClient(tool);
       const socket = socketOf(context);
       return socket && new StreamClient([socket]);
     },
@@ -46,6 +70,7 @@ export function rpcContext(): ContextAdapter {
       answersItself(context) ? new StreamCallExchange(context, call, client) : undefined,
     prepare: async () => {
       loaded = await microservices();
+      if (hasMcp) mcp = await mcpServerPackage();
     },
     // Nest logs each RpcException of an event, because no client receives it: a flood of events would flood the log. A handler
     // that answers its call itself has a filter.
@@ -73,11 +98,6 @@ async function microservices(): Promise<Microservices> {
   }
 }
 
-function payloadOf(exception: RateLimitException, host: ArgumentsHost): string | object {
-  const call = grpcCallOf(host);
-  return call === undefined ? exception.getResponse() : grpcStatus(exception, call);
-}
-
 /** Ends a call of `@GrpcStreamCall`. Nest would not handle an error of the handler, which would end the process. */
 function answer(exception: RateLimitException, host: ArgumentsHost): unknown {
   const call = grpcCallOf(host)!;
@@ -93,6 +113,8 @@ function answer(exception: RateLimitException, host: ArgumentsHost): unknown {
 function request(context: ExecutionContext): ContextRequest {
   const call = grpcCallOf(context);
   if (call !== undefined) return grpcRequest(call);
+  const tool = mcpCallOf(context);
+  if (tool !== undefined) return mcpRequest(tool);
   const socket = socketOf(context);
   const headers = headersOf(transportOf(context)?.getHeaders?.());
   return socket === undefined ? { headers } : { headers, socket };
