@@ -1,6 +1,7 @@
 import './util/real-timers.js'; // now: a test may fake the timers before the rest is loaded
 import './util/this-copy.js';
 export type { CallOptions } from './charges/call-options.js';
+export type { CallCost } from './charges/cost-by-name.js';
 export { chargedBy } from './charges/charged-by.js';
 export {
   CallQueueFullError,

@@ -3,6 +3,7 @@ export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
 export { RateLimitDecision } from './decisions/rate-limit-decision.decorator.js';
 export { rateLimitDecisionOf } from './decisions/decision-of.js';
 export {
+  type CallCost,
   type CallOptions,
   CallQueueFullError,
   CallWaitError,

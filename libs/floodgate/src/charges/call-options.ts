@@ -1,4 +1,5 @@
 import type { Identity } from '../identity/identity.js';
+import type { CallCost } from './cost-by-name.js';
 
 /** The identity of a call; not needed if all policies are `by: 'global'`. */
 export type MaybeNone = Identity | null | undefined;
@@ -24,6 +25,11 @@ export interface CallOptions extends LookOptions {
   /**
    * What to charge each policy: a whole number from 0, which charges nothing and asks whether cost 1 fits. Default the policy's own
    * `cost`, else 1. `acquire` takes as many leases: from 1.
+   *
+   * An object names the policies that it is for, by their names; the others have their default. The cost of a policy holds for its
+   * `else`, unless that is named itself.
+   *
+   * @example cost: { tokens: 4_000 }
    */
-  readonly cost?: number | undefined;
+  readonly cost?: CallCost | undefined;
 }

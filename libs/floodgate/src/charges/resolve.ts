@@ -15,6 +15,8 @@ export interface Asker<Context> {
   tagOf(policy: BoundPolicy, context: Context, resolved: ResolvedIdentities | undefined): Answer<string>;
   /** A whole number from 0. */
   costOf(policy: BoundPolicy, context: Context): Answer<number>;
+  /** Whether the call gives a policy its cost. Default: it does not. */
+  givesCost?(policy: BoundPolicy, context: Context): boolean;
   /** How a policy is charged. */
   modeOf(policy: BoundPolicy, context: Context): ChargeMode;
   /** The policy under the plan of a client. It is asked about policies with plans. */
@@ -100,7 +102,7 @@ function charged<Context>(
   const instead = policy.else;
   if (instead !== undefined) {
     charge.instead = (head) => {
-      const own = instead.hasCost ? undefined : head.cost;
+      const own = instead.hasCost || asker.givesCost?.(instead, context) === true ? undefined : head.cost;
       return andThen(resolve(asker, instead, context, undefined, own, isFinal), (other) => {
         const { late } = other;
         // A request that fits neither policy waits for the numbers of both.

@@ -226,7 +226,7 @@ export class Engine {
    */
   refund(receipts: readonly Receipt[]): void {
     const reserved = new ReservedCharges(receipts);
-    if (reserved.receipts.length > 0) unawaited(reserved.settleEach(reserved.receipts.map(() => 0)));
+    if (reserved.receipts.length > 0) unawaited(reserved.settle(reserved.receipts.map(() => 0)));
     const made: ChargeReceipt[] = [];
     for (const { charge, proof, keeper } of receipts) {
       if (proof.cost === 0 || reserves(charge)) continue;
@@ -281,8 +281,8 @@ export class Engine {
 }
 
 const itself = (judgement: Judgement): Judgement => judgement;
-const reservationOf = ({ decision, receipts }: Judgement): Reservation =>
-  new Reservation(decision, new ReservedCharges(receipts));
+const reservationOf = ({ decision, receipts, charges }: Judgement): Reservation =>
+  new Reservation(decision, new ReservedCharges(receipts), charges);
 const decisionAlone = ({ decision }: Judgement): Decision => decision;
 const rethrow = (error: unknown): never => {
   throw error;

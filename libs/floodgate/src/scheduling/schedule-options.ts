@@ -1,5 +1,6 @@
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import type { CallOptions, LookOptions } from '../charges/call-options.js';
+import { type CallCost, isByName } from '../charges/cost-by-name.js';
 import { checkOptions, SCHEDULE_OPTIONS } from '../engine/calls/option-names.js';
 import { type Duration, durationToMilliseconds } from '../util/duration.js';
 
@@ -13,16 +14,21 @@ export interface ScheduleOptions<T = unknown> extends LookOptions {
    * result, which returns the final cost, a whole number from 0. Default the policy's own `cost`, else 1. A concurrency takes its
    * own `cost` of leases, unless all policies are one.
    *
+   * An object has a cost for each policy that it names. The others are charged their default, and keep it where the function
+   * returns an object. A concurrency that it names takes as many leases.
+   *
    * If the function fails, or takes longer than the module's `deadline`, the reserved cost stays charged and a warning is logged.
    *
    * @example cost: ({ usage }) => usage.total_tokens
    */
-  readonly cost?: (number | ((result: T) => number | Promise<number>)) | undefined;
+  readonly cost?: (CallCost | ((result: T) => CallCost | Promise<CallCost>)) | undefined;
   /**
    * With a function `cost`: what is reserved before `fn` runs, a whole number from 1 to the largest cost that ever fits. Default
-   * the policy's own `cost`, else 1.
+   * the policy's own `cost`, else 1. An object has that of each policy that it names.
+   *
+   * @example estimate: { tokens: 4_000 }
    */
-  readonly estimate?: number | undefined;
+  readonly estimate?: CallCost | undefined;
   /**
    * What the call still uses when it has ended, such as a body that is read later: its leases are held until the promise settles.
    * Gets the result, or undefined and what `fn` threw. Default none: leases are released when `fn` has ended.
@@ -42,7 +48,7 @@ export interface ScheduleOptions<T = unknown> extends LookOptions {
 /** The options of a call that is scheduled, checked. */
 export interface CheckedSchedule {
   readonly options: CallOptions | undefined;
-  readonly costOf: ((result: never) => number | Promise<number>) | undefined;
+  readonly costOf: ((result: never) => CallCost | Promise<CallCost>) | undefined;
   readonly until: ((result: never, error: unknown) => PromiseLike<unknown> | undefined) | undefined;
   readonly signal: AbortSignal | undefined;
   readonly maxWaitMs: number;
@@ -86,13 +92,22 @@ export function readSchedule<T>(given: ScheduleOptions<T>, where = WHERE): Check
       'FG_OPTION_WITHOUT_EFFECT',
     );
   }
-  const charged = costOf === undefined ? (cost as number | undefined) : estimate;
-  if (charged !== undefined && !(Number.isSafeInteger(charged) && charged >= 1)) {
-    const option = costOf === undefined ? 'cost' : 'estimate';
-    const or = costOf === undefined ? ', or a function of the result' : '';
-    throw new RateLimitConfigError(where, `${option} must be a whole number from 1${or}, got ${shown(charged)}`);
-  }
+  const charged = costOf === undefined ? (cost as CallCost | undefined) : estimate;
+  const option = costOf === undefined ? 'cost' : 'estimate';
+  if (isByName(charged)) {
+    for (const [name, one] of Object.entries(charged))
+      checkCharged(one, `the ${option} of policy ${shown(name)}`, where);
+  } else checkCharged(charged, option, where, costOf === undefined ? ', or a function of the result' : '');
   return { options: { ...charging, cost: charged }, costOf, until, signal, maxWaitMs };
+}
+
+/**
+ * @param or what else is right
+ * @throws {RateLimitConfigError} for anything but a whole number from 1: the call would run without a turn
+ */
+function checkCharged(cost: number | undefined, what: string, where: string, or = ''): void {
+  if (cost === undefined || (Number.isSafeInteger(cost) && cost >= 1)) return;
+  throw new RateLimitConfigError(where, `${what} must be a whole number from 1${or}, got ${shown(cost)}`);
 }
 
 function isSignal(signal: unknown): signal is AbortSignal {

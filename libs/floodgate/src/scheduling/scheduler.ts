@@ -9,6 +9,8 @@ import type { Judgement } from '../charges/judgement.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
 import type { Holds, ReservedCharge } from '../holds/pending/holds.js';
 import { wholeCost } from '../holds/settlements/final-cost.js';
+import { costsByName, isByName } from '../charges/cost-by-name.js';
+import { reserves } from '../stores/charge.js';
 import type { CallQueue } from './call-queue.js';
 import type { CheckedSchedule } from './schedule-options.js';
 import type { ScheduledCall, Turn } from './scheduled-call.js';
@@ -17,6 +19,9 @@ import { unawaited } from '../util/unawaited.js';
 
 /** What a scheduled call runs. */
 export type Work<T> = () => T | PromiseLike<T>;
+
+/** What a call has cost: under all policies, or under those that are named; undefined: what it was charged. */
+type FinalCost = number | ReadonlyMap<string, number> | undefined;
 
 /** A scheduled call. */
 interface Run<T> {
@@ -146,7 +151,13 @@ export class Scheduler {
       if (held === undefined) release();
       else unawaited(this.running.track(adopted(held).then(release, release)));
       const durationMs = performance.now() - since;
-      this.settle(reserved, { status: undefined, value, error, durationMs, aborted: false }, hasFailed, costOf);
+      this.settle(
+        reserved,
+        charges,
+        { status: undefined, value, error, durationMs, aborted: false },
+        hasFailed,
+        costOf,
+      );
     };
     let value: T;
     try {
@@ -173,12 +184,13 @@ export class Scheduler {
   /** Settles the reserved charges of a call that has ended. The caller does not wait for it. */
   private settle(
     reserved: readonly ReservedCharge[],
+    charges: readonly PolicyCharge[],
     outcome: Outcome,
     hasFailed: boolean,
     costOf: CheckedSchedule['costOf'],
   ): void {
     if (reserved.length === 0) return;
-    const finalCost = this.finalCost(outcome, hasFailed, costOf);
+    const finalCost = this.finalCost(charges, outcome, hasFailed, costOf);
     const costs = reserved.map(({ receipt, policy }) =>
       andThen(finalCost(policy), (final) => final ?? receipt.charge.cost),
     );
@@ -189,6 +201,7 @@ export class Scheduler {
 
   /** The final cost under each policy: by the call's own function, asked once, else by the policy's. */
   private finalCost(
+    charges: readonly PolicyCharge[],
     outcome: Outcome,
     hasFailed: boolean,
     costOf: CheckedSchedule['costOf'],
@@ -196,12 +209,19 @@ export class Scheduler {
     if (costOf === undefined) return (policy) => this.holds.finalCost(policy, outcome);
     // A call that fails may have reached the other side: its estimate stays charged.
     if (hasFailed) return () => undefined;
-    const cost = this.holds.functions.call<number | undefined>(
+    const cost = this.holds.functions.call<FinalCost>(
       'settle',
       'cost of RateLimiter.schedule failed, the estimate stays charged',
-      () => andThen(answerOf(costOf(outcome.value as never)), wholeCost),
+      () => andThen(answerOf(costOf(outcome.value as never)), (returned) => finalCostOf(returned, charges)),
       () => undefined,
     );
-    return () => cost;
+    return ({ name }) => andThen(cost, (final) => (typeof final === 'object' ? final.get(name) : final));
   }
+}
+
+/** @throws when a function of the application returned no cost, or names another policy than those that are settled */
+function finalCostOf(returned: unknown, charges: readonly PolicyCharge[]): FinalCost {
+  if (!isByName(returned)) return wholeCost(returned);
+  const settled = charges.filter(reserves).map(({ policy }) => policy);
+  return costsByName(returned, settled, 'RateLimiter.schedule', 'cost of the result');
 }

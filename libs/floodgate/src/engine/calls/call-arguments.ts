@@ -4,6 +4,7 @@ import type { Identity } from '../../identity/identity.js';
 import { didYouMean } from '../../util/nearest-name.js';
 import { withElse } from '../../policy/else-policies.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { type CallCost, isByName, wholeCostOf } from '../../charges/cost-by-name.js';
 import { unknownClass } from '../../policy/priorities.js';
 import { zoneNamed } from '../../functions/time-zones.js';
 
@@ -162,14 +163,15 @@ export function hasZoneOfRequest({ timeZone, plans }: BoundPolicy): boolean {
 }
 
 /** @throws {RateLimitConfigError} when no lease would be held */
-export function checkAcquirable(policies: readonly BoundPolicy[], cost: number | undefined, where: string): void {
-  if (!withElse(policies).some(isConcurrency)) {
+export function checkAcquirable(policies: readonly BoundPolicy[], cost: CallCost | undefined, where: string): void {
+  const leased = withElse(policies).filter(isConcurrency);
+  if (leased.length === 0) {
     throw new RateLimitConfigError(
       where,
       `${names(policies)} has no leases, because it is no concurrency: use RateLimiter.consume`,
     );
   }
-  if (cost === 0)
+  if (isByName(cost) ? leased.some(({ name }) => cost[name] === 0) : cost === 0)
     throw new RateLimitConfigError(where, 'cost must be a whole number from 1, got 0; use RateLimiter.peek');
 }
 
@@ -211,9 +213,5 @@ export function costOf({ name, cost }: BoundPolicy, given: number | undefined, w
       `the cost of policy '${name}' is a function of a request: give { cost } outside of a request`,
     );
   }
-  if (Number.isSafeInteger(own) && own >= 0) return own;
-  throw new RateLimitConfigError(
-    where,
-    `the cost of policy '${name}' must be a whole number from 0, got ${shown(own)}`,
-  );
+  return wholeCostOf(own, name, where);
 }

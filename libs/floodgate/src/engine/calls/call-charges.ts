@@ -15,6 +15,7 @@ import {
   names,
 } from './call-arguments.js';
 import { chargeOf, type PolicyCharge } from '../../charges/policy-charge.js';
+import { type CallCost, costsByName, isByName } from '../../charges/cost-by-name.js';
 import { type Asker, resolve } from '../../charges/resolve.js';
 import { KeptCalls, type KeptMethod } from './kept-calls.js';
 import type { PlainCall, PlainPath } from '../../layers/plain/plain-path.js';
@@ -52,9 +53,12 @@ interface ScheduledUse {
   /** Whether all of them are settled, or none. */
   readonly isSettled: boolean;
   readonly isFinal: boolean;
-  /** One whose own cost is 0. */
-  readonly free: BoundPolicy | undefined;
+  /** Those whose own cost is 0. */
+  readonly free: readonly BoundPolicy[];
 }
+
+/** The cost that a call gives a policy; undefined where it gives none. */
+type CostOf = (policy: BoundPolicy) => number | undefined;
 
 /** What a call gives. */
 interface AskedCall {
@@ -63,7 +67,7 @@ interface AskedCall {
   readonly plan: string | null | undefined;
   readonly zone: string | undefined;
   readonly priority: string | undefined;
-  readonly costOf: (policy: BoundPolicy) => number | undefined;
+  readonly costOf: CostOf;
   readonly modeOf: (policy: BoundPolicy) => ChargeMode;
   /** How errors begin: the method that was called. */
   readonly where: string;
@@ -108,8 +112,8 @@ export class CallCharges implements Asker<AskedCall> {
   }
 
   /**
-   * Makes the charges of a scheduled call: a policy whose final cost is known later is reserved, and a concurrency takes its own
-   * cost of leases.
+   * Makes the charges of a scheduled call: a policy whose final cost is known later is reserved, and a concurrency that is not named
+   * takes its own cost of leases.
    *
    * @param isSettled whether the call has a final cost of its own
    */
@@ -121,7 +125,7 @@ export class CallCharges implements Asker<AskedCall> {
     where: string,
   ): ScheduledCharges {
     const use = this.lastUse?.policies === policies ? this.lastUse : (this.lastUse = useOf(policies));
-    if (use.free !== undefined && options?.cost === undefined) throw freeOf(use.free, where);
+    if (use.free.length > 0) checkNoneFree(use.free, costOfEach(options?.cost, policies, where), where);
     if (!use.isLeased && (use.isFinal || isSettled || use.isSettled)) {
       const method = use.isFinal && !isSettled ? 'consume' : 'reserve';
       const isFinal = use.endsAtOnce && !isSettled;
@@ -137,8 +141,10 @@ export class CallCharges implements Asker<AskedCall> {
       );
     }
     const tag = this.identityTag(identity, policies, where);
+    const given = costOfEach(options?.cost, policies, where);
+    const saysLeases = alone || isByName(options?.cost);
     const cost = (policy: BoundPolicy): number | undefined =>
-      isConcurrency(policy) && !alone ? undefined : options?.cost;
+      isConcurrency(policy) && !saysLeases ? undefined : given(policy);
     const mode = (policy: BoundPolicy): ChargeMode =>
       isSettledLater(policy) || (isSettled && !isConcurrency(policy)) ? 'reserve' : 'take';
     const charges = this.make(policies, tag, cost, mode, where, options);
@@ -164,14 +170,14 @@ export class CallCharges implements Asker<AskedCall> {
    * Makes one charge for each policy.
    *
    * @param identity the identity's tag; undefined where all policies count all clients together
-   * @param cost for all policies, or for each
-   * @param mode see `cost`
+   * @param cost for all policies, by name, or of each
+   * @param mode for all policies, or of each
    * @param where see `of`
    */
   make(
     policies: readonly BoundPolicy[],
     identity: string | undefined,
-    cost: number | undefined | ((policy: BoundPolicy) => number | undefined),
+    cost: CallCost | undefined | CostOf,
     mode: ChargeMode | ((policy: BoundPolicy) => ChargeMode),
     where: string,
     { plan, timeZone, priority }: CallOptions = {},
@@ -180,7 +186,7 @@ export class CallCharges implements Asker<AskedCall> {
     if (plan !== undefined) checkPlan(plan, all, where);
     const zone = timeZone === undefined ? undefined : checkTimeZone(timeZone, all, where);
     if (priority !== undefined) checkPriority(priority, policies, where);
-    const costOfCall = typeof cost === 'function' ? cost : (): number | undefined => cost;
+    const costOfCall = typeof cost === 'function' ? cost : costOfEach(cost, policies, where);
     const modeOfCall = typeof mode === 'function' ? mode : (): ChargeMode => mode;
     const asked: AskedCall = { identity, plan, zone, priority, costOf: costOfCall, modeOf: modeOfCall, where };
     for (const policy of all) this.costOf(policy, asked); // a wrong cost is told before anything is charged
@@ -194,6 +200,10 @@ export class CallCharges implements Asker<AskedCall> {
 
   costOf(policy: BoundPolicy, { costOf: given, where }: AskedCall): number {
     return costOf(policy, given(policy), where);
+  }
+
+  givesCost(policy: BoundPolicy, { costOf: given }: AskedCall): boolean {
+    return given(policy) !== undefined;
   }
 
   modeOf(policy: BoundPolicy, { modeOf }: AskedCall): ChargeMode {
@@ -252,7 +262,7 @@ export class CallCharges implements Asker<AskedCall> {
 
 function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
   const endsAtOnce = !policies.some((policy) => isConcurrency(policy) || isSettledLater(policy));
-  const free = policies.find(({ cost }) => cost === 0);
+  const free = policies.filter(({ cost }) => cost === 0);
   return {
     policies,
     endsAtOnce,
@@ -263,7 +273,16 @@ function useOf(policies: readonly BoundPolicy[]): ScheduledUse {
   };
 }
 
-/** The error of a policy's own cost of 0: the call would run without a turn. */
-function freeOf({ name }: BoundPolicy, where: string): RateLimitConfigError {
-  return new RateLimitConfigError(where, `the cost of policy '${name}' must be a whole number from 1, got 0`);
+/** @throws {RateLimitConfigError} when a policy's own cost of 0 counts: the call would run without a turn */
+function checkNoneFree(free: readonly BoundPolicy[], given: CostOf, where: string): void {
+  const one = free.find((policy) => given(policy) === undefined);
+  if (one === undefined) return;
+  throw new RateLimitConfigError(where, `the cost of policy '${one.name}' must be a whole number from 1, got 0`);
+}
+
+/** @throws {RateLimitConfigError} for costs by name that are wrong */
+function costOfEach(cost: CallCost | undefined, policies: readonly BoundPolicy[], where: string): CostOf {
+  if (!isByName(cost)) return () => cost;
+  const costs = costsByName(cost, policies, where);
+  return ({ name }) => costs.get(name);
 }

@@ -2,6 +2,7 @@ import { valueText } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { flatten, ownText } from '../../util/flat-text.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
+import { type CostByName, isByName } from '../../charges/cost-by-name.js';
 import type { CallOptions, MaybeNone } from '../../charges/call-options.js';
 import type { PlainCall, PlainPath } from '../../layers/plain/plain-path.js';
 
@@ -15,9 +16,17 @@ const MAX_LENGTH = 64;
 /** The methods whose charges are kept. */
 export type KeptMethod = 'consume' | 'reserve' | 'acquire';
 
+/** A copy of costs by name: the caller may change the object. */
+interface KeptCosts {
+  readonly byName: CostByName;
+  /** How many names there are: the comparison counts those of a call in the same loop. */
+  readonly names: number;
+}
+
 /** A call of one client, with its charges. */
-export interface KeptCall extends CallOptions {
+export interface KeptCall extends Omit<CallOptions, 'cost'> {
   readonly method: KeptMethod;
+  readonly cost: number | KeptCosts | undefined;
   readonly kind: string;
   readonly policies: readonly BoundPolicy[];
   readonly charges: readonly PolicyCharge[];
@@ -34,6 +43,8 @@ export class KeptCalls {
   /** Calls by the value of their identity. */
   private byValue = new Map<string, KeptCall>();
   private charges = 0;
+  /** The costs by name that were kept last. Calls that repeat them share the object, so that it is in the CPU's cache. */
+  private lastCosts: KeptCosts | undefined;
 
   /** @param plain the fast path, if there is one */
   constructor(private readonly plain: PlainPath | undefined) {}
@@ -46,6 +57,7 @@ export class KeptCalls {
     { cost, plan, timeZone, priority }: CallOptions = NO_OPTIONS,
   ): KeptCall | undefined {
     if (identity === undefined || identity === null) return undefined;
+    const shared = isSameByName(this.lastCosts, cost) ? this.lastCosts : cost;
     const value = valueText(identity.value);
     let known = value === undefined ? undefined : this.byValue.get(value);
     for (; known !== undefined; known = known.next) {
@@ -53,7 +65,7 @@ export class KeptCalls {
         (known.policies === policies || sameOf(known.policies, policies)) &&
         known.method === method &&
         known.kind === identity.kind &&
-        known.cost === cost &&
+        (known.cost === shared || isSameByName(known.cost, cost)) &&
         known.plan === plan &&
         known.timeZone === timeZone &&
         known.priority === priority
@@ -86,7 +98,7 @@ export class KeptCalls {
       method,
       kind: ownText(identity!.kind),
       policies,
-      cost,
+      cost: isByName(cost) ? this.costsOf(cost) : cost,
       plan: owned(plan),
       timeZone: owned(timeZone),
       priority: owned(priority),
@@ -97,6 +109,11 @@ export class KeptCalls {
     this.byValue.set(value, call);
     this.charges += charges.length - cut(call);
     return call;
+  }
+
+  private costsOf(cost: CostByName): KeptCosts {
+    if (isSameByName(this.lastCosts, cost)) return this.lastCosts;
+    return (this.lastCosts = { byName: { ...cost }, names: Object.keys(cost).length });
   }
 }
 
@@ -117,6 +134,17 @@ function isLong(text: string | null | undefined): boolean {
 /** An option's text, which may be cut from a longer one. */
 function owned<T extends string | null | undefined>(text: T): T {
   return typeof text === 'string' ? (ownText(text) as T) : text;
+}
+
+/** Whether a call names the same costs. A call with an inline object creates a new one each time. */
+function isSameByName(known: KeptCall['cost'], given: CallOptions['cost']): known is KeptCosts {
+  if (typeof known !== 'object' || !isByName(given)) return false;
+  let names = 0;
+  for (const name in given) {
+    if (known.byName[name] !== given[name]) return false;
+    names++;
+  }
+  return names === known.names;
 }
 
 /** Whether two lists name the same policies. A call with an inline list creates a new array each time. */

@@ -51,38 +51,40 @@ export class ExpiringCharges implements Settler, ChargeSettler, Due {
     return this.reserved.receipts.some(({ proof }, i) => proof.cost > this.finalCosts[i]!);
   }
 
-  check(finalCost: number): void {
-    this.reserved.check(finalCost);
+  get receipts(): readonly Receipt[] {
+    return this.reserved.receipts;
+  }
+
+  check(finalCosts: readonly number[]): void {
+    this.reserved.check(finalCosts);
   }
 
   /** Settles a single charge. */
   settleOrKeep(finalCost: number, failed: (error: unknown) => void): Answer<Settlement> {
+    const finalCosts = [finalCost];
     try {
-      this.check(finalCost);
+      this.check(finalCosts);
     } catch (error) {
       failed(error);
-      return this.settle(this.charged[0]!);
+      return this.settle(this.charged);
     }
-    return this.settle(finalCost);
+    return this.settle(finalCosts);
   }
 
-  settle(finalCost: number): Answer<Settlement> {
-    const answer = this.settleOnce(finalCost);
+  settle(finalCosts: readonly number[]): Answer<Settlement> {
+    const answer = this.settleOnce(finalCosts);
     if (!isPromise(answer)) return answer;
     // A settlement that is late is still made once the log and the store answer.
     return this.within(answer).catch((error: unknown) => this.failed(this.reserved.unsettled(), error));
   }
 
-  private settleOnce(finalCost: number): Answer<Settlement> {
-    const { queue, reserved } = this;
+  private settleOnce(finalCosts: readonly number[]): Answer<Settlement> {
+    const { queue } = this;
     queue.remove(this);
     // A busy event loop may run the settlement before the timer.
     if (this.expiry === undefined && queue.nowMs() >= this.dueAtMs) this.expire();
-    if (this.expiry !== undefined) return andThen(this.expiry, () => this.settleLate(finalCost));
-    return this.settleClaimed(
-      reserved.receipts.map(() => finalCost),
-      () => this.settleLate(finalCost),
-    );
+    const late = (): Promise<Settlement> => this.settleLate(finalCosts);
+    return this.expiry === undefined ? this.settleClaimed(finalCosts, late) : andThen(this.expiry, late);
   }
 
   expire(): void {
@@ -92,10 +94,10 @@ export class ExpiringCharges implements Settler, ChargeSettler, Due {
   /** Settles unless another process does. Never rejects. @param taken the answer if another process does */
   private settleClaimed(costs: readonly number[], taken: () => Answer<Settlement>): Answer<Settlement> {
     const { reserved, logged } = this;
-    if (logged === undefined) return reserved.settleEach(costs);
+    if (logged === undefined) return reserved.settle(costs);
     const settled = logged.claim().then(
       (claim) => {
-        if (claim === 'own') return reserved.settleEach(costs);
+        if (claim === 'own') return reserved.settle(costs);
         reserved.close();
         if (claim === 'taken') return taken();
         const error = new RateLimitStoreError('it is not known whether another process refunds the reservation');
@@ -111,8 +113,7 @@ export class ExpiringCharges implements Settler, ChargeSettler, Due {
   }
 
   /** Charges what the final cost exceeds that of the expiry by. Nothing is refunded any more. */
-  private async settleLate(finalCost: number): Promise<Settlement> {
-    const costs = this.finalCosts.map(() => finalCost);
+  private async settleLate(costs: readonly number[]): Promise<Settlement> {
     return { ...(await this.chargeBeyond(this.finalCosts, costs)), expired: true };
   }
 
@@ -124,11 +125,11 @@ export class ExpiringCharges implements Settler, ChargeSettler, Due {
     );
     const larger = standing.map((cost, i) => Math.max(cost, costs[i]!));
     try {
-      late.checkEach(larger);
+      late.check(larger);
     } catch {
-      return late.settleEach(standing); // the store cannot charge more than was reserved
+      return late.settle(standing); // the store cannot charge more than was reserved
     }
-    return late.settleEach(larger);
+    return late.settle(larger);
   }
 
   private get charged(): readonly number[] {

@@ -113,13 +113,13 @@ export class ExpiringReservations implements Settling {
     await Promise.allSettled([this.sweep?.stop(), ...this.underWay]);
   }
 
-  private reserved({ decision, receipts }: Judgement, expiry: Expiry): Reservation {
+  private reserved({ decision, receipts, charges: decided }: Judgement, expiry: Expiry): Reservation {
     const reserved = receipts.filter(({ charge }) => reserves(charge));
     // A rejection, and a free pass, have nothing to settle.
-    if (reserved.length === 0) return new Reservation(decision, new ReservedCharges(reserved));
+    if (reserved.length === 0) return new Reservation(decision, new ReservedCharges(reserved), decided);
     const charges = this.chargesOf(reserved, expiry);
     if (!charges.isTimed && !charges.isLogged) this.noteUntimed(charges);
-    return new Reservation(decision, charges);
+    return new Reservation(decision, charges, decided);
   }
 
   private chargesOf(reserved: readonly Receipt[], { after, finalCost }: Expiry): ExpiringCharges {

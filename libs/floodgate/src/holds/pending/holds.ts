@@ -70,13 +70,13 @@ export class Holds {
     const reserved = new ReservedCharges(all.map(([receipt]) => receipt));
     const costs = all.map(([, cost]) => cost);
     try {
-      reserved.checkEach(costs);
+      reserved.check(costs);
     } catch (error) {
       reserved.close();
       this.kept(reserved.receipts, error);
       return undefined;
     }
-    return reserved.settleEach(costs);
+    return reserved.settle(costs);
   }
 
   private kept(receipts: readonly Receipt[], error: unknown): void {

@@ -1,8 +1,13 @@
+import type { PolicyCharge } from '../../charges/policy-charge.js';
+import type { Receipt } from '../../charges/judgement.js';
+import { type CallCost, costsByName, isByName, type NamedPolicy } from '../../charges/cost-by-name.js';
 import type { Decision } from '../../policy/decision.js';
 import type { RateLimitStoreError } from '../../stores/store.js';
 import type { Answer } from '../../util/answer.js';
 import { RateLimitConfigError, shown } from '../../util/config-error.js';
 import { ReservationClosedError } from '../../charges/errors.js';
+
+const WHERE = 'Reservation.settle';
 
 /** What settled a charge: `'local'` is this process, which decided while the store was unavailable. */
 export type SettledBy = 'store' | 'local' | 'none';
@@ -41,10 +46,15 @@ export interface Settlement {
 
 /** Settles the charges of one reservation. */
 export interface Settler {
-  /** @throws {RateLimitConfigError} when the store cannot settle at this cost; nothing changes */
-  check(finalCost: number): void;
-  /** Never rejects. */
-  settle(finalCost: number): Answer<Settlement>;
+  /** Of the charges that were made. */
+  readonly receipts: readonly Receipt[];
+  /**
+   * @param finalCosts of the charges, in the order of their receipts
+   * @throws {RateLimitConfigError} when the store cannot settle at these costs; nothing changes
+   */
+  check(finalCosts: readonly number[]): void;
+  /** Never rejects. @param finalCosts see `check` */
+  settle(finalCosts: readonly number[]): Answer<Settlement>;
 }
 
 /**
@@ -65,13 +75,20 @@ export class Reservation {
   /** How it was settled; undefined while it is open. */
   #closed: string | undefined;
   readonly #settler: Settler;
+  readonly #charges: readonly PolicyCharge[];
 
-  /** @internal `RateLimiter.reserve` makes it. */
+  /**
+   * @internal `RateLimiter.reserve` makes it.
+   *
+   * @param charges that were decided on
+   */
   constructor(
     readonly decision: Decision,
     settler: Settler,
+    charges: readonly PolicyCharge[],
   ) {
     this.#settler = settler;
+    this.#charges = charges;
     if (!decision.allowed) this.#closed = 'was rejected, so nothing was charged';
   }
 
@@ -87,12 +104,13 @@ export class Reservation {
    *
    * After the reservation has expired, nothing is refunded: see `Settlement.expired`.
    *
-   * @param finalCost a whole number from 0
+   * @param finalCost a whole number from 0, for all policies; or an object of them by the policies' names, such as `{ tokens: 240 }`:
+   *   the other policies keep what they were charged. That of a policy holds for its `else`, unless that is named itself
    * @throws {ReservationClosedError} when it was settled, cancelled or rejected before; nothing changes
-   * @throws {RateLimitConfigError} when the cost is no whole number from 0, or the store has no `settle` and would have to charge more;
-   *   nothing changes, and the reservation stays open
+   * @throws {RateLimitConfigError} when a cost is no whole number from 0 or names no policy of the reservation, or the store has no
+   *   `settle` and would have to charge more; nothing changes, and the reservation stays open
    */
-  async settle(finalCost: number): Promise<Settlement> {
+  async settle(finalCost: CallCost): Promise<Settlement> {
     return this.#settle(finalCost, 'settle', 'was settled before');
   }
 
@@ -101,19 +119,33 @@ export class Reservation {
     return this.#settle(0, 'cancel', 'was cancelled before');
   }
 
-  #settle(finalCost: number, call: 'settle' | 'cancel', closed: string): Answer<Settlement> {
+  #settle(finalCost: CallCost, call: 'settle' | 'cancel', closed: string): Answer<Settlement> {
     if (this.#closed !== undefined) {
       const called = call === 'settle' ? `settle(${shown(finalCost)})` : 'cancel()';
       throw new ReservationClosedError(`${called}: the reservation ${this.#closed}`);
     }
-    if (!Number.isSafeInteger(finalCost) || finalCost < 0) {
-      throw new RateLimitConfigError(
-        'Reservation.settle',
-        `the final cost of a reservation must be a whole number from 0, got ${shown(finalCost)}`,
-      );
-    }
-    this.#settler.check(finalCost);
+    const finalCosts = this.#costsOf(finalCost);
+    this.#settler.check(finalCosts);
     this.#closed = closed;
-    return this.#settler.settle(finalCost);
+    return this.#settler.settle(finalCosts);
   }
+
+  /** The final cost of each charge. */
+  #costsOf(finalCost: CallCost): readonly number[] {
+    const { receipts } = this.#settler;
+    if (isByName(finalCost)) {
+      const costs = costsByName(finalCost, this.#charges.map(asNamed), WHERE, 'final cost');
+      return receipts.map(({ charge, proof }) => costs.get(charge.policy.name) ?? proof.cost);
+    }
+    if (Number.isSafeInteger(finalCost) && finalCost >= 0) return receipts.map(() => finalCost);
+    throw new RateLimitConfigError(
+      WHERE,
+      `the final cost of a reservation must be a whole number from 0, got ${shown(finalCost)}`,
+    );
+  }
+}
+
+/** The policy that a call has named, with its `else`. */
+function asNamed({ policy, insteadOf }: PolicyCharge): NamedPolicy {
+  return insteadOf === undefined ? policy : { name: insteadOf, else: policy };
 }

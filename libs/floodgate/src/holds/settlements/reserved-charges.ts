@@ -15,24 +15,11 @@ export class ReservedCharges implements Settler {
     this.receipts = receipts.every(isReserved) ? receipts : receipts.filter(isReserved);
   }
 
-  check(finalCost: number): void {
-    this.checkEach(this.receipts.map(() => finalCost));
-  }
-
-  settle(finalCost: number): Answer<Settlement> {
-    return this.settleEach(this.receipts.map(() => finalCost));
-  }
-
-  /**
-   * @param finalCosts of the charges, in their order
-   * @throws {RateLimitConfigError} when the store cannot settle at these costs; nothing changes
-   */
-  checkEach(finalCosts: readonly number[]): void {
+  check(finalCosts: readonly number[]): void {
     this.receipts[0]?.keeper.checkCosts(this.receipts, finalCosts);
   }
 
-  /** Never rejects. @param finalCosts see `checkEach` */
-  settleEach(finalCosts: readonly number[]): Answer<Settlement> {
+  settle(finalCosts: readonly number[]): Answer<Settlement> {
     // Neither `onStoreFailure: 'open'` nor an override that exempts a client charges anything.
     const keeper = this.receipts[0]?.keeper;
     if (keeper === undefined) return { settledBy: 'none', policies: [] };
