@@ -123,6 +123,11 @@ export const FLOORS = {
     http: PRICE,
     httpRedis: PRICE,
   }),
+  ...feature('costByName', 'a cost of one policy by its name / one cost for both', {
+    node: 1.05,
+    redis: 1.05,
+    memory: 1.05,
+  }),
   ...feature('blockFor', 'nobody refused, with blockFor / without', {
     node: 1.3,
     redis: 1.5,

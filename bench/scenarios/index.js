@@ -4,6 +4,7 @@ import { clients1, clients512 } from './clients.js';
 import { blockFor } from './features/block-for.js';
 import { blockForRefused } from './features/block-for-refused.js';
 import { concurrency } from './features/concurrency.js';
+import { costByName } from './features/cost-by-name.js';
 import { countIf } from './features/count-if.js';
 import { orElse } from './features/else.js';
 import { overrides } from './features/overrides.js';
@@ -64,6 +65,7 @@ export const SCENARIOS = [
   priorities,
   orElse,
   secondPolicy,
+  costByName,
   blockFor,
   blockForRefused,
   routes,
