@@ -60,6 +60,22 @@ describe('RateLimiter.schedule', () => {
     expect(ran).toEqual(['a@0', 'dear@1', 'cheap@2']);
   });
 
+  it('does not let a cheap call overtake a dear one that another of their policies holds up', async () => {
+    const policies = {
+      requests: { algorithm: 'token-bucket', capacity: 1, refill: 1, by: 'global' },
+      tokens: { algorithm: 'token-bucket', capacity: 8, refill: 1, by: 'global' },
+    } as const;
+    await using opened = await open({ policies });
+    const { clock, call, ran } = opened;
+    const pair = ['requests', 'tokens'];
+    // All of them wait for a request. Once it is there, the dear one lacks tokens, and the cheap ones would not.
+    for (const name of ['a', 'b']) void call(pair, name, { cost: { tokens: 3 } });
+    void call(pair, 'dear', { cost: { tokens: 8 } });
+    for (const name of ['c', 'd']) void call(pair, name, { cost: { tokens: 1 } });
+    await pass(clock, 30_000);
+    expect(ran).toEqual(['a@0', 'b@1', 'dear@6', 'c@7', 'd@8']);
+  });
+
   it('tells a cost that never fits at once, also behind others', async () => {
     await using opened = await open();
     const { call, store } = opened;

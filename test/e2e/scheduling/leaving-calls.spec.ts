@@ -37,6 +37,24 @@ describe('a call that leaves the queue', () => {
     expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
   });
 
+  it('lets the next one on that takes less of what both wait for, however much it takes of another policy', async () => {
+    const policies = {
+      requests: { algorithm: 'token-bucket', capacity: 20, refill: 20, by: 'global' },
+      tokens: { algorithm: 'token-bucket', capacity: 8, refill: 1, by: 'global' },
+    } as const;
+    await using opened = await open({ policies });
+    const { clock, call, ran } = opened;
+    const pair = ['requests', 'tokens'];
+    const abort = new AbortController();
+    void call(pair, 'first', { cost: { tokens: 8 } });
+    void call(pair, 'gone', { cost: { tokens: 8 }, signal: abort.signal });
+    void call(pair, 'next', { cost: { requests: 9, tokens: 2 } });
+    await pass(clock, 3_000);
+    abort.abort();
+    await turns();
+    expect(ran).toEqual(['first@0', 'next@3']);
+  });
+
   it('is refunded when the store answers after it has left', async () => {
     await using opened = await open();
     const { call, limiter, ran, store } = opened;

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { histories, HISTORY_TIMEOUT_MS } from '../../support/property-runs.js';
-import { open, turns } from './support/scheduled-calls.js';
+import { open, pass, turns } from './support/scheduled-calls.js';
 
 it(
   'admits what the bucket has, in the order of the calls, whatever leaves meanwhile',
@@ -48,6 +48,56 @@ it(
           for (let to = from; to < ran.length; to++) {
             sum += ran[to]!.cost;
             expect(sum).toBeLessThanOrEqual(2 + (ran[to]!.at - ran[from]!.at) / 1000);
+          }
+        }
+        expect(opened.runtime.parts.queue.size).toBe(0);
+        expect(clock.waiting).toBe(0);
+      }),
+      histories(0.6),
+    );
+  },
+  HISTORY_TIMEOUT_MS,
+);
+
+it(
+  'admits what two policies have, each by a cost of its own, in the order of the calls',
+  async () => {
+    const policies = {
+      requests: { algorithm: 'token-bucket', capacity: 3, refill: 1, by: 'global' },
+      tokens: { algorithm: 'token-bucket', capacity: 9, refill: 2, by: 'global' },
+    } as const;
+    const arrivals = fc.array(
+      fc.record({
+        afterMs: fc.constantFrom(0, 0, 0, 300, 1_500),
+        cost: fc.record({ requests: fc.integer({ min: 1, max: 3 }), tokens: fc.integer({ min: 1, max: 9 }) }),
+        leavesAfterMs: fc.option(fc.integer({ min: 0, max: 5_000 }), { nil: Infinity }),
+      }),
+      { minLength: 1, maxLength: 12 },
+    );
+    await fc.assert(
+      fc.asyncProperty(arrivals, async (calls) => {
+        await using opened = await open({ policies });
+        const { clock, limiter } = opened;
+        const ran: { i: number; at: number }[] = [];
+        const results: Promise<unknown>[] = [];
+        for (const [i, { afterMs, cost, leavesAfterMs: maxWait }] of calls.entries()) {
+          await pass(clock, afterMs, 100);
+          const run = (): void => void ran.push({ i, at: clock.nowMs });
+          results.push(
+            limiter.schedule(['requests', 'tokens'], run, { cost, maxWait }).catch((error: unknown) => error),
+          );
+          await turns();
+        }
+        await pass(clock, 90_000, 500);
+        await Promise.all(results);
+        expect(ran.map(({ i }) => i)).toEqual(ran.map(({ i }) => i).toSorted((a, b) => a - b));
+        for (const [name, { capacity, refill }] of Object.entries(policies)) {
+          for (let from = 0; from < ran.length; from++) {
+            let sum = 0;
+            for (let to = from; to < ran.length; to++) {
+              sum += calls[ran[to]!.i]!.cost[name as keyof typeof policies];
+              expect(sum).toBeLessThanOrEqual(capacity + (refill * (ran[to]!.at - ran[from]!.at)) / 1000);
+            }
           }
         }
         expect(opened.runtime.parts.queue.size).toBe(0);

@@ -180,7 +180,7 @@ export class CallQueue {
     const next = gate.forget(call);
     if (gate.size === 0) this.gates.dropIdle(gate);
     // The gate sleeps for as long as the first call has to wait. The next one may fit earlier.
-    else if (next !== undefined && costs(next) < costs(call)) this.gates.wake(gate);
+    else if (next !== undefined && gate.costOf(next) < gate.costOf(call)) this.gates.wake(gate);
   };
 
   /** Puts a call behind the others of a gate. */
@@ -201,17 +201,25 @@ export class CallQueue {
     // Not by recursion: a store in the process answers at once, and thousands of calls may wait.
     gate.isPumping = true;
     while (gate.asking === 0 && gate.cancelTimer === undefined && !this.isClosed) {
-      const asking = gate.take();
-      if (asking.length === 0) {
+      const taken = gate.take();
+      if (taken.length === 0) {
         this.gates.dropIdle(gate);
         break;
       }
+      const asking = taken.filter((call) => !this.waitsElsewhere(call, gate));
       gate.wasRejected = false;
       gate.asking = asking.length;
       for (const call of asking) this.calls.set(call, undefined);
       for (const call of asking) this.askAt(gate, call);
     }
     gate.isPumping = false;
+  }
+
+  /** Puts the next call of a gate behind an earlier one that waits for another policy of both: it would take what that one lacks. */
+  private waitsElsewhere(call: ScheduledCall, gate: Gate): boolean {
+    const ahead = this.gates.ahead(call, gate);
+    if (ahead !== undefined) this.waits(call, ahead);
+    return ahead !== undefined;
   }
 
   /** @param gate the gate at which the call is the next one; undefined: it is new */
@@ -364,8 +372,4 @@ function resultOf({ hasWaited, waits }: ScheduledCall, left: { readonly error: u
   if (error instanceof CallWaitError) return 'late';
   if (error instanceof LimiterClosedError) return 'closed';
   return waits.signal?.aborted === true && error === waits.signal.reason ? 'aborted' : 'failed';
-}
-
-function costs({ charges }: ScheduledCall): number {
-  return charges.reduce((sum, { cost }) => sum + cost, 0);
 }

@@ -67,6 +67,11 @@ export class Gate {
     return (this.next ?? this.asked)?.charges ?? [];
   }
 
+  /** Whether a call waits or asks here that came before `order`. */
+  hasBefore(order: number): boolean {
+    return (this.next?.order ?? Infinity) < order || (this.asking > 0 && this.asked!.order < order);
+  }
+
   /** Adds a call in its order: one that was rejected goes before those that came after it. */
   add(call: ScheduledCall): void {
     const { waiting } = this;
@@ -118,7 +123,7 @@ export class Gate {
   }
 
   /** What a call takes of the state that it waits for. */
-  private costOf({ charges }: ScheduledCall): number {
+  costOf({ charges }: ScheduledCall): number {
     return charges.find(({ key }) => key === this.stateKey)?.cost ?? 0;
   }
 

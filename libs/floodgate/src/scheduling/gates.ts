@@ -2,6 +2,7 @@ import type { Timer } from '../stores/timer.js';
 import type { OverrideKey } from '../layers/overrides/override-text.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
 import { Gate, gateKeyOf, type StateOfCalls } from './gate.js';
+import type { ScheduledCall } from './scheduled-call.js';
 
 /** The longest time without a question: an operator may have changed the limit meanwhile. */
 const LONGEST_NAP_MS = 30_000;
@@ -48,6 +49,16 @@ export class Gates {
       if (gate !== undefined) return gate;
       // A pause stops the calls of all priorities.
       if (this.pausedFor(charge.key) > 0) return this.byKey.get(charge.key);
+    }
+    return undefined;
+  }
+
+  /** Where an earlier call waits for another policy of a call that is the next one at `gate`; undefined: nowhere. */
+  ahead({ charges, order }: ScheduledCall, gate: Gate): Gate | undefined {
+    if (this.byKey.size === 1) return undefined;
+    for (const charge of charges) {
+      const other = charge.shadow ? undefined : this.byKey.get(gateKeyOf(charge));
+      if (other !== undefined && other !== gate && other.hasBefore(order)) return other;
     }
     return undefined;
   }
