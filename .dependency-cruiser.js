@@ -76,7 +76,12 @@ const ROOMS = {
     expiry: ['settlements'],
     pending: ['leases', 'settlements'],
   },
-  operate: { identities: [], overrides: ['identities'], explain: ['overrides', 'identities'] },
+  operate: {
+    identities: [],
+    overrides: ['identities'],
+    plans: ['overrides', 'identities'],
+    explain: ['overrides', 'identities'],
+  },
   watch: { rejected: [], thresholds: [], publish: [] },
   engine: { calls: [], requests: [] },
   'stores/redis': {

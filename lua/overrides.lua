@@ -5,6 +5,8 @@
 -- KEYS[3]  zset    the ids by version
 -- KEYS[4]  zset    the ids of overrides that end, by their end
 -- KEYS[5]  stream  the last changes; the id of an entry is '<version>-0', its one field is 'set' or 'removed'
+-- KEYS[6]  string  the version of the last notice: of what one pod tells all others. It ends a day after that
+-- KEYS[7]  stream  the last notices; the id of an entry is '<version>-0'. It ends with KEYS[6]
 --
 -- ARGV[1] names the operation; the others are its own, see below. Each reply begins with Redis's time and the version of the
 -- last change. Instants are milliseconds since 1970.
@@ -18,20 +20,26 @@ local operation = ARGV[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- MGET and not GET: the program of the decisions needs this right as well, so that a poll without overrides needs no other.
-local version = redis.call('MGET', KEYS[1])[1] or '0'
+local versions = redis.call('MGET', KEYS[1], KEYS[6])
+local version, notice = versions[1] or '0', versions[2] or '0'
 
 local function text(number)
   return string.format('%.0f', number)
 end
 
--- ARGV[2] the version that a pod knows. Answers nothing more, or the changes since then, or 'load' if these are not known: for a
+--- @include "notices.lua"
+
+-- ARGV[2] the version that a pod knows, ARGV[3] that of the last notice that it has heard. Answers the notices since then, see
+-- notices.lua. Behind them nothing more, or 'changes' and the changes since the known version, or 'load' if these are not known: for a
 -- new pod, after more changes than are kept, and after Redis has lost some.
 if operation == 'poll' then
-  local known = ARGV[2]
-  if version == known then return { text(now), version } end
-  local reply = { text(now), version, 'load' }
+  local known, heard = ARGV[2], ARGV[3]
+  local reply = { text(now), version, unpack(notices(heard)) }
+  if version == known then return reply end
+  local at = #reply + 1
+  reply[at] = 'load'
   if known ~= '' and #redis.call('XRANGE', KEYS[5], known .. '-0', known .. '-0') == 1 then
-    reply[3] = 'changes'
+    reply[at] = 'changes'
     for _, entry in ipairs(redis.call('XRANGE', KEYS[5], '(' .. known .. '-0', '+', 'COUNT', 500)) do
       reply[#reply + 1] = entry[2][1]
       reply[#reply + 1] = entry[2][2]
@@ -59,6 +67,9 @@ if operation == 'history' then
   end
   return reply
 end
+
+-- ARGV[2] a notice, ARGV[3] how many are kept, ARGV[4] for how many milliseconds: tells it to all pods. Answers its version.
+if operation == 'tell' then return { text(now), version, tell(ARGV[2], ARGV[3], ARGV[4]) } end
 
 local id = ARGV[2]
 local record = redis.call('HGET', KEYS[2], id)

@@ -8,7 +8,7 @@ import { until } from '../support/faults/until.js';
 import { useRedis } from '../support/redis-fixture.js';
 
 const redis = useRedis();
-const BOUNDS: OverrideBounds = { overrides: 3, changes: 4 };
+const BOUNDS: OverrideBounds = { overrides: 3, changes: 4, notices: 3 };
 
 const LOGS: [string, () => OverrideLog][] = [
   ['MemoryOverrideLog', () => new MemoryOverrideLog(() => Date.now() * 1000, BOUNDS)],
@@ -45,24 +45,24 @@ describe.each(LOGS)('%s', (_name, open) => {
 
   it('tells the changes since a version, or that they are not known', async () => {
     const log = open();
-    expect(await log.poll('')).toMatchObject({ version: '0', records: [], reload: true });
-    expect(await log.poll('0')).toMatchObject({ version: '0', records: [], reload: false });
+    expect(await log.poll('', '0')).toMatchObject({ version: '0', records: [], reload: true });
+    expect(await log.poll('0', '0')).toMatchObject({ version: '0', records: [], reload: false });
     await log.set(write('a'), undefined);
-    const { version } = await log.poll('0');
-    expect(await log.poll('0')).toMatchObject({ reload: true, records: [] });
-    expect(await log.poll(version)).toMatchObject({ reload: false, records: [] });
+    const { version } = await log.poll('0', '0');
+    expect(await log.poll('0', '0')).toMatchObject({ reload: true, records: [] });
+    expect(await log.poll(version, '0')).toMatchObject({ reload: false, records: [] });
     await log.set(write('b'), 10_000);
     await log.remove(write('a'));
-    const { records, reload } = await log.poll(version);
+    const { records, reload } = await log.poll(version, '0');
     expect(reload).toBe(false);
     expect(records.map(({ removed, body }) => [removed, body])).toEqual([
       [false, 'body of b\nwith lines'],
       [true, 'body of a\nwith lines'],
     ]);
     expect(records[0]!.endsAtMs).toBe(records[0]!.setAtMs + 10_000);
-    expect(await log.poll(String(Number(version) - 1))).toMatchObject({ reload: true });
+    expect(await log.poll(String(Number(version) - 1), '0')).toMatchObject({ reload: true });
     for (let i = 0; i < 4; i++) await log.set(write('b'), undefined);
-    expect(await log.poll(version)).toMatchObject({ reload: true, records: [] }); // more changes than it keeps
+    expect(await log.poll(version, '0')).toMatchObject({ reload: true, records: [] }); // more changes than it keeps
   });
 
   it('tells the last changes, and no more than it keeps', async () => {
@@ -72,6 +72,34 @@ describe.each(LOGS)('%s', (_name, open) => {
     expect(records.map(({ body }) => body[8])).toEqual(['c', 'b', 'a', 'c']);
     const { records: next } = await log.history(records[1]!.version, 1);
     expect(next).toEqual([records[2]]);
+  });
+
+  it('tells notices to all that ask, from the last one on that they have heard', async () => {
+    const log = open();
+    expect(await log.poll('0', '')).toMatchObject({ heard: '0', notices: [] });
+    const [a, b] = [await log.tell('a'), await log.tell('b')];
+    expect(Number(b)).toBeGreaterThan(Number(a));
+    expect(await log.poll('0', '0')).toMatchObject({ heard: b, notices: ['a', 'b'], records: [], reload: false });
+    expect(await log.poll('0', a)).toMatchObject({ heard: b, notices: ['b'] });
+    expect(await log.poll('0', b)).toMatchObject({ heard: b, notices: [] });
+    expect(await log.poll('0', '')).toMatchObject({ heard: b, notices: undefined }); // a new one does not know what it has missed
+    await log.set(write('c'), undefined);
+    expect(await log.poll('', a)).toMatchObject({ heard: b, notices: ['b'], reload: true });
+    expect(await log.tell('b')).not.toBe(b);
+  });
+
+  it('says so where notices are not kept any more, and keeps no history of them', async () => {
+    const log = open();
+    const first = await log.tell('a');
+    await log.set(write('a'), undefined);
+    const { version } = await log.poll('', first);
+    for (const notice of ['b', 'c', 'd']) await log.tell(notice);
+    expect(await log.poll(version, first)).toMatchObject({ notices: undefined, records: [], reload: false });
+    const { heard, notices } = await log.poll(version, '0');
+    expect(notices).toEqual(['b', 'c', 'd']);
+    expect(await log.poll(version, heard)).toMatchObject({ heard, notices: [] });
+    expect((await log.history(undefined, 10)).records).toHaveLength(1);
+    expect((await log.page(0, 10)).records).toHaveLength(1);
   });
 
   it('changes nothing for a writer that expects another version', async () => {

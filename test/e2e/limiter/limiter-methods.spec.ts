@@ -94,6 +94,13 @@ const METHODS: Readonly<Record<string, readonly Wrong[]>> = {
     [['daily', ADA], "options must be an object such as { for: '30s' }"],
     [['daily', ADA, { for: 0 }], "for must be a duration from '1ms' to '36525d', got 0"],
   ],
+  planChanged: [
+    [[undefined], 'identity must be'],
+    [['daily', ADA], 'identity must be'],
+    [[{ kind: 'User', value: 1 }], 'its kind must be'],
+    [[{ kind: 'usr', value: 'ada' }], "Did you mean 'user'?"],
+    [['key:secret'], 'the tag of an API key'],
+  ],
   peek: [
     NO_IDENTITY,
     WRONG_IDENTITY,

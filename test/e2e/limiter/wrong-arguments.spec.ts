@@ -23,6 +23,7 @@ it.each<[string, string, (limiter: RateLimiter) => unknown]>([
   ['a cost', 'FG_INVALID_OPTION', (limiter) => limiter.consume('window', ADA, { cost: -1 })],
   ['a misspelt option', 'FG_UNKNOWN_OPTION', (limiter) => limiter.consume('window', ADA, { costs: 2 } as object)],
   ['a plan', 'FG_OPTION_WITHOUT_EFFECT', (limiter) => limiter.consume('window', ADA, { plan: 'pro' })],
+  ['a plan that has changed', 'FG_OPTION_WITHOUT_EFFECT', (limiter) => limiter.planChanged(ADA)],
   ['no identity', 'FG_INVALID_OPTION', (limiter) => limiter.consume('window', null as never)],
   ['an order of arguments', 'FG_INVALID_OPTION', (limiter) => limiter.peek(ADA as never, 'window' as never)],
   ['a method of a class', 'FG_UNKNOWN_ROUTE', (limiter) => limiter.peek([MemoryStore, 'reset'], ADA)],

@@ -34,7 +34,13 @@ function freshReply(args: readonly string[]): (number | string)[] {
 /** The reply of the overrides' program where there are none. */
 function withoutOverrides(args: readonly string[]): string[] {
   const [operation, known] = args.slice(3 + Number(args[2]));
-  return [String(Date.now()), '0', ...(operation === 'poll' && known !== '0' ? ['load'] : [])];
+  const notices = ['0', '0'];
+  return [
+    String(Date.now()),
+    '0',
+    ...(operation === 'poll' ? notices : []),
+    ...(operation === 'poll' && known !== '0' ? ['load'] : []),
+  ];
 }
 
 /** Encodes a value as Redis does: whole numbers, texts as bulk strings, undefined as nil, and arrays of these. */

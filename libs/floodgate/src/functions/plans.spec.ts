@@ -272,6 +272,72 @@ describe('a plan to come', () => {
   });
 });
 
+describe('a plan that has changed', () => {
+  it.each([
+    ['of one client', 'user:ada'],
+    ['of any client', undefined],
+  ])('%s is asked anew by the next request, once', (_, tag) => {
+    expect(setup.ask()).toBe(2);
+    setup.resolve = () => 'big';
+    expect(setup.ask()).toBe(2);
+    setup.plans.forget(tag);
+    expect(setup.plans.lastKnown('user:ada')).toBe('pro');
+    expect([setup.ask(), setup.ask()]).toEqual([3, 3]);
+    expect(setup.asked).toHaveLength(2);
+  });
+
+  it('leaves other clients as they are, and those that were not met', () => {
+    expect([setup.ask(), setup.ask('user:bob')]).toEqual([2, 2]);
+    setup.resolve = () => 'big';
+    setup.plans.forget('user:ada');
+    setup.plans.forget('user:eve');
+    expect(setup.ask('user:bob')).toBe(2);
+  });
+
+  it('is asked at once, also where the call before has failed', async () => {
+    setup.resolve = () => Promise.reject(new Error('no database'));
+    expect(await setup.ask()).toBe(3);
+    setup.resolve = () => 'pro';
+    expect(setup.ask()).toBe(3);
+    setup.plans.forget('user:ada');
+    expect(setup.ask()).toBe(2);
+  });
+
+  it('leaves the last known plan in force where the call fails', async () => {
+    expect(setup.ask()).toBe(2);
+    setup.resolve = () => Promise.reject(new Error('no database'));
+    setup.plans.forget('user:ada');
+    expect(await setup.ask()).toBe(2);
+  });
+
+  it.each([
+    ['of one client', 'user:ada'],
+    ['of any client', undefined],
+  ])('%s is not what a call says that has begun before; those that wait for it get its answer', async (_, tag) => {
+    const answers: ((plan: string) => void)[] = [];
+    setup.resolve = () => new Promise((resolve) => void answers.push(resolve));
+    const before = setup.ask();
+    setup.plans.forget(tag);
+    const after = setup.ask();
+    answers[0]!('pro');
+    expect(await before).toBe(2);
+    answers[1]!('big');
+    expect(await after).toBe(3);
+    expect(setup.ask()).toBe(3);
+    expect(setup.asked).toHaveLength(2);
+  });
+
+  it('does not free a place for one more call: those that hang still count', async () => {
+    setup = new Setup({ maxCalls: 2 });
+    setup.resolve = hang;
+    for (let i = 0; i < 5; i++) {
+      await setup.ask();
+      setup.plans.forget('user:ada');
+    }
+    expect(setup.asked).toHaveLength(2);
+  });
+});
+
 describe('bounds', () => {
   it('hold the calls that hang, whatever number of clients there is, until they are given up', async () => {
     setup = new Setup({ maxCalls: 10, maxClients: 5 });

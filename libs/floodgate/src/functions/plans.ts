@@ -52,7 +52,11 @@ const WARNING = "plan.resolve of RateLimitModule failed, the client's last known
 /** One call of `resolve` for a client. */
 interface PlanLookup {
   readonly since: number;
+  /** That of the plans when it began. */
+  readonly edition: number;
   answered: boolean;
+  /** Its answer. */
+  plan: string | undefined;
   /** Whether the deadline has passed: no request waits for the call any more, but its answer is still used. */
   late: boolean;
   /** Settles with the call, and never rejects. Undefined for a call that has settled at once. */
@@ -67,6 +71,8 @@ interface Client {
   plan: string | undefined;
   /** Whether `resolve` has ever answered. */
   known: boolean;
+  /** That of the plans when the call began that has answered. */
+  edition: number;
   refreshAt: number;
   expiresAt: number;
   /** `resolve` is not called before this instant. */
@@ -84,6 +90,8 @@ export class Plans<Context> {
   /** The calls that have not settled, oldest first. */
   private readonly calls = new Set<PlanLookup>();
   private readonly bounds: PlanBounds;
+  /** Changes when the plans of all clients may have changed. */
+  private edition = 0;
 
   constructor(
     private readonly settings: PlanSettings<Context>,
@@ -117,16 +125,29 @@ export class Plans<Context> {
     if (call?.late !== true) return undefined;
     const { now, endedWithin: within } = this.bounds;
     const leftMs = (): number => call.since + this.settings.timeoutMs - now();
-    if (now() < client!.expiresAt || leftMs() <= 0) return undefined;
+    if (this.isCurrent(client!, now()) || leftMs() <= 0) return undefined;
     return () => (call.beforeTimeout ??= within(Math.max(0, leftMs()), call.settled!));
   }
 
   /** The last known plan of a client, for calls without a request; else the fallback. */
   lastKnown(tag: string): string | undefined {
     const client = this.clients.get(tag);
-    if (client === undefined || this.bounds.now() >= client.expiresAt) return this.otherwise(client);
+    if (client === undefined || !this.isCurrent(client, this.bounds.now())) return this.otherwise(client);
     this.observer.planFound('cache');
     return client.plan;
+  }
+
+  /**
+   * Lets the next request of a client ask for its plan. Until the answer the plan that is known stays the last known one.
+   *
+   * @param tag undefined: those of all clients
+   */
+  forget(tag: string | undefined): void {
+    if (tag === undefined) this.edition++;
+    const client = tag === undefined ? undefined : this.clients.get(tag);
+    if (client === undefined) return;
+    client.expiresAt = client.retryAt = -Infinity;
+    client.call = undefined; // it may answer what was true before
   }
 
   /** The plan that is known of a client, without counting the look-up. `known` is false where it is the fallback. */
@@ -138,7 +159,7 @@ export class Plans<Context> {
   private planOf(tag: string, context: Context): string | undefined | Promise<string | undefined> {
     const now = this.bounds.now();
     let client = this.clients.get(tag);
-    if (client !== undefined && now < client.expiresAt) {
+    if (client !== undefined && this.isCurrent(client, now)) {
       this.observer.planFound('cache');
       const { plan } = client;
       if (now >= client.refreshAt) this.ask(client, context, now);
@@ -151,10 +172,14 @@ export class Plans<Context> {
     return call.inTime.then(() => this.found(asked, call));
   }
 
+  private isCurrent({ edition, expiresAt }: Client, now: number): boolean {
+    return edition === this.edition && now < expiresAt;
+  }
+
   private found(client: Client, call: PlanLookup | undefined): string | undefined {
     if (call?.answered !== true) return this.otherwise(client);
     this.observer.planFound('resolver');
-    return client.plan;
+    return call.plan;
   }
 
   private otherwise(client: Client | undefined): string | undefined {
@@ -166,12 +191,14 @@ export class Plans<Context> {
   /** Begins a call for the client, or joins the one under way. Undefined where no answer can be waited for. */
   private ask(client: Client, context: Context, now: number): PlanLookup | undefined {
     const { call: before } = client;
-    if (before !== undefined && now - before.since < ABANDONED_MS) return before.late ? undefined : before;
+    if (before?.edition === this.edition && now - before.since < ABANDONED_MS) return before.late ? undefined : before;
     if (now < client.retryAt) return undefined;
-    if (before !== undefined) this.calls.delete(before);
+    if (before !== undefined && now - before.since >= ABANDONED_MS) this.calls.delete(before);
     const call: PlanLookup = {
       since: now,
+      edition: this.edition,
       answered: false,
+      plan: undefined,
       late: false,
       settled: undefined,
       inTime: undefined,
@@ -209,10 +236,13 @@ export class Plans<Context> {
       this.failed(client, call, error);
       return;
     }
-    if (!this.ended(client, call)) return;
+    // Those that wait for it came before what has replaced it.
     call.answered = true;
-    client.plan = typeof value !== 'string' || value.length > MAX_NAME ? undefined : ownText(value);
+    call.plan = typeof value !== 'string' || value.length > MAX_NAME ? undefined : ownText(value);
+    if (!this.ended(client, call)) return;
+    client.plan = call.plan;
     client.known = true;
+    client.edition = call.edition;
     // The time counts from the start of the call: the answer may be as old as that.
     client.expiresAt = call.since + this.settings.cacheForMs;
     client.refreshAt = call.since + this.settings.cacheForMs * REFRESH_AFTER;
@@ -251,6 +281,7 @@ function newClient(): Client {
   return {
     plan: undefined,
     known: false,
+    edition: 0,
     refreshAt: 0,
     expiresAt: -Infinity,
     retryAt: -Infinity,

@@ -21,6 +21,7 @@ import { UserFunctions } from '../functions/user-functions.js';
 import { LayeredStore } from '../engine/layered-store.js';
 import { ActiveOverrides } from '../layers/overrides/active-overrides.js';
 import { KnownPolicies } from '../operate/overrides/known-policies.js';
+import { PlanChanges } from '../operate/plans/plan-changes.js';
 import { OverrideCalls } from '../operate/overrides/override-calls.js';
 import { OverrideWatch } from '../layers/overrides/override-watch.js';
 import { RateLimitOverrides } from '../operate/overrides/rate-limit-overrides.js';
@@ -65,7 +66,7 @@ export interface Surroundings {
   readonly routes: LimitedRoutes;
   readonly handlers: HandlerDirectory;
   readonly headers: HeaderSetter;
-  readonly plans: Pick<Plans<never>, 'look' | 'lastKnown'> | undefined;
+  readonly plans: Pick<Plans<never>, 'look' | 'lastKnown' | 'forget'> | undefined;
   readonly timeZones: Pick<TimeZones<never>, 'look'>;
   /** The kinds of identities that requests have. */
   readonly kinds: readonly string[];
@@ -175,6 +176,8 @@ export class LimiterParts {
     const overrideWatch = new OverrideWatch(log, active, logger);
     this.overrides = new RateLimitOverrides(new OverrideCalls(log, active, overrideWatch, known, counted, logger));
     const queueing = { maxQueued: settings.maxQueuedCalls, deadlineMs, ...timing };
+    const planChanges = new PlanChanges(plans, log, known, counted);
+    overrideWatch.onNotice = (tag) => planChanges.heard(tag);
     this.queue = new CallQueue(turns, holds, queueing, stored && ((charged) => stored.left(charged)));
     const { gates } = this.queue;
     const pauses = new Pauses(gates, stored, logger);
@@ -198,6 +201,7 @@ export class LimiterParts {
       new LimiterCalls(this.engine, named, charges, this.leases, settling[0]),
       new LimitLooks(this.engine, named, charges, routes, explainer, around.timeZones, gates, pauses, counted),
       new ScheduledCalls(named, this.scheduler, pauses),
+      planChanges,
       around.headers,
       this,
     );

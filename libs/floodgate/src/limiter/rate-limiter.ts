@@ -13,6 +13,7 @@ import type { Lease } from '../holds/leases/lease.js';
 import type { Reservation } from '../holds/settlements/reservation.js';
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { LimitLooks, LimitTarget } from '../operate/limit-looks.js';
+import type { PlanChanges } from '../operate/plans/plan-changes.js';
 import type { LimiterCalls } from '../engine/calls/limiter-calls.js';
 import type { ResetState } from '../operate/reset-states.js';
 
@@ -48,6 +49,7 @@ export class RateLimiter {
     private readonly calls: LimiterCalls,
     private readonly looks: LimitLooks,
     private readonly scheduled: ScheduledCalls,
+    private readonly plans: PlanChanges,
     private readonly headers: HeaderSetter,
     private readonly parts: RunningLimiter,
   ) {}
@@ -210,6 +212,22 @@ export class RateLimiter {
     options: { for: Duration },
   ): Promise<boolean> {
     return this.scheduled.pause(policies, identity, options);
+  }
+
+  /**
+   * Says that a client has another plan, such as after a purchase: its next request asks the module's `plan.resolve` anew, in this process
+   * at once, and in every other one within a second. Call it once the purchase is stored. Without it, a change counts after
+   * `plan.cacheFor`.
+   *
+   * @param identity the identity that policies with plans count, or its tag such as `'user:ada'`
+   * @throws {RateLimitConfigError} when the module has no `plan`, or no policy with plans counts such an identity
+   * @throws {RateLimitStoreError} when Redis does not answer: other processes may ask after `cacheFor` only
+   * @example
+   * await subscriptions.upgrade(user.id, 'pro');
+   * await limiter.planChanged({ kind: 'user', value: user.id });
+   */
+  planChanged(identity: Identity | string): Promise<void> {
+    return this.plans.changed(identity);
   }
 
   /** The short form, for policies that are all `by: 'global'`. */

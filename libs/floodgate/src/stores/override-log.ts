@@ -24,10 +24,14 @@ export interface OverrideRecords extends OverrideReply {
   readonly records: readonly OverrideRecord[];
 }
 
-/** The changes since a version. */
+/** The changes and the notices since a version of each. */
 export interface OverrideChanges extends OverrideRecords {
   /** Whether the changes since then are no longer kept: all overrides have to be read. */
   readonly reload: boolean;
+  /** The version of the last notice that the caller has heard now. */
+  readonly heard: string;
+  /** The notices since the last one, in order; undefined: some of them are no longer kept. */
+  readonly notices: readonly string[] | undefined;
 }
 
 /** The outcome of a change. */
@@ -50,10 +54,12 @@ export interface OverrideWrite {
 export interface OverrideBounds {
   readonly overrides: number;
   readonly changes: number;
+  readonly notices: number;
 }
 
 /**
- * Keeps overrides and their last changes, each change as one step. An override that has ended counts as none.
+ * Keeps overrides and their last changes, each change as one step. An override that has ended counts as none. It keeps notices as well:
+ * what one process tells all others, for a day.
  *
  * Twins: `RedisOverrideLog` for all processes, `MemoryOverrideLog` for one.
  */
@@ -62,8 +68,13 @@ export interface OverrideLog {
   readonly shared: boolean;
   /** Milliseconds of the clock that decides in this process; undefined: that of the process. */
   readonly processMs?: () => number;
-  /** @param known the version that the caller knows; empty: none */
-  poll(known: string): Promise<OverrideChanges>;
+  /**
+   * @param known the version that the caller knows; empty: none
+   * @param heard the version of the last notice that it has heard; empty: none
+   */
+  poll(known: string, heard: string): Promise<OverrideChanges>;
+  /** Tells a notice to all processes. Returns its version. */
+  tell(notice: string): Promise<string>;
   /** Overrides whose version is later than `after`, in the order of their versions. */
   page(after: number, count: number): Promise<OverrideRecords>;
   /** Changes before the version `before` (undefined: all), the last one first. */
@@ -75,7 +86,10 @@ export interface OverrideLog {
 }
 
 /** How much a log keeps by default. */
-export const OVERRIDE_BOUNDS: OverrideBounds = { overrides: 100_000, changes: 10_000 };
+export const OVERRIDE_BOUNDS: OverrideBounds = { overrides: 100_000, changes: 10_000, notices: 10_000 };
+
+/** Milliseconds for which notices are kept: a day, as no process remembers for longer what they are about. */
+export const NOTICE_MS = 86_400_000;
 
 /** The store did not answer in time. It may answer later. */
 export class MissedAnswerError extends RateLimitStoreError {

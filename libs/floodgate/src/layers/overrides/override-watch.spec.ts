@@ -11,8 +11,8 @@ class HeldLog extends MemoryOverrideLog {
   private readonly held: (() => void)[] = [];
   holds = false;
 
-  override async poll(known: string): Promise<OverrideChanges> {
-    const answer = await super.poll(known);
+  override async poll(known: string, heard: string): Promise<OverrideChanges> {
+    const answer = await super.poll(known, heard);
     if (this.holds) await new Promise<void>((resolve) => this.held.push(resolve));
     return answer;
   }
@@ -69,5 +69,24 @@ it('obeys what others have changed meanwhile, and reads all again when a change 
   expect(active.size).toBe(1);
   await jest.advanceTimersByTimeAsync(1_000);
   expect(active.size).toBe(2);
+  watch.stop();
+});
+
+it('hears each notice once, and that it has missed some', async () => {
+  const log = new HeldLog(undefined, { overrides: 10, changes: 10, notices: 3 });
+  await log.tell('before');
+  const watch = new OverrideWatch(log, new ActiveOverrides(logger), logger);
+  const heard: (string | undefined)[] = [];
+  watch.onNotice = (notice) => void heard.push(notice);
+  await watch.start();
+  expect(heard).toEqual([undefined]);
+  await log.tell('one');
+  await log.tell('two');
+  await jest.advanceTimersByTimeAsync(500);
+  expect(heard).toEqual([undefined, 'one', 'two']);
+  await jest.advanceTimersByTimeAsync(5_000);
+  for (const notice of ['three', 'four', 'five', 'six']) await log.tell(notice);
+  await jest.advanceTimersByTimeAsync(5_000);
+  expect(heard).toEqual([undefined, 'one', 'two', undefined]);
   watch.stop();
 });

@@ -19,12 +19,16 @@ const BOOT_PATIENCE_MS = 1000;
 
 /**
  * Keeps a process's overrides up to date: asks every 400 ms for the version of the last change, and reads what has changed
- * since. Only one poll is under way at a time. It does not keep the process alive.
+ * since, and the notices of other processes. Only one poll is under way at a time. It does not keep the process alive.
  *
  * While the store does not answer, the last known overrides stay in force.
  */
 export class OverrideWatch {
+  /** Told of each notice, those of this process included; undefined: some were missed. */
+  onNotice: ((notice: string | undefined) => void) | undefined;
   private known = '';
+  /** The version of the last notice that was heard. */
+  private heard = '';
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
   private asking = false;
@@ -86,9 +90,11 @@ export class OverrideWatch {
   private async ask(): Promise<boolean> {
     const { active, log } = this;
     const sentAt = active.readProcessMs();
-    const { nowMs, version, reload, records } = await log.poll(this.known);
+    const { nowMs, version, reload, records, heard, notices = [undefined] } = await log.poll(this.known, this.heard);
     if (this.stopped) return false;
     active.sync(nowMs, sentAt);
+    this.heard = heard;
+    if (this.onNotice !== undefined) notices.forEach(this.onNotice);
     if (reload) return this.load(version);
     for (const record of records) {
       if (!((this.ahead.get(idOf(record))?.version ?? 0) > record.version)) active.put(record);

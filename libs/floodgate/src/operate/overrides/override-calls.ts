@@ -128,7 +128,7 @@ export class OverrideCalls {
 }
 
 /** Returns the store's answer, or throws its failure as a `RateLimitStoreError`. */
-async function answered<T>(where: string, ask: () => Promise<T>): Promise<T> {
+export async function answered<T>(where: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {

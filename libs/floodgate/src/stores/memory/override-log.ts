@@ -1,5 +1,6 @@
 import { monotonicClock } from '../clock.js';
 import {
+  NOTICE_MS,
   OVERRIDE_BOUNDS,
   type OverrideBounds,
   type OverrideChanges,
@@ -19,17 +20,27 @@ export class MemoryOverrideLog implements OverrideLog {
   private readonly records = new Map<string, OverrideRecord>();
   private readonly changes: OverrideRecord[] = [];
   private version = 0;
+  private notices: { readonly version: number; readonly notice: string }[] = [];
 
   constructor(
     private readonly clock: Clock = monotonicClock,
     private readonly bounds: OverrideBounds = OVERRIDE_BOUNDS,
   ) {}
 
-  async poll(known: string): Promise<OverrideChanges> {
+  async poll(known: string, heard: string): Promise<OverrideChanges> {
     const version = String(this.version);
     const at = this.changes.findIndex((change) => String(change.version) === known);
     const records = at < 0 ? [] : this.changes.slice(at + 1);
-    return { nowMs: this.now(), version, records, reload: at < 0 && known !== version };
+    return { nowMs: this.now(), version, records, reload: at < 0 && known !== version, ...this.noticesAfter(heard) };
+  }
+
+  async tell(notice: string): Promise<string> {
+    const nowMs = this.now();
+    this.removeOldNotices(nowMs);
+    const version = Math.max((this.notices.at(-1)?.version ?? 0) + 1, nowMs);
+    this.notices.push({ version, notice });
+    if (this.notices.length > this.bounds.notices) this.notices.shift();
+    return String(version);
   }
 
   async page(after: number, count: number): Promise<OverrideRecords> {
@@ -86,6 +97,18 @@ export class MemoryOverrideLog implements OverrideLog {
     this.changes.push(record);
     if (this.changes.length > this.bounds.changes) this.changes.shift();
     return record;
+  }
+
+  private noticesAfter(heard: string): Pick<OverrideChanges, 'heard' | 'notices'> {
+    this.removeOldNotices(this.now());
+    const last = String(this.notices.at(-1)?.version ?? 0);
+    const at = this.notices.findIndex(({ version }) => String(version) === heard);
+    const isKnown = at >= 0 || heard === '0' || last === '0';
+    return { heard: last, notices: isKnown ? this.notices.slice(at + 1).map(({ notice }) => notice) : undefined };
+  }
+
+  private removeOldNotices(nowMs: number): void {
+    if ((this.notices.at(-1)?.version ?? Infinity) <= nowMs - NOTICE_MS) this.notices = [];
   }
 
   private removeEnded(nowMs: number): void {

@@ -1,5 +1,6 @@
 import { shown } from '../../util/config-error.js';
 import {
+  NOTICE_MS,
   OVERRIDE_BOUNDS,
   type OverrideBounds,
   type OverrideChanges,
@@ -15,7 +16,7 @@ import { OVERRIDES } from './batch/programs.js';
 import { type LogConnection, LogCalls } from './log-calls.js';
 
 /** The parts of the keys behind the hash tag, in the order of KEYS. */
-const KEYS = ['version', 'records', 'versions', 'ends', 'changes'];
+const KEYS = ['version', 'records', 'versions', 'ends', 'changes', 'notice', 'notices'];
 /** Keeps overrides in Redis, for all processes. The header of lua/overrides.lua describes the wire. */
 export class RedisOverrideLog implements OverrideLog {
   readonly shared = true;
@@ -33,9 +34,25 @@ export class RedisOverrideLog implements OverrideLog {
     this.calls = new LogCalls(connection, OVERRIDES, patienceMs);
   }
 
-  async poll(known: string): Promise<OverrideChanges> {
-    const { rest, ...reply } = await this.run('poll', known);
-    return { ...reply, reload: rest[0] === 'load', records: changesOf(rest.slice(1)) };
+  async poll(known: string, heard: string): Promise<OverrideChanges> {
+    const { rest, ...reply } = await this.run('poll', known, heard);
+    const [last, count, ...more] = rest;
+    if (last === undefined || count === undefined) throw unusable(rest);
+    const isKnown = count !== '-1';
+    const length = isKnown ? Number(count) : 0;
+    const [state, ...changes] = more.slice(length);
+    return {
+      ...reply,
+      reload: state === 'load',
+      records: changesOf(changes),
+      heard: last,
+      notices: isKnown ? more.slice(0, length) : undefined,
+    };
+  }
+
+  async tell(notice: string): Promise<string> {
+    const { rest } = await this.run('tell', notice, String(this.bounds.notices), String(NOTICE_MS));
+    return rest[0] ?? '0';
   }
 
   async page(after: number, count: number): Promise<OverrideRecords> {
