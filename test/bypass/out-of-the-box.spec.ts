@@ -65,7 +65,7 @@ describe.each(PLATFORMS)('RateLimitModule.forRoot() without options, over %s', (
 });
 
 const TRUSTED_HEADERS = 'Identities are taken from the headers ';
-const LACKING = /: policy '.*' counts by '(user|api-key)', but no resolver of the module's identity finds /;
+const LACKING = /: policy '.*' counts by '(user|api-key)', but no resolver of the option identity finds /;
 const FORWARDED = 'while trust proxy is off';
 const BUCKET: Policy = { name: 'rider', algorithm: 'token-bucket', capacity: 20, refill: '1/h' };
 

@@ -138,7 +138,7 @@ it('the prefix of ipIdentity counts, whoever names an address', async () => {
 it('two prefixes of one module, and a header that a client begins itself, are refused', async () => {
   const identity = [ipIdentity({ header: HEADER, ipv6Prefix: 64 }), ipIdentity({ ipv6Prefix: 48 })];
   await expect(serve({ identity })).rejects.toThrow(
-    'RateLimitModule, identity: ipv6Prefix must be one for all addresses of the module, got 64 and 48',
+    'RateLimitModule, identity: ipv6Prefix must be one for all addresses, got 64 and 48',
   );
   expect(() => ipIdentity({ header: 'X-Forwarded-For' })).toThrow('set trust proxy, and leave header out');
 });

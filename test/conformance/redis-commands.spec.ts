@@ -72,7 +72,7 @@ it('the client sends nothing else but what ioredis needs to connect', async () =
   const seen = new Set<string>();
   const monitor = await redis.client.monitor();
   monitor.on('monitor', (_, [name]: string[], source: string) => source !== 'lua' && seen.add(name!.toUpperCase()));
-  const { client } = await openRedis(redis.server.url);
+  const { client } = await openRedis(redis.server.url, 'redis');
   await client.connect();
   const store = new LoadedRedisStore(client, readStoreOptions({}));
   const algorithm = algorithmOf({ algorithm: 'token-bucket', capacity: 1, refill: 1 });

@@ -8,7 +8,7 @@ const TEXTS = 'rl:{rejected}:texts';
 const ENDS = 'rl:{rejected}:ends';
 
 async function opened() {
-  const { client } = await openRedis(redis.server.url);
+  const { client } = await openRedis(redis.server.url, 'redis');
   await client.connect();
   const board = new RedisReportBoard(client, (part) => `rl:{rejected}:${part}`);
   return { board, [Symbol.asyncDispose]: async () => void (await client.close()) };

@@ -31,7 +31,15 @@ describe('floodgate, in an application without a framework', () => {
     expect(await alone.run(alone.write('script.cjs', code))).toBe('true\nfalse\n');
   });
 
-  it('names Nest nowhere', () => {
+  it('speaks of Nest in no message, but where it says so', () => {
+    const texts = ENGINE.files.filter((file) => file.endsWith('.js')).map((file) => ENGINE.textOf(file));
+    const found = texts.flatMap(
+      (text) => text.match(/.{0,40}(?:RateLimitModule|forRoot|@RateLimit|the module's|the guard).{0,20}/g) ?? [],
+    );
+    expect(found.filter((words) => !/(?:with|of) Nest\b/i.test(words))).toEqual([]);
+  });
+
+  it('needs no package of Nest', () => {
     const kinds = ['dependencies', 'peerDependencies'] as const;
     const needed = kinds.flatMap((kind) => Object.keys((ENGINE.manifest as never)[kind] ?? {}));
     expect(needed).toEqual(['ipaddr.js', '@opentelemetry/api', 'ioredis', 'prom-client', 'redis']);

@@ -61,6 +61,17 @@ it("warns of Express's trust proxy: true, and of a number that Fastify ignores",
   expect(logger.of('warn').slice(1)).toEqual([expect.stringMatching(/^trust proxy is 1, which .* fastify ignores/)]);
 });
 
+it('errors begin with what was called', async () => {
+  const redis = { hosst: 'redis.internal' } as never;
+  await expect(createLimiter({ redis })).rejects.toThrow(/^createLimiter, redis: 'hosst' is not an option of ioredis/);
+  const unreachable = await createLimiter({ redis: 'redis://127.0.0.1:1', connect: 'required' });
+  await expect(unreachable.start()).rejects.toThrow(/^createLimiter, redis: Redis cannot decide: /);
+  const identity = [ipIdentity({ ipv6Prefix: 64 }), ipIdentity({ ipv6Prefix: 48 })];
+  await expect(SERVERS.http(await limiterOf(), [[ONE, { identity }]])).rejects.toThrow(
+    /^floodgate\/http, identity: ipv6Prefix must be one for all addresses, got 64 and 48/,
+  );
+});
+
 describe.each(NAMES)('the limits of %s', (name) => {
   const open = async (limiter: RateLimiter, limits: readonly Limit[], handler?: Handler): Promise<OpenServer> => {
     const server = await SERVERS[name](limiter, limits, handler);

@@ -144,7 +144,7 @@ export const WRONG_POLICIES: [string, unknown[]][] = [
   ],
   ["onMissingIdentity must be one of 'ip', 'reject', 'throw', got 'deny'", [bucket({ onMissingIdentity: 'deny' })]],
 
-  ["there is no policy named 'burts'. Did you mean 'burst'? The module's policies are 'burst', 'daily'", ['burts']],
+  ["there is no policy named 'burts'. Did you mean 'burst'? The option policies has 'burst', 'daily'", ['burts']],
   ["there is no policy named ''", ['']],
   ["there is no policy named '__proto__'", ['__proto__']],
 

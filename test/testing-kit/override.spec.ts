@@ -61,7 +61,7 @@ describe('the store of an application, overridden', () => {
     const { headers } = await expectLimit(limited).get('/bucket').as(ADA).send();
     expect(Object.keys(headers).filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
     expect(connections).toBe(0);
-    expect(logs.text).toContain("Limits are kept in VirtualStore, which overrides the store of the module's options");
+    expect(logs.text).toContain('Limits are kept in VirtualStore, which overrides the store of the options');
   });
 
   it('records every decision beside onDecision', async () => {

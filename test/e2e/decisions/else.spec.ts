@@ -124,7 +124,7 @@ describe('boot refuses an else', () => {
       'that is no name',
       { ...MONTHLY, else: CREDITS as never },
       { credits: CREDITS },
-      "else must be the name of one of the module's policies",
+      'else must be the name of one in the option policies',
     ],
   ])('%s', async (_, first, more, message) => {
     await expect(boot(first, more)).rejects.toThrow(message);

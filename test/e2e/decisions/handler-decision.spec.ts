@@ -227,7 +227,7 @@ it('what a decision has charged is told of decisions of RateLimiter as well, and
   const peeked = await limiter.peek(TEN, ada);
   expect(chargedBy(peeked)).toEqual([]);
   const copy = JSON.parse(JSON.stringify(peeked)) as Decision;
-  expect(() => chargedBy(copy)).toThrow('chargedBy: takes a decision of the guard or of RateLimiter, got a copy');
+  expect(() => chargedBy(copy)).toThrow('chargedBy: takes a decision as it was made, got a copy');
 });
 
 describe('the decorator', () => {

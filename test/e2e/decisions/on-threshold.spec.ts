@@ -151,14 +151,14 @@ describe('onThreshold of the limiter', () => {
       'thresholds without onThreshold',
       { onThreshold: undefined! },
       [
-        "thresholds of 'mails' have no effect without onThreshold: give it to RateLimitModule, or leave them out RateLimit",
+        "RateLimitModule: thresholds of 'mails' have no effect without onThreshold: give it, or leave them out RateLimit",
       ],
     ],
     [
       'onThreshold without thresholds',
       { policies: {} },
       [
-        'RateLimitModule, onThreshold: no policy that is known at boot has thresholds: give one of them thresholds: [0.8, 1], or leave ' +
+        'RateLimitModule: onThreshold has no effect, because no policy that is known at boot has thresholds: give one of them thresholds: [0.8, 1], or leave ' +
           'onThreshold out RateLimit',
       ],
     ],

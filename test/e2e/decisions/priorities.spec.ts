@@ -148,7 +148,7 @@ describe('a use of a policy of the module with a class', () => {
     [{ policy: 'matching', priority: 5 }, 'priority must be the name of a class in priorities, or a function'],
     [
       { policy: MATCHING, priority: 'estimates' },
-      "policy must be the name of one of the module's policies, got an object",
+      'policy must be the name of one in the option policies, got an object',
     ],
     [{ policy: 'matching', priority: 'estimates', cost: 2 }, "'cost' is not an option of a use of a policy (got 2)"],
   ])('stops the boot for %j', async (source, message) => {

@@ -44,7 +44,7 @@ const WRONG: [problem: string, options: unknown][] = [
     { defaults: ['a', bucket], policies: { a: bucket } },
   ],
   [
-    "RateLimitModule, defaults[0]: there is no policy named 'nothing'. The module has no policies",
+    "RateLimitModule, defaults[0]: there is no policy named 'nothing'. The option policies is empty",
     { defaults: ['nothing'] },
   ],
   [

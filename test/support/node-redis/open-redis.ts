@@ -8,14 +8,14 @@ import type { RedisClient } from '../../../libs/floodgate/src/stores/redis/clien
 import type { RedisConnectionOptions } from '../../../libs/floodgate/src/stores/redis/clients/redis-options.js';
 import { asNodeRedis } from './twin.js';
 
-export async function openRedis(redis: string | RedisConnectionOptions): Promise<real.OpenedRedis> {
-  if (typeof redis === 'string') return { client: await openNodeRedis(redis), library: 'redis', ignored: [] };
-  const client = await real.duplicateRedis(asNodeRedis(redis as RedisOptions));
+export async function openRedis(redis: string | RedisConnectionOptions, where: string): Promise<real.OpenedRedis> {
+  if (typeof redis === 'string') return { client: await openNodeRedis(redis, where), library: 'redis', ignored: [] };
+  const client = await real.duplicateRedis(asNodeRedis(redis as RedisOptions), where);
   return { client: client!, library: 'redis', ignored: [] };
 }
 
-export function duplicateRedis(client: RedisClient): Promise<OwnedClient | undefined> {
-  return real.duplicateRedis(twinOf(client));
+export function duplicateRedis(client: RedisClient, where: string): Promise<OwnedClient | undefined> {
+  return real.duplicateRedis(twinOf(client), where);
 }
 
 export function changedOptions(client: RedisClient): string[] {

@@ -28,10 +28,7 @@ export function chargedBy(decision: Pick<Decision, 'allowed' | 'policies' | 'sha
   return [...policies, ...shadow].flatMap((one) => {
     const charge = chargeOfDecision(one);
     if (charge === undefined) {
-      throw new RateLimitConfigError(
-        'chargedBy',
-        `takes a decision of the guard or of RateLimiter, got a copy: ${shown(decision)}`,
-      );
+      throw new RateLimitConfigError('chargedBy', `takes a decision as it was made, got a copy: ${shown(decision)}`);
     }
     return one.allowed && takes(charge) ? { policy: one.policy, cost: charge.cost } : [];
   });

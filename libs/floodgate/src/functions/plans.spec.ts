@@ -152,7 +152,7 @@ describe.each(FAILING)('a resolver that %s', (_, resolve, reason) => {
     expect(setup.asked).toHaveLength(1);
     expect(setup.failures).toEqual(['plan']);
     expect(setup.warnings).toHaveLength(1);
-    expect(setup.warnings[0]).toContain('plan.resolve of RateLimitModule failed');
+    expect(setup.warnings[0]).toContain('plan.resolve failed');
     expect(setup.warnings[0]).toContain(reason);
   });
 

@@ -47,7 +47,7 @@ export const REFRESH_AFTER = 0.75;
 /** Longer texts are no plan, because no policy can have one of that name. */
 const MAX_NAME = 64;
 
-const WARNING = "plan.resolve of RateLimitModule failed, the client's last known plan or else the fallback counts";
+const WARNING = "plan.resolve failed, the client's last known plan or else the fallback counts";
 
 /** One call of `resolve` for a client. */
 interface PlanLookup {

@@ -126,7 +126,7 @@ describe('the identity chain, for several policies of a request', () => {
     const problem = (by: string): string =>
       withHelp(
         `policy 'throwing': no identity to count by ${by}, the function failed: forged; onMissingIdentity is 'throw': let ` +
-          `authentication run before the rate limit's guard, or choose 'ip' or 'reject'`,
+          `authentication run before the rate limit, or choose 'ip' or 'reject'`,
         'FG_IDENTITY_REQUIRED',
       );
     expect(await tagsOf(chain, policies, ADA)).toEqual([

@@ -105,7 +105,7 @@ export class IdentityChain<Context extends object> {
     if ((by !== 'user' && by !== 'api-key') || this.byKind[by].length > 0) return undefined;
     const { found, resolver } = LACKING[by];
     return (
-      `counts by '${by}', but no resolver of the module's identity finds ${found}, so the policy ` +
+      `counts by '${by}', but no resolver of the option identity finds ${found}, so the policy ` +
       `${WITHOUT_RESOLVER[onMissingIdentity ?? this.onMissing]}. Right is identity: [${resolver}(), ipIdentity()] where a gateway ` +
       `sets that header, or a resolver of your own: { kind: '${by}', resolve: (request) => ... }`
     );
@@ -317,7 +317,7 @@ export class IdentityChain<Context extends object> {
       throw new RateLimitConfigError(
         nameOf(policy),
         `no identity to count by ${wanted(policy)}, ${why}; onMissingIdentity is 'throw': let authentication run before ` +
-          `the rate limit's guard, or choose 'ip' or 'reject'`,
+          `the rate limit, or choose 'ip' or 'reject'`,
         'FG_IDENTITY_REQUIRED',
       );
     }

@@ -78,17 +78,21 @@ export function addressResolver(options: AddressOptions): SyncIdentityResolver {
 }
 
 /**
- * The bits of an IPv6 address that count in a module.
+ * The bits of an IPv6 address that count.
  *
+ * @param where what has the option `identity`, for messages
  * @throws {RateLimitConfigError} where two of its resolvers differ: one address would have two limits
  */
-export function ipv6PrefixOf(resolvers: readonly { readonly kind: string; readonly ipv6Prefix?: number }[]): number {
+export function ipv6PrefixOf(
+  resolvers: readonly { readonly kind: string; readonly ipv6Prefix?: number }[],
+  where: string,
+): number {
   const [first = DEFAULT_IPV6_PREFIX, ...others] = resolvers.flatMap(({ ipv6Prefix }) => ipv6Prefix ?? []);
   const other = others.find((prefix) => prefix !== first);
   if (other === undefined) return first;
   throw new RateLimitConfigError(
-    'RateLimitModule, identity',
-    `ipv6Prefix must be one for all addresses of the module, got ${first} and ${other}: give it to one ipIdentity, or the same to all`,
+    `${where}, identity`,
+    `ipv6Prefix must be one for all addresses, got ${first} and ${other}: give it to one ipIdentity, or the same to all`,
   );
 }
 

@@ -24,7 +24,9 @@ export async function openRedisStore(
   const denials = denialsOf(options);
   const probeKey = (number: number): string => keyOf(keyPrefix, `probe${number || ''}`, '');
   const settings = readStoreOptions({ clock, maxSkew: maxSkewMs });
+  const where = `${options.where}, redis`;
   const parts = {
+    where,
     deadlines,
     observer: monitor,
     denials,
@@ -32,7 +34,7 @@ export async function openRedisStore(
   };
   const opened = { deadlines, denials };
   const description = `Limits are kept in Redis, for all processes together${wholeLimits(options)}`;
-  const { client, library, ignored = [] } = await clientFor(redis);
+  const { client, library, ignored = [] } = await clientFor(redis, where);
   if (client === undefined) {
     if (onStoreStateChange !== undefined) {
       throw noEffect(
@@ -70,7 +72,7 @@ export async function openRedisStore(
     description: `${description}${typeof redis === 'string' ? `; ${library === 'redis' ? 'node-redis' : library} opens the URL` : duplicated(redis)}`,
     ...(ignored.length > 0 && {
       warning: withHelp(
-        `${options.where}, redis: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
+        `${where}: these options are ignored, because promises rest on them. These values hold: ${ignored.join(', ')}`,
         'FG_REDIS_OPTION_IGNORED',
       ),
     }),
@@ -78,8 +80,11 @@ export async function openRedisStore(
 }
 
 /** A client that the limiter opens, and the given options that it overrules; no client for one that cannot be duplicated. */
-async function clientFor(redis: NonNullable<CheckedLimiterOptions['redis']>): Promise<Partial<OpenedRedis>> {
-  return isRedisClient(redis) ? { client: await duplicateRedis(redis) } : openRedis(redis);
+async function clientFor(
+  redis: NonNullable<CheckedLimiterOptions['redis']>,
+  where: string,
+): Promise<Partial<OpenedRedis>> {
+  return isRedisClient(redis) ? { client: await duplicateRedis(redis, where) } : openRedis(redis, where);
 }
 
 /** Names the duplicate and its differences: operators may look for the connection or its retries. */

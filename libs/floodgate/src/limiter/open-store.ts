@@ -60,7 +60,7 @@ async function givenStore(store: RateLimitStore, options: CheckedLimiterOptions)
 export async function overridingStore(store: RateLimitStore, options: CheckedLimiterOptions): Promise<OpenedStore> {
   await store[LOAD]?.();
   const { deadlineMs } = options;
-  const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the module's options`;
+  const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the options`;
   const overrides = overrideLogOf(store, options);
   return { store, deadlines: new Deadlines(deadlineMs), owned: false, overrides, description };
 }

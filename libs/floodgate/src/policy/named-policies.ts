@@ -15,7 +15,7 @@ const MAX_DEPTH = 3;
 /** Stands for any object below that: no option takes one, and not every object becomes text. */
 const NO_VALUE = 'an object';
 
-/** Parses every policy once: the module's named ones at boot, others when they are first met. */
+/** Parses every policy once: the named ones at boot, others when they are first met. */
 export class NamedPolicies<Context = never> {
   /** The policies that count under each key. */
   readonly claims = new StateClaims();
@@ -28,7 +28,7 @@ export class NamedPolicies<Context = never> {
    * @param named how errors begin: what the policies were given to
    * @throws {RateLimitConfigError} for the first policy that is wrong
    */
-  constructor(policies: Readonly<Record<string, Policy<Context>>> = {}, named = 'RateLimitModule') {
+  constructor(policies: Readonly<Record<string, Policy<Context>>> = {}, named = 'createLimiter') {
     for (const [name, policy] of Object.entries(policies)) {
       const where = `${named}, policies.${name}`;
       const rule = POLICY_OPTIONS.name;
@@ -66,7 +66,7 @@ export class NamedPolicies<Context = never> {
       if (known !== undefined) return known;
       const names = [...this.named.keys()];
       const all =
-        names.length === 0 ? 'The module has no policies' : `The module's policies are ${names.map(shown).join(', ')}`;
+        names.length === 0 ? 'The option policies is empty' : `The option policies has ${names.map(shown).join(', ')}`;
       throw new RateLimitConfigError(
         where,
         `there is no policy named ${shown(policy)}.${didYouMean(policy, names)} ${all}`,

@@ -69,7 +69,7 @@ export const POLICY_OPTIONS = {
   else: {
     default: undefined,
     valid: isName,
-    wanted: "the name of one of the module's policies, such as 'credits'",
+    wanted: "the name of one in the option policies, such as 'credits'",
   },
   mode: oneOf(MODES, 'enforce'),
   blockFor: BLOCK_FOR,

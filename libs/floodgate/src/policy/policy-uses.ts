@@ -33,7 +33,7 @@ export class PolicyUses<Context> {
     checkNames(source, ['policy', 'priority'], where, 'a use of a policy');
     const { policy: name, priority } = source as { readonly policy: unknown; readonly priority?: unknown };
     if (typeof name !== 'string') {
-      return fail(`policy must be the name of one of the module's policies, got ${shown(name)}`);
+      return fail(`policy must be the name of one in the option policies, got ${shown(name)}`);
     }
     const policy = this.named.parse(name, where);
     if (priority === undefined) {

@@ -114,7 +114,7 @@ export class RequestLimits {
         undefined,
         ipv6Prefix,
       );
-    const identities = chain(ipv6PrefixOf(identity));
+    const identities = chain(ipv6PrefixOf(identity, where));
     const bound = (this.policies = parts.bind(policies, where));
     for (const policy of bound) check(policy, identities, where);
     this.names = [server, bound.map(({ name }) => name).join('+')];

@@ -55,7 +55,7 @@ export function checkRoutes(
   if (short !== undefined) logger.warn(withHelp(`RateLimitModule: ${short}`, 'FG_POLICY_NUMBERS'));
   for (const { idle } of ROOMS) {
     const problem = idle?.(known, options.given, routes.hasChoosers);
-    if (problem !== undefined) logger.warn(withHelp(problem, 'FG_OPTION_WITHOUT_EFFECT'));
+    if (problem !== undefined) logger.warn(withHelp(`RateLimitModule: ${problem}`, 'FG_OPTION_WITHOUT_EFFECT'));
   }
 }
 

@@ -20,7 +20,15 @@ export function identityChain(
     place: (context: ExecutionContext) => routeName(context),
     unaddressed: (context: ExecutionContext) => (hasConnection(context) ? undefined : unaddressed(context)),
   };
-  return new IdentityChain(identity, requestOf, onMissingIdentity, calls, peer, missing, ipv6PrefixOf(identity));
+  return new IdentityChain(
+    identity,
+    requestOf,
+    onMissingIdentity,
+    calls,
+    peer,
+    missing,
+    ipv6PrefixOf(identity, 'RateLimitModule'),
+  );
 }
 
 /** The chain that finds the addresses of `allowList` and `blockList`: those that `by: 'ip'` counts, with all of their bits. */

@@ -104,7 +104,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     };
     const addresses = addressChain(options, functions, this.hasGone);
     this.addressLists = AddressLists.of(options, 'RateLimitModule', requestOf, functions, monitor, addresses);
-    const policies = (this.policies = new NamedPolicies<ExecutionContext>(options.policies));
+    const policies = (this.policies = new NamedPolicies<ExecutionContext>(options.policies, 'RateLimitModule'));
     const late = new LateIdentities(
       () => this.identities,
       (policy) => monitor.identityMissing(policy),
@@ -151,7 +151,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
         plans: this.plans,
         timeZones: this.policyFunctions.timeZones,
         kinds: (options.identity ?? []).map(({ kind }) => kind),
-        ipv6Prefix: ipv6PrefixOf(options.identity ?? []),
+        ipv6Prefix: ipv6PrefixOf(options.identity ?? [], 'RateLimitModule'),
         findsIdentities: () => {
           const handlers = [...limitableHandlers(discovery, scanner, this.contexts)];
           return handlers.some(({ type, handler }) => findsIdentities(application, type, handler));

@@ -217,7 +217,7 @@ export class CallCharges implements Asker<AskedCall> {
     throw new RateLimitConfigError(
       where,
       `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +
-        `none, or RateLimitModule a plan`,
+        `none, or to RateLimitModule of Nest the option plan`,
     );
   }
 

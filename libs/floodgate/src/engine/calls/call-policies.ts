@@ -22,7 +22,7 @@ const MAX_WARNINGS = 1000;
 const MAX_KNOWN = 1000;
 const MAX_SAME_NAME = 20;
 
-/** A policy with a name, or a name: of one of the module's policies, or of a policy with scope `'app'` on a route. */
+/** A policy with a name, or a name: of one in the option `policies`, or of a policy with scope `'app'` on a route. */
 export type LimiterPolicy = Policy | string;
 
 /** The policies that stand on routes, by name. */
@@ -185,7 +185,7 @@ export class CallPolicies {
     return this.bindParsed(this.named.parse(policy, where), where);
   }
 
-  /** The policy that a route, or code before, has under a name that none of the module's policies has. */
+  /** The policy that a route, or code before, has under a name that none in the option `policies` has. */
   private standing(name: string, where: string, looks: boolean): BoundPolicy {
     const places = [...this.routes.boundTo(name), ...this.boundTo(name)];
     if (places.length === 0) {
@@ -200,8 +200,8 @@ export class CallPolicies {
       where,
       looks
         ? `policy ${shown(name)} counts at several places (${at}): name one of them, as in { route: ${shown(places[0]!.boundTo)} }`
-        : `policy ${shown(name)} counts at ${at} alone, and RateLimiter across the application: give it scope: 'app' and one place in the ` +
-            `module's policies`,
+        : `policy ${shown(name)} counts at ${at} alone, and RateLimiter across the application: give it scope: 'app' and a place in the option ` +
+            `policies`,
       'FG_UNKNOWN_POLICY',
     );
   }

@@ -64,7 +64,7 @@ export class CountedIdentities {
     if (nearest === undefined) return;
     throw wrong(
       where,
-      `no identity has the kind ${shown(kind)}. Did you mean ${shown(nearest)}? A kind of your own is known by a resolver in the module's identity`,
+      `no identity has the kind ${shown(kind)}. Did you mean ${shown(nearest)}? A kind of your own is known by a resolver of the option identity`,
     );
   }
 

@@ -22,7 +22,7 @@ export class PlanChanges {
     if (plans === undefined) {
       throw new RateLimitConfigError(
         WHERE,
-        'has no effect, because no plan is looked up here: give RateLimitModule a plan, or leave the call out',
+        'has no effect, because no plan is looked up here: give RateLimitModule of Nest the option plan, or leave the call out',
         'FG_OPTION_WITHOUT_EFFECT',
       );
     }

@@ -41,6 +41,8 @@ export interface RedisStoreParts {
   readonly deadlines?: Deadlines | undefined;
   readonly denials?: Denials | undefined;
   readonly observer?: StoreObserver | undefined;
+  /** How errors of `connect` begin. Default `'redis'`. */
+  readonly where?: string | undefined;
   /** The key of a probe: `connect` rejects unless Redis can decide. */
   readonly required?: ((number: number) => string) | undefined;
   /** Set for a client that belongs to the store: the store connects, watches and closes it. */
@@ -74,6 +76,7 @@ export class LoadedRedisStore implements RateLimitStore {
   private readonly unanswered: Unanswered | undefined;
   /** Undefined unless the boot needs Redis. Without a deadline: the first answer may take longer. */
   private readonly required: Probe | undefined;
+  private readonly where: string;
   isClosed = false;
   /** What a client of node-redis tells of its connection. */
   private readonly given: Partial<Pick<NodeRedisClient, 'isOpen'>>;
@@ -81,9 +84,10 @@ export class LoadedRedisStore implements RateLimitStore {
   constructor(
     client: RedisClient | OwnedClient,
     { clock, byPods, maxSkew }: RedisStoreSettings,
-    { deadlines, denials, observer, owned, required }: RedisStoreParts = {},
+    { deadlines, denials, observer, owned, required, where = 'redis' }: RedisStoreParts = {},
   ) {
     this.client = storeClientOf(client);
+    this.where = where;
     this.given = client as Partial<NodeRedisClient>;
     this.supports = supportsOf({ byPods });
     this.returns = new Returns({
@@ -200,12 +204,15 @@ export class LoadedRedisStore implements RateLimitStore {
    * @throws {RateLimitConfigError} when Redis refuses the database, or cannot decide and has to
    */
   async connect(): Promise<void> {
-    if (this.connection !== undefined) return this.connection.open(this.required);
+    if (this.connection !== undefined) return this.connection.open(this.where, this.required);
     const { required } = this;
     if (required === undefined) return;
     const answer = required.ask(required.keyOf(0), undefined);
     await withinLoopTime(REQUIRED_PATIENCE_MS, answer).catch((error: Error) => {
-      throw requiredError(this.given.isOpen === false ? `${error.message}. ${NOT_CONNECTED}` : error.message);
+      throw requiredError(
+        this.given.isOpen === false ? `${error.message}. ${NOT_CONNECTED}` : error.message,
+        this.where,
+      );
     });
   }
 

@@ -4,7 +4,7 @@ import { shown } from '../../util/config-error.js';
 type Known = Pick<ParsedPolicy, 'name' | 'thresholds' | 'shadow'>;
 
 /**
- * What lacks for thresholds to have an effect: the module's `onThreshold`, or a policy with `thresholds`. Undefined if nothing does.
+ * What lacks for thresholds to have an effect: the option `onThreshold`, or a policy with `thresholds`. Undefined if nothing does.
  *
  * @param hasChoosers whether functions choose policies that are not among `policies`
  */
@@ -19,11 +19,11 @@ export function idleThresholds(
   );
   if (names.size > 0 && onThreshold === undefined) {
     const all = [...names].map(shown).join(', ');
-    return `thresholds of ${all} have no effect without onThreshold: give it to RateLimitModule, or leave them out`;
+    return `thresholds of ${all} have no effect without onThreshold: give it, or leave them out`;
   }
   if (names.size > 0 || onThreshold === undefined || hasChoosers) return undefined;
   return (
-    'RateLimitModule, onThreshold: no policy that is known at boot has thresholds: give one of them thresholds: [0.8, 1], or leave ' +
+    'onThreshold has no effect, because no policy that is known at boot has thresholds: give one of them thresholds: [0.8, 1], or leave ' +
     'onThreshold out'
   );
 }

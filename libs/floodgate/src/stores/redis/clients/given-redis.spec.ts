@@ -41,7 +41,7 @@ describe('what is given as redis', () => {
     ['REDIS://localhost', 'a URL that begins with REDIS://, in capitals'],
     [null, 'null'],
     [['redis://a'], 'an array: for a Cluster, give a client, as in redis: new Cluster(nodes)'],
-    [Promise.resolve(), 'a promise: await it before, or use forRootAsync'],
+    [Promise.resolve(), 'a promise: await it before (with Nest, in forRootAsync)'],
     [
       Object.assign(Object.create(VERSION_4) as object, {
         evalSha: method,
@@ -84,7 +84,7 @@ describe('what comes of a client and decides nothing', () => {
   ])('is no client of a RedisStore where node-redis has several servers: the module opens them', (group) => {
     expect(isGivenRedis(group)).toBe(true);
     expect(() => new RedisStore(group as unknown as RedisClient)).toThrow(
-      'got a createCluster or createSentinel of node-redis, whose nodes the module connects by itself: give it as the option redis',
+      'got a createCluster or createSentinel of node-redis, whose nodes the limiter connects by itself: give it as the option redis',
     );
   });
 

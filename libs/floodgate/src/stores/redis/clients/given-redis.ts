@@ -32,7 +32,7 @@ export function gotRedis(redis: unknown): string {
   if (made !== undefined) return made;
   if (isOldNodeRedisClient(redis)) return 'a client of node-redis before version 5: npm install redis@latest';
   if (isUpstash(redis)) return 'a client of @upstash/redis, which speaks HTTP: give the rediss:// URL of the database';
-  if (hasMethods(redis, ['then'])) return 'a promise: await it before, or use forRootAsync';
+  if (hasMethods(redis, ['then'])) return 'a promise: await it before (with Nest, in forRootAsync)';
   if (hasMethods(redis, ['customCommand'])) return 'a client of Valkey GLIDE: give a URL, and install ioredis or redis';
   if (hasCommands(redis)) return `an object with ${listed(redis, true)}, and without ${listed(redis, false)}`;
   const name = className(redis);
@@ -40,7 +40,7 @@ export function gotRedis(redis: unknown): string {
 }
 
 const GROUP =
-  'a createCluster or createSentinel of node-redis, whose nodes the module connects by itself: give it as the option redis. A createSentinel ' +
+  'a createCluster or createSentinel of node-redis, whose nodes the limiter connects by itself: give it as the option redis. A createSentinel ' +
   'of version 5 has no duplicate(): npm install redis@latest, or give ioredis options';
 
 /** What a method of a client returns, and is no client itself. */

@@ -14,7 +14,7 @@ const { options: defaults } = new Redis({ lazyConnect: true });
 /** The defaults of the oldest ioredis and of the newest one, whichever is installed. */
 const older = Object.fromEntries(Object.entries(defaults).filter(([name]) => !Object.hasOwn(LATER_OPTIONS, name)));
 const newer = { ...older, ...LATER_OPTIONS };
-const check = (options: object): void => checkIoredisOptions(options, newer);
+const check = (options: object): void => checkIoredisOptions(options, newer, 'createLimiter, redis');
 
 describe('the options of ioredis', () => {
   it('are all known', () => {
@@ -25,8 +25,8 @@ describe('the options of ioredis', () => {
 
   it('may be newer than the installed ioredis', () => {
     for (const name of Object.keys(LATER_OPTIONS)) {
-      expect(() => checkIoredisOptions({ [name]: undefined }, older)).toThrow(
-        `RateLimitModule, redis: '${name}' is an option of a newer ioredis than the installed one: npm install ioredis@latest`,
+      expect(() => checkIoredisOptions({ [name]: undefined }, older, 'createLimiter, redis')).toThrow(
+        `createLimiter, redis: '${name}' is an option of a newer ioredis than the installed one: npm install ioredis@latest`,
       );
     }
   });
@@ -46,7 +46,7 @@ describe('the options of ioredis', () => {
     ['anything else', { colour: 'red' }, "'colour' is not an option of ioredis"],
   ])('are refused when unknown: %s', (_, options, problem) => {
     expect(() => check(options)).toThrow(RateLimitConfigError);
-    expect(() => check(options)).toThrow(/^RateLimitModule, redis: '/);
+    expect(() => check(options)).toThrow(/^createLimiter, redis: '/);
     expect(() => check(options)).toThrow(problem);
     expect(() => check(options)).not.toThrow('secret');
   });
@@ -56,6 +56,6 @@ describe('the options of ioredis', () => {
     [{ port: 70_000 }, 'port must be a whole number from 1 to 65535, got 70000'],
     [{ host: 5 }, 'host must be a text, such as localhost, got 5'],
   ])('are refused where they lead nowhere: %j', (options, problem) => {
-    expect(() => check(options)).toThrow(`RateLimitModule, redis: ${problem}`);
+    expect(() => check(options)).toThrow(`createLimiter, redis: ${problem}`);
   });
 });

@@ -85,19 +85,19 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
  * Checks the names of ioredis options, and where they lead. ioredis ignores a name that it does not know, and connects to localhost.
  *
  * @param defaults the options of a client without options: an ioredis newer than the lists may know more names
+ * @param where how errors begin
  * @throws {RateLimitConfigError} that suggests the nearest name, or a newer ioredis; for a host or a port that cannot be one
  */
-export function checkIoredisOptions(options: object, defaults: object): void {
+export function checkIoredisOptions(options: object, defaults: object, where: string): void {
   const installed = Object.entries(LATER_OPTIONS).filter(([, sign]) => sign in defaults);
   const known = new Set<string>([...IOREDIS_OPTIONS, ...installed.map(([name]) => name), ...Object.keys(defaults)]);
   for (const name of Object.keys(options)) {
     if (known.has(name)) continue;
-    throw new RateLimitConfigError(
-      'RateLimitModule, redis',
-      `${shown(name)} ${problemOf(name, known)}`,
-      'FG_UNKNOWN_OPTION',
-    );
+    throw new RateLimitConfigError(where, `${shown(name)} ${problemOf(name, known)}`, 'FG_UNKNOWN_OPTION');
   }
+  const fail = (name: string, wanted: string, got: unknown): never => {
+    throw new RateLimitConfigError(where, `${name} must be ${wanted}, got ${shown(got)}`);
+  };
   const { host, port } = options as { readonly host?: unknown; readonly port?: unknown };
   if (host !== undefined && host !== null && typeof host !== 'string') fail('host', 'a text, such as localhost', host);
   if (port !== undefined && port !== null && !isPort(port)) fail('port', 'a whole number from 1 to 65535', port);
@@ -107,10 +107,6 @@ export function checkIoredisOptions(options: object, defaults: object): void {
 function isPort(port: unknown): boolean {
   const number = typeof port === 'string' && /^\d+$/.test(port) ? Number(port) : port;
   return Number.isSafeInteger(number) && (number as number) >= 1 && (number as number) <= 65_535;
-}
-
-function fail(name: string, wanted: string, got: unknown): never {
-  throw new RateLimitConfigError('RateLimitModule, redis', `${name} must be ${wanted}, got ${shown(got)}`);
 }
 
 function problemOf(name: string, known: Iterable<string>): string {

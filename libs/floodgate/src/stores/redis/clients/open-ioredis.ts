@@ -78,16 +78,16 @@ interface OpenedIoredis {
  *
  * @throws {RateLimitConfigError} when ioredis is not installed or does not know an option, or for what is no database
  */
-export async function openIoredis(redis: string | RedisConnectionOptions): Promise<OpenedIoredis> {
-  const Client = await redisClass();
-  checkDatabase(redis);
+export async function openIoredis(redis: string | RedisConnectionOptions, where: string): Promise<OpenedIoredis> {
+  const Client = await redisClass(where);
+  checkDatabase(redis, where);
   const connections = new ClientConnections();
   if (typeof redis === 'string') {
     const { url, ignored } = withoutPromised(redis);
     const own = { ...DEFAULTS, ...PROMISED, ...CONNECTOR, connections };
     return { client: owned(new Client(url, own as RedisOptions), connections), ignored };
   }
-  checkIoredisOptions(redis, new Client({ lazyConnect: true }).options);
+  checkIoredisOptions(redis, new Client({ lazyConnect: true }).options, where);
   const options = { ...DEFAULTS, ...defined(redis), ...PROMISED, retryStrategy: endless(redis.retryStrategy) };
   const client = new Client(
     (opensItself(options) ? options : { ...options, ...CONNECTOR, connections }) as RedisOptions,
@@ -95,15 +95,11 @@ export async function openIoredis(redis: string | RedisConnectionOptions): Promi
   return { client: owned(client, connections), ignored: differences(PROMISED, redis) };
 }
 
-async function redisClass(): Promise<typeof Redis> {
+async function redisClass(where: string): Promise<typeof Redis> {
   try {
     return (await import('ioredis')).Redis;
   } catch (error) {
-    throw optionalPackageError(error, {
-      name: 'ioredis',
-      where: 'RateLimitModule, redis',
-      versions: IOREDIS_VERSIONS,
-    });
+    throw optionalPackageError(error, { name: 'ioredis', where, versions: IOREDIS_VERSIONS });
   }
 }
 

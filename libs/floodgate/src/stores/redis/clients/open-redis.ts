@@ -19,21 +19,22 @@ export interface OpenedRedis {
  * Makes a client for a URL or ioredis options, without connecting. A URL takes ioredis, and `redis` where ioredis is not installed. The
  * package is loaded only here: an application that gives a client, or uses no Redis, need not install it.
  *
+ * @param where how errors begin
  * @throws {RateLimitConfigError} when neither package is installed, for an option that is not known, or for what is no database
  */
-export async function openRedis(redis: string | RedisConnectionOptions): Promise<OpenedRedis> {
+export async function openRedis(redis: string | RedisConnectionOptions, where: string): Promise<OpenedRedis> {
   try {
-    return { ...(await openIoredis(redis)), library: 'ioredis' };
+    return { ...(await openIoredis(redis, where)), library: 'ioredis' };
   } catch (error) {
     if (!wasAbsent(error, 'ioredis')) throw error;
-    if (typeof redis !== 'string') throw optionsWithoutIoredis();
+    if (typeof redis !== 'string') throw optionsWithoutIoredis(where);
   }
   try {
-    return { client: await openNodeRedis(redis), library: 'redis', ignored: [] };
+    return { client: await openNodeRedis(redis, where), library: 'redis', ignored: [] };
   } catch (error) {
     if (!wasAbsent(error, 'redis')) throw error;
     throw new RateLimitConfigError(
-      'RateLimitModule, redis',
+      where,
       `a URL needs the package ioredis or redis, and neither is installed: npm install "ioredis@${IOREDIS_VERSIONS}" or ` +
         `npm install "redis@${NODE_REDIS_VERSIONS}"`,
       'FG_MISSING_PACKAGE',
@@ -41,9 +42,13 @@ export async function openRedis(redis: string | RedisConnectionOptions): Promise
   }
 }
 
-/** Duplicates a client of the application, which stays as it is. Returns undefined for a client without `duplicate`. */
-export async function duplicateRedis(client: RedisClient): Promise<OwnedClient | undefined> {
-  return isRedisCommands(client) ? duplicateIoredis(client) : duplicateNodeRedis(client);
+/**
+ * Duplicates a client of the application, which stays as it is. Returns undefined for a client without `duplicate`.
+ *
+ * @param where how errors begin
+ */
+export async function duplicateRedis(client: RedisClient, where: string): Promise<OwnedClient | undefined> {
+  return isRedisCommands(client) ? duplicateIoredis(client) : duplicateNodeRedis(client, where);
 }
 
 /** The options in which the duplicate differs from the client, such as `maxRetriesPerRequest: 0`; functions by their names. */
@@ -51,9 +56,9 @@ export function changedOptions(client: RedisClient): string[] {
   return isNodeRedisClient(client) ? changedNodeRedisOptions(client) : changedIoredisOptions(client);
 }
 
-function optionsWithoutIoredis(): RateLimitConfigError {
+function optionsWithoutIoredis(where: string): RateLimitConfigError {
   return new RateLimitConfigError(
-    'RateLimitModule, redis',
+    where,
     `options in the place of a URL or a client are for ioredis, which is not installed: npm install "ioredis@${IOREDIS_VERSIONS}"; or, with the ` +
       `package redis, give redis: createClient(options), whose options are those of node-redis, such as { url }`,
     'FG_MISSING_PACKAGE',

@@ -80,10 +80,11 @@ export class Connection implements Availability {
   /**
    * Connects. Succeeds even if Redis is unavailable: the client keeps trying, and until then requests go by `onStoreFailure`.
    *
+   * @param where how errors begin
    * @param required asks for a decision: with it, the boot stops unless Redis can decide
    * @throws {RateLimitConfigError} when Redis refuses the database, or cannot decide and has to; the connection is closed then
    */
-  async open(required?: Probe): Promise<void> {
+  async open(where: string, required?: Probe): Promise<void> {
     if (this.closed) return;
     this.isRequired = required !== undefined;
     try {
@@ -97,7 +98,7 @@ export class Connection implements Availability {
       const reason = this.reasonOf(error as Error);
       if (!isRefused && !this.isRequired) return this.trip(reason);
       await this.close();
-      throw isRefused ? error.forBoot() : requiredError(reason);
+      throw isRefused ? error.forBoot(where) : requiredError(reason, where);
     }
     this.isRequired = false;
     await this.warnOfEviction();
@@ -189,10 +190,14 @@ export class Connection implements Availability {
   }
 }
 
-/** The error of a boot that needs Redis. */
-export function requiredError(reason: string): RateLimitConfigError {
+/**
+ * The error of a boot that needs Redis.
+ *
+ * @param where how it begins
+ */
+export function requiredError(reason: string, where: string): RateLimitConfigError {
   return new RateLimitConfigError(
-    'RateLimitModule, redis',
+    where,
     `Redis cannot decide: ${reason.replace(/\.$/, '')}. The boot stops, because connect is 'required'; with connect: 'retry' each ` +
       `process would go by onStoreFailure until Redis decides`,
     'FG_REDIS_REQUIRED',
