@@ -73,6 +73,7 @@ export {
 export { RateLimitModule } from './module/rate-limit.module.js';
 export type {
   MiddlewareOptions,
+  PlanAnswer,
   PlanOptions,
   RateLimitModuleExtras,
   RateLimitModuleOptions,

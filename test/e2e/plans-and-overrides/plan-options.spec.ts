@@ -56,7 +56,19 @@ describe('the module', () => {
       'a wrong resolver',
       { plan: { resolve: 'pro' as never } },
       API,
-      `resolve must be a function that returns the name of a plan, got 'pro'`,
+      `resolve must be a function that returns the name of a plan, or numbers, got 'pro'`,
+    ],
+    [
+      'a fallback where plans have numbers of the database alone',
+      { plan: { resolve: planOf, fallback: 'pro' } },
+      { ...API, plans: {} },
+      `fallback must be a plan of a policy, got 'pro'. The plans are none; without a fallback`,
+    ],
+    [
+      'a wrong timeout',
+      { plan: { resolve: planOf, timeout: '1m' } },
+      API,
+      "timeout must be milliseconds or a duration such as '1s', from 1 ms to 30 s, got '1m'",
     ],
     [
       'a wrong time',

@@ -10,7 +10,13 @@ const TIMEOUT_MS = 1000;
 
 const POLICY: BoundPolicy<string> = bindPolicy<string>(
   parsePolicy(
-    { algorithm: 'fixed-window', limit: 1, window: '1d', plans: { pro: { limit: 2 }, big: { limit: 3 } } },
+    {
+      name: 'test',
+      algorithm: 'fixed-window',
+      limit: 1,
+      window: '1d',
+      plans: { pro: { limit: 2 }, big: { limit: 3 } },
+    },
     'test',
   ),
   'rl',
@@ -59,9 +65,14 @@ class Setup {
     await turn();
   }
 
+  /** The limit for code without a request. */
+  lastKnown(): number {
+    return this.plans.underLastKnown(POLICY, 'user:ada').algorithm.limit;
+  }
+
   /** The limit of a request's plan; a promise only where it had to wait. */
-  ask(tag = 'user:ada', context = 'request'): number | Promise<number> {
-    const policy = this.plans.policyFor(POLICY, tag, context);
+  ask(tag = 'user:ada', context = 'request', of = POLICY): number | Promise<number> {
+    const policy = this.plans.policyFor(of, tag, context);
     return policy instanceof Promise ? policy.then(({ algorithm }) => algorithm.limit) : policy.algorithm.limit;
   }
 }
@@ -127,7 +138,26 @@ const FAILING: [string, () => unknown, string][] = [
   ],
   ['rejects', () => Promise.reject(new Error('no database')), 'no database'],
   ['hangs', hang, `it did not settle within ${DEADLINE_MS} ms`],
-  ['resolves with an object', async () => ({ plan: 'pro' }), 'or nothing for no plan, got an object'],
+  ['resolves with a number', async () => 500, 'it must return the name of a plan, numbers such as'],
+  [
+    'resolves with a row of a database',
+    async () => ({ plan: 'pro' }),
+    "the numbers of policy 'plan' must be an object such as { limit: 500 }, got 'pro'",
+  ],
+  ['resolves with no numbers', async () => ({}), 'or nothing for no plan, got an object'],
+  ['resolves with a list', async () => [{ limit: 500 }], 'or nothing for no plan, got an array'],
+  ['resolves with a wrong number', async () => ({ limit: -5 }), "policy 'test' of test: limit must be a whole number"],
+  ['resolves with a number of another algorithm', async () => ({ capacity: 5 }), "'capacity' is not an option"],
+  ['resolves with a wrong number by name', async () => ({ test: { limit: '5' } }), 'limit must be a whole number'],
+  [
+    'resolves with what throws where it is read',
+    async () => ({
+      get limit(): never {
+        throw new Error('odd row');
+      },
+    }),
+    'odd row',
+  ],
   [
     'returns an object whose then throws',
     () => ({
@@ -192,6 +222,80 @@ describe('a slow resolver', () => {
     answer!('big');
     await turn();
     expect(setup.ask()).toBe(2);
+  });
+});
+
+const BUCKET: BoundPolicy<string> = bindPolicy<string>(
+  parsePolicy({ name: 'bucket', algorithm: 'token-bucket', capacity: 1, refill: 1, plans: {} }, 'test'),
+  'rl',
+  'test',
+  'test',
+);
+
+describe('numbers of the look-up', () => {
+  it.each<[string, unknown, number, number]>([
+    ['for all policies', { limit: 500, window: '2d' }, 500, 1],
+    ['by the name of a policy', { test: { limit: 500 } }, 500, 1],
+    ['of two policies by their names', { test: { limit: 500 }, bucket: { capacity: 70 } }, 500, 70],
+    ['of other policies alone, and of none that is known', { bucket: { capacity: 70 }, later: { limit: 8 } }, 1, 70],
+    ['without what is undefined', { limit: 500, window: undefined, lease: undefined }, 500, 1],
+  ])('%s count', async (_, answer, limit, capacity) => {
+    const ofBucket = (): number | Promise<number> => setup.ask('user:ada', 'request', BUCKET);
+    for (const resolve of [() => answer, () => Promise.resolve(answer)]) {
+      setup = new Setup({}, null);
+      setup.resolve = resolve;
+      expect(await setup.ask()).toBe(limit);
+      expect(setup.ask()).toBe(limit);
+      expect(ofBucket()).toBe(capacity);
+      expect(setup.asked).toHaveLength(1);
+      expect(setup.plans.look(POLICY, 'user:ada')).toMatchObject({ isKnown: true, numbers: { algorithm: { limit } } });
+    }
+  });
+
+  it('have no plan by name, and everything else of the policy', () => {
+    setup.resolve = () => ({ limit: 500 });
+    const policy = setup.plans.policyFor(POLICY, 'user:ada', 'request') as BoundPolicy<string>;
+    expect(policy).toMatchObject({ name: 'test', plan: undefined, keyTail: POLICY.keyTail, by: POLICY.by });
+    expect(setup.plans.policyFor(POLICY, 'user:bob', 'request')).toBe(policy); // equal numbers are one policy
+  });
+
+  it('are those of the answer, whatever becomes of its object', () => {
+    const row = { limit: 500 };
+    setup.resolve = () => row;
+    expect(setup.ask()).toBe(500);
+    row.limit = 1;
+    expect(setup.ask()).toBe(500);
+  });
+
+  it('that another policy cannot have count as one failure, and the fallback counts there', () => {
+    setup.resolve = () => ({ limit: 500 });
+    expect(setup.ask()).toBe(500);
+    for (let i = 0; i < 5; i++) expect(setup.ask('user:ada', 'request', BUCKET)).toBe(1);
+    expect(setup.failures).toEqual(['plan']);
+    expect(setup.warnings[0]).toContain("policy 'bucket' of test: 'limit' is not an option of token-bucket");
+    expect(setup.ask()).toBe(500);
+  });
+
+  it('that are wrong leave those in force that were right', () => {
+    setup.resolve = () => ({ limit: 500 });
+    expect(setup.ask()).toBe(500);
+    setup.resolve = () => ({ limit: 0.5 });
+    setup.now = CACHE_FOR_MS;
+    expect(setup.ask()).toBe(500);
+    expect(setup.found.lastKnown).toBe(1);
+    setup.resolve = () => ({ limit: 600 });
+    setup.now += RETRY_MS;
+    expect(setup.ask()).toBe(600);
+  });
+
+  it('are of so many policies at most', () => {
+    const many = (count: number): object =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`policy-${i}`, { limit: 2 }]));
+    setup.resolve = () => many(101);
+    expect(setup.ask()).toBe(3);
+    setup.resolve = () => ({ ...many(99), test: { limit: 500 } });
+    setup.now += RETRY_MS;
+    expect(setup.ask()).toBe(500);
   });
 });
 
@@ -281,7 +385,7 @@ describe('a plan that has changed', () => {
     setup.resolve = () => 'big';
     expect(setup.ask()).toBe(2);
     setup.plans.forget(tag);
-    expect(setup.plans.lastKnown('user:ada')).toBe('pro');
+    expect(setup.lastKnown()).toBe(2);
     expect([setup.ask(), setup.ask()]).toEqual([3, 3]);
     expect(setup.asked).toHaveLength(2);
   });
@@ -356,11 +460,11 @@ describe('bounds', () => {
 
 describe('code without a request', () => {
   it('gets the last known plan of an identity, else the fallback, and asks nobody', () => {
-    expect(setup.plans.lastKnown('user:ada')).toBe('big');
+    expect(setup.lastKnown()).toBe(3);
     void setup.ask();
-    expect(setup.plans.lastKnown('user:ada')).toBe('pro');
+    expect(setup.lastKnown()).toBe(2);
     setup.now = CACHE_FOR_MS * 5;
-    expect(setup.plans.lastKnown('user:ada')).toBe('pro');
+    expect(setup.lastKnown()).toBe(2);
     expect(setup.asked).toHaveLength(1);
     expect(setup.found).toEqual({ cache: 1, resolver: 1, lastKnown: 1, fallback: 1 });
   });

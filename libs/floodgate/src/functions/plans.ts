@@ -1,10 +1,10 @@
 import type { RequestFunction, RequestOf } from '../identity/request-function.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { shown } from '../util/config-error.js';
 import { isPromise } from '../util/is-promise.js';
 import { ownText } from '../util/flat-text.js';
 import { LruMap } from '../util/lru-map.js';
 import { endedWithin } from '../stores/loop-timer.js';
+import { LookedUpNumbers, wrongPlan } from './looked-up-numbers.js';
 import type { UserFunctions } from './user-functions.js';
 
 /** The module's option `plan`, checked. */
@@ -15,6 +15,9 @@ export interface PlanSettings<Context> {
   readonly timeoutMs: number;
   readonly fallback: string | undefined;
 }
+
+/** What `resolve` has said of a client: the name of a plan, numbers, or no plan. */
+type Plan = string | LookedUpNumbers | undefined;
 
 /** Where a plan came from: see `PlanStats`. */
 export type PlanSource = 'cache' | 'resolver' | 'lastKnown' | 'fallback';
@@ -56,7 +59,7 @@ interface PlanLookup {
   readonly edition: number;
   answered: boolean;
   /** Its answer. */
-  plan: string | undefined;
+  plan: Plan;
   /** Whether the deadline has passed: no request waits for the call any more, but its answer is still used. */
   late: boolean;
   /** Settles with the call, and never rejects. Undefined for a call that has settled at once. */
@@ -68,7 +71,7 @@ interface PlanLookup {
 }
 
 interface Client {
-  plan: string | undefined;
+  plan: Plan;
   /** Whether `resolve` has ever answered. */
   known: boolean;
   /** That of the plans when the call began that has answered. */
@@ -114,8 +117,8 @@ export class Plans<Context> {
     tag: string,
     context: Context,
   ): BoundPolicy<Context> | Promise<BoundPolicy<Context>> {
-    const plan = this.planOf(tag, context);
-    return typeof plan === 'object' ? plan.then((later) => underPlan(policy, later)) : underPlan(policy, plan);
+    const plan = this.planOf(policy, tag, context);
+    return isPromise(plan) ? plan.then((later) => this.under(policy, later)) : this.under(policy, plan);
   }
 
   /** How a request waits for a plan that another one stands in for; undefined where the plan is known, or no longer waited for. */
@@ -129,12 +132,14 @@ export class Plans<Context> {
     return () => (call.beforeTimeout ??= within(Math.max(0, leftMs()), call.settled!));
   }
 
-  /** The last known plan of a client, for calls without a request; else the fallback. */
-  lastKnown(tag: string): string | undefined {
+  /** The policy under the last known plan of a client, for calls without a request; else under the fallback. */
+  underLastKnown(policy: BoundPolicy<Context>, tag: string): BoundPolicy<Context> {
     const client = this.clients.get(tag);
-    if (client === undefined || !this.isCurrent(client, this.bounds.now())) return this.otherwise(client);
+    if (client === undefined || !this.isCurrent(client, this.bounds.now())) {
+      return this.under(policy, this.otherwise(client));
+    }
     this.observer.planFound('cache');
-    return client.plan;
+    return this.under(policy, client.plan);
   }
 
   /**
@@ -150,23 +155,35 @@ export class Plans<Context> {
     client.call = undefined; // it may answer what was true before
   }
 
-  /** The plan that is known of a client, without counting the look-up. `known` is false where it is the fallback. */
-  look(tag: string): { readonly plan: string | undefined; readonly known: boolean } {
+  /** The policy under the plan that is known of a client, without counting the look-up. `isKnown` is false where it is the fallback. */
+  look(
+    policy: BoundPolicy<Context>,
+    tag: string,
+  ): { readonly numbers: BoundPolicy<Context>; readonly isKnown: boolean } {
     const { known = false, plan } = this.clients.get(tag) ?? {};
-    return { plan: known ? plan : this.settings.fallback, known };
+    return { numbers: this.under(policy, known ? plan : this.settings.fallback), isKnown: known };
   }
 
-  private planOf(tag: string, context: Context): string | undefined | Promise<string | undefined> {
+  /** Numbers of the look-up that do not fit a policy count as a failure once, and the fallback counts there. */
+  private under(policy: BoundPolicy<Context>, plan: Plan): BoundPolicy<Context> {
+    if (typeof plan !== 'object') return underPlan(policy, plan);
+    return plan.under(policy, (error) => {
+      this.functions.failed('plan', WARNING, error);
+      return underPlan(policy, this.settings.fallback);
+    });
+  }
+
+  private planOf(policy: BoundPolicy<Context>, tag: string, context: Context): Plan | Promise<Plan> {
     const now = this.bounds.now();
     let client = this.clients.get(tag);
     if (client !== undefined && this.isCurrent(client, now)) {
       this.observer.planFound('cache');
       const { plan } = client;
-      if (now >= client.refreshAt) this.ask(client, context, now);
+      if (now >= client.refreshAt) this.ask(client, policy, context, now);
       return plan;
     }
     if (client === undefined) this.clients.set(ownText(tag), (client = newClient()));
-    const call = this.ask(client, context, now);
+    const call = this.ask(client, policy, context, now);
     if (call?.inTime === undefined) return this.found(client, call);
     const asked = client;
     return call.inTime.then(() => this.found(asked, call));
@@ -176,20 +193,20 @@ export class Plans<Context> {
     return edition === this.edition && now < expiresAt;
   }
 
-  private found(client: Client, call: PlanLookup | undefined): string | undefined {
+  private found(client: Client, call: PlanLookup | undefined): Plan {
     if (call?.answered !== true) return this.otherwise(client);
     this.observer.planFound('resolver');
     return call.plan;
   }
 
-  private otherwise(client: Client | undefined): string | undefined {
+  private otherwise(client: Client | undefined): Plan {
     const { known = false, plan } = client ?? {};
     this.observer.planFound(known ? 'lastKnown' : 'fallback');
     return known ? plan : this.settings.fallback;
   }
 
   /** Begins a call for the client, or joins the one under way. Undefined where no answer can be waited for. */
-  private ask(client: Client, context: Context, now: number): PlanLookup | undefined {
+  private ask(client: Client, policy: BoundPolicy<Context>, context: Context, now: number): PlanLookup | undefined {
     const { call: before } = client;
     if (before?.edition === this.edition && now - before.since < ABANDONED_MS) return before.late ? undefined : before;
     if (now < client.retryAt) return undefined;
@@ -208,10 +225,10 @@ export class Plans<Context> {
     try {
       this.expectRoom(now);
       const returned = this.settings.resolve(this.requestOf(context), context);
-      if (!isPromise(returned)) this.answered(client, call, returned);
+      if (!isPromise(returned)) this.answered(client, call, policy, returned);
       else {
         this.calls.add(call);
-        this.await(client, call, returned);
+        this.await(client, call, policy, returned);
       }
     } catch (error) {
       this.failed(client, call, error);
@@ -219,9 +236,9 @@ export class Plans<Context> {
     return call;
   }
 
-  private await(client: Client, call: PlanLookup, returned: PromiseLike<unknown>): void {
+  private await(client: Client, call: PlanLookup, policy: BoundPolicy<Context>, returned: PromiseLike<unknown>): void {
     call.settled = Promise.resolve(returned).then(
-      (value) => this.answered(client, call, value),
+      (value) => this.answered(client, call, policy, value),
       (error: unknown) => this.failed(client, call, error),
     );
     call.inTime = this.functions.within(call.settled).catch((error: unknown) => {
@@ -230,15 +247,17 @@ export class Plans<Context> {
     });
   }
 
-  private answered(client: Client, call: PlanLookup, value: unknown): void {
-    if (value !== undefined && value !== null && typeof value !== 'string') {
-      const error = new TypeError(`it must return the name of a plan, or nothing for no plan, got ${shown(value)}`);
+  /** @param policy the one that asks: numbers that it cannot have are no answer */
+  private answered(client: Client, call: PlanLookup, policy: BoundPolicy<Context>, value: unknown): void {
+    try {
+      call.plan = planOf(value);
+      if (typeof call.plan === 'object') call.plan.under(policy, rethrow);
+    } catch (error) {
       this.failed(client, call, error);
       return;
     }
     // Those that wait for it came before what has replaced it.
     call.answered = true;
-    call.plan = typeof value !== 'string' || value.length > MAX_NAME ? undefined : ownText(value);
     if (!this.ended(client, call)) return;
     client.plan = call.plan;
     client.known = true;
@@ -275,6 +294,18 @@ export class Plans<Context> {
 /** The policy's variant for the plan. The policy itself for no plan, and for one that it does not have. */
 export function underPlan<Context>(policy: BoundPolicy<Context>, plan: string | undefined): BoundPolicy<Context> {
   return plan === undefined ? policy : (policy.plans?.get(plan) ?? policy);
+}
+
+/** @throws {TypeError} for what is no plan */
+function planOf(value: unknown): Plan {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'object') return new LookedUpNumbers(value);
+  if (typeof value !== 'string') throw wrongPlan(value);
+  return value.length > MAX_NAME ? undefined : ownText(value);
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }
 
 function newClient(): Client {

@@ -66,7 +66,7 @@ export interface Surroundings {
   readonly routes: LimitedRoutes;
   readonly handlers: HandlerDirectory;
   readonly headers: HeaderSetter;
-  readonly plans: Pick<Plans<never>, 'look' | 'lastKnown' | 'forget'> | undefined;
+  readonly plans: Pick<Plans<never>, 'look' | 'underLastKnown' | 'forget'> | undefined;
   readonly timeZones: Pick<TimeZones<never>, 'look'>;
   /** The kinds of identities that requests have. */
   readonly kinds: readonly string[];

@@ -71,7 +71,7 @@ export class LimitLooks {
     const policies = this.resettable(target, !isNone(identity), where);
     const tag = this.tagOf(identity, policies, where);
     if (!isNone(identity)) this.identities.expect(policies, tag!, where);
-    const cleared = await resetStates(this.engine, policies, tag);
+    const cleared = await resetStates(this.engine, this.charges, policies, tag);
     const states = this.charges.states(policies, tag);
     this.pauses.end(states);
     this.gates.freedSoon(states.flatMap(({ keys }) => keys));

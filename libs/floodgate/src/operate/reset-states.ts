@@ -2,6 +2,7 @@ import { chargeOf } from '../charges/policy-charge.js';
 import { globalTag } from '../identity/identity-tag.js';
 import { type BoundPolicy, keyTailsInAllZones } from '../policy/bound-policy.js';
 import { keyOf } from '../policy/key.js';
+import type { CallCharges } from '../engine/calls/call-charges.js';
 import type { Engine } from '../engine/engine.js';
 import { pauseKey } from '../layers/pauses/stored-pauses.js';
 
@@ -22,6 +23,7 @@ export interface ResetState {
  */
 export async function resetStates(
   engine: Pick<Engine, 'overriddenCharge' | 'reset'>,
+  charges: Pick<CallCharges, 'underAllPlans'>,
   policies: readonly BoundPolicy[],
   identity: string | undefined,
 ): Promise<readonly ResetState[]> {
@@ -29,7 +31,7 @@ export async function resetStates(
   for (const policy of policies) {
     const tag = policy.globalKey === undefined && identity !== undefined ? identity : globalTag(policy.name);
     const { key } = chargeOf(policy, tag, 0, 'peek');
-    if (!states.has(key)) states.set(key, { policy, keys: keysOf(engine, policy, tag) });
+    if (!states.has(key)) states.set(key, { policy, keys: keysOf(engine, charges.underAllPlans(policy, tag), tag) });
   }
   return Promise.all(
     Array.from(states.values(), async ({ policy, keys }): Promise<ResetState> => {
@@ -40,16 +42,16 @@ export async function resetStates(
   );
 }
 
-/** The keys of an identity under a policy. */
-function keysOf(engine: Pick<Engine, 'overriddenCharge'>, policy: BoundPolicy, tag: string): Set<string> {
+/** The keys of an identity under the variants of a policy. */
+function keysOf(engine: Pick<Engine, 'overriddenCharge'>, variants: readonly BoundPolicy[], tag: string): Set<string> {
   const keys = new Set<string>();
-  for (const numbers of [policy, ...(policy.plans?.values() ?? [])]) {
+  for (const numbers of variants) {
     const charge = chargeOf(numbers, tag, 0, 'peek');
     for (const { key, shardKeys = [] } of [charge, engine.overriddenCharge(numbers, tag) ?? charge]) {
       for (const one of [key, ...shardKeys]) keys.add(one); // a window's key has no limit
     }
     if (charge.block !== undefined) keys.add(charge.block.key);
-    if (policy.boundTo === 'app') keys.add(pauseKey(numbers, tag));
+    if (numbers.boundTo === 'app') keys.add(pauseKey(numbers, tag));
     for (const tail of keyTailsInAllZones(numbers)) keys.add(keyOf(numbers.keyPrefix, tag, tail));
   }
   return keys;

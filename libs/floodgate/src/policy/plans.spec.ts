@@ -68,7 +68,7 @@ describe('plans', () => {
   it.each<[Policy, unknown, string]>([
     [BUCKET, { pro: { capacty: 5 } }, `, plans.pro: 'capacty' is not an option of token-bucket (got 5). Did you mean`],
     [BUCKET, { pro: { cost: 5 } }, `, plans.pro: 'cost' is not an option of token-bucket (got 5).`],
-    [BUCKET, {}, ': plans must be an object of numbers by plan such as { pro: { ... } }, each name 1 to 64 printable'],
+    [BUCKET, [], ': plans must be an object of numbers by plan such as { pro: { ... } }, each name 1 to 64 printable'],
     [BUCKET, { '': { capacity: 5 } }, ': plans must be an object of numbers by plan'],
     [BUCKET, 'pro', ': plans must be an object of numbers by plan such as { pro: { ... } }, each name 1 to 64'],
   ])('of %j that are %j are refused: %s', (policy, plans, problem) => {

@@ -52,7 +52,7 @@ export const POLICY_OPTIONS = {
   quotaUnit: oneOf(QUOTA_UNITS, 'requests'),
   plans: {
     default: undefined,
-    valid: (value) => isObject(value) && Object.keys(value).length > 0 && Object.keys(value).every(isName),
+    valid: (value) => isObject(value) && Object.keys(value).every(isName),
     wanted: `an object of numbers by plan such as { pro: { ... } }, each name 1 to ${MAX_NAME} printable characters`,
   },
   priorities: {

@@ -150,7 +150,7 @@ export interface CommonPolicyOptions<Context = never> {
   /**
    * Other numbers for clients of a plan, by the plan's name: 1 to 64 printable ASCII characters. What a plan leaves out stays
    * as it is in the policy; clients without a plan, or with a plan that is not listed, get the policy's own numbers. The
-   * module's `plan` says which plan a client has. Default none. Not with `by: 'global'`.
+   * module's `plan` says which plan a client has, or which numbers: for these alone, `{}` is enough. Default none. Not with `by: 'global'`.
    *
    * @example { name: 'api', algorithm: 'token-bucket', capacity: 10, refill: 1, by: 'user', plans: { pro: { capacity: 100, refill: 50 } } }
    */

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Duration, LimiterOptions } from 'floodgate';
+import type { Duration, LimiterOptions, PlanNumbers } from 'floodgate';
 import type { HeaderFormat, OnMissingIdentity, RequestFunction } from 'floodgate/http';
 import type { ContextAdapter } from '../contexts/context-adapter.js';
 import type { AddressFunction, IdentityResolver, Policy, PolicySource, ProblemFunction } from '../types.js';
@@ -124,16 +124,26 @@ export interface RateLimitModuleOptions extends Omit<LimiterOptions, 'policies' 
   maxWaitingPerClient?: number | undefined;
 }
 
+/**
+ * What a client's plan is: the name of one of the `plans` of policies, or undefined or null for none. Or the client's own numbers, such as
+ * those of a database: for each policy with `plans`, or by the names of policies.
+ *
+ * @example 'pro'
+ * @example { limit: 500 }
+ * @example { api: { capacity: 100, refill: 50 }, exports: { limit: 20 } }
+ */
+export type PlanAnswer = string | PlanNumbers | Readonly<Record<string, PlanNumbers>> | null | undefined;
+
 /** The module's option `plan`: which plan a request's client has. */
 export interface PlanOptions {
   /**
-   * Returns the name of a plan, or undefined or null for a client without one. May be asynchronous. The answer is cached under
+   * Returns the client's plan or numbers: see `PlanAnswer`. May be asynchronous. The answer is cached under
    * the identity that the policy counts, so it must depend on nothing else of the request.
    *
-   * If it throws, rejects, returns something else or takes longer than `deadline`, the last known plan of the client counts,
+   * If it throws, rejects, returns something else, or numbers that a policy cannot have, or takes longer than `deadline`, the last known plan of the client counts,
    * else `fallback`. A request that this plan lets pass is not kept waiting. One that it would reject waits for `timeout`.
    */
-  readonly resolve: RequestFunction<ExecutionContext, string | null | undefined | Promise<string | null | undefined>>;
+  readonly resolve: RequestFunction<ExecutionContext, PlanAnswer | Promise<PlanAnswer>>;
   /**
    * How long an answer counts: milliseconds or text such as `'1m'` (default), 1 ms to 24 hours. A request in the last quarter of
    * that time refreshes it in the background.

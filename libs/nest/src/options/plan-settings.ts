@@ -14,7 +14,7 @@ const PLAN_OPTIONS = {
   resolve: {
     default: undefined,
     valid: (value) => typeof value === 'function',
-    wanted: 'a function that returns the name of a plan',
+    wanted: 'a function that returns the name of a plan, or numbers',
   },
   cacheFor: {
     default: '1m',

@@ -14,14 +14,13 @@ const WHERE = 'RateLimitModule, plan';
 export function checkPlans(
   { fallback }: PlanOptions,
   policies: Iterable<ParsedPolicy>,
-  routes: Pick<RoutePolicies, 'planNames' | 'hasChoosers'>,
+  routes: Pick<RoutePolicies, 'plans' | 'hasChoosers'>,
 ): void {
   // What a function chooses is known at run time only.
   if (routes.hasChoosers) return;
-  const names = [
-    ...new Set([...policies].flatMap(({ plans }) => [...(plans?.keys() ?? [])]).concat(...routes.planNames)),
-  ];
-  if (names.length === 0) {
+  const all = [...Array.from(policies, ({ plans }) => plans), ...routes.plans].filter((plans) => plans !== undefined);
+  const names = [...new Set(all.flatMap((plans) => [...plans.keys()]))];
+  if (all.length === 0) {
     throw new RateLimitConfigError(
       WHERE,
       'has no effect, because no policy has plans: give one of them plans: { pro: { ... } }, or leave plan out',
@@ -32,7 +31,7 @@ export function checkPlans(
   throw new RateLimitConfigError(
     WHERE,
     `fallback must be a plan of a policy, got ${shown(fallback)}.${didYouMean(fallback, names)} ` +
-      `The plans are ${names.map(shown).join(', ')}; without a fallback the policies' own numbers count`,
+      `The plans are ${names.map(shown).join(', ') || 'none'}; without a fallback the policies' own numbers count`,
     'FG_OPTION_WITHOUT_EFFECT',
   );
 }

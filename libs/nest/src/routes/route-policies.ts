@@ -84,7 +84,7 @@ export class RoutePolicies implements RoutePolicySource {
   private readonly bound = new BoundNames();
   private readonly uses: PolicyUses<ExecutionContext>;
   /** The plans of the policies that were bound. */
-  readonly planNames = new Set<string>();
+  readonly plans = new Set<NonNullable<ParsedPolicy<ExecutionContext>['plans']>>();
   /** Whether a function chooses policies of some route, so that not all policies are known before requests. */
   hasChoosers = false;
   /** The policies of the module's `middleware`, once they are bound. */
@@ -351,7 +351,7 @@ export class RoutePolicies implements RoutePolicySource {
 
   private notePlans(policy: ParsedPolicy<ExecutionContext>, site: Site): void {
     if (policy.plans === undefined) return;
-    for (const plan of policy.plans.keys()) this.planNames.add(plan);
+    this.plans.add(policy.plans);
     if (!this.hasPlan) throw withoutPlan(policy, site.text);
     if (this.identities.countsAddresses(policy)) this.warnOfLackOnce(policy.name, sharedPlans(policy, site.text));
   }

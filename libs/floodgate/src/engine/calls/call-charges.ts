@@ -80,7 +80,7 @@ export class CallCharges implements Asker<AskedCall> {
   private lastUse: ScheduledUse | undefined;
 
   constructor(
-    private readonly plans: Pick<Plans<never>, 'lastKnown'> | undefined,
+    private readonly plans: Pick<Plans<never>, 'look' | 'underLastKnown'> | undefined,
     private readonly ipv6Prefix: number,
     plain?: PlainPath,
   ) {
@@ -159,11 +159,16 @@ export class CallCharges implements Asker<AskedCall> {
   states(policies: readonly BoundPolicy[], identity: string | undefined): readonly PausedState[] {
     return policies.map((policy) => {
       const tag = identity ?? globalTag(policy.name);
-      const [charge, ...planned] = [policy, ...(policy.plans?.values() ?? [])].map((numbers) =>
-        chargeOf(numbers, tag, 0, 'peek'),
-      );
+      const [charge, ...planned] = this.underAllPlans(policy, tag).map((numbers) => chargeOf(numbers, tag, 0, 'peek'));
       return { charge: charge!, keys: [charge!, ...planned].map(({ key }) => key) };
     });
+  }
+
+  /** The policy, and its variants: for each of its plans, and for what is known of a client's. */
+  underAllPlans(policy: BoundPolicy, tag: string): readonly BoundPolicy[] {
+    const { plans } = policy;
+    if (plans === undefined) return [policy];
+    return [policy, ...plans.values(), this.plans?.look(policy, tag).numbers ?? policy];
   }
 
   /**
@@ -213,7 +218,7 @@ export class CallCharges implements Asker<AskedCall> {
   /** @throws {RateLimitConfigError} when nothing says which plan the client has */
   ofPlan(policy: BoundPolicy, tag: string, { plan, where }: AskedCall): BoundPolicy {
     if (plan !== undefined) return underPlan(policy, plan ?? undefined);
-    if (this.plans !== undefined) return underPlan(policy, this.plans.lastKnown(tag));
+    if (this.plans !== undefined) return this.plans.underLastKnown(policy, tag);
     throw new RateLimitConfigError(
       where,
       `policy '${policy.name}' has plans, and nothing says which plan the client has: give { plan: 'pro' }, { plan: null } for ` +

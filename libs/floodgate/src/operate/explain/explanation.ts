@@ -81,7 +81,7 @@ export interface PolicyExplanation {
   /** Null where nothing was asked, or a block hides it: `'blocked'`, `'exempt'`, `'unavailable'`, `'not-counted'`, and `decidedBy: 'open'`. */
   readonly level: ExplainedLevel | null;
   /**
-   * The plan whose numbers count; `name` is null for none. `isKnown` is false where this process has not asked for the client's
+   * The plan whose numbers count; `name` is null for none, and for numbers that the look-up has answered. `isKnown` is false where this process has not asked for the client's
    * plan, and shows the module's fallback: another process may know another one. Null where the policy has no plans.
    */
   readonly plan: { readonly name: string | null; readonly isKnown: boolean } | null;

@@ -164,7 +164,7 @@ export class LimitExplainer implements Asker<Look> {
     const { tag } = look;
     const planned = charge.policy;
     const plan = this.planOf(policy, look);
-    const zone = underPlan(policy, plan?.name ?? undefined).timeZone === undefined ? null : this.zoneOf(look);
+    const zone = this.planned(policy, look).numbers.timeZone === undefined ? null : this.zoneOf(look);
     const counts = identities.counts(policy, tag);
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
     const [answer, override, pausedMs] = await Promise.all([
@@ -230,7 +230,7 @@ export class LimitExplainer implements Asker<Look> {
   }
 
   ofPlan(policy: BoundPolicy, _tag: string, look: Look): BoundPolicy {
-    return underPlan(policy, this.planOf(policy, look)?.name ?? undefined);
+    return this.planned(policy, look).numbers;
   }
 
   inZone(policy: BoundPolicy, _tag: string, look: Look): BoundPolicy {
@@ -241,11 +241,17 @@ export class LimitExplainer implements Asker<Look> {
     return priority !== undefined && policy.priorities!.has(priority) ? underPriority(policy, priority) : policy;
   }
 
-  private planOf({ plans }: BoundPolicy, { tag, plan: given }: Look): PolicyExplanation['plan'] {
-    if (plans === undefined) return null;
-    if (given !== undefined) return { name: nameIn(plans, given ?? undefined), isKnown: true };
-    const { plan, known } = this.sources.plans?.look(tag) ?? { plan: undefined, known: false };
-    return { name: nameIn(plans, plan), isKnown: known };
+  private planOf(policy: BoundPolicy, look: Look): PolicyExplanation['plan'] {
+    if (policy.plans === undefined) return null;
+    const { numbers, isKnown } = this.planned(policy, look);
+    return { name: numbers.plan ?? null, isKnown };
+  }
+
+  /** The policy under the client's plan, and whether the plan is known. */
+  private planned(policy: BoundPolicy, { tag, plan: given }: Look): ReturnType<Plans<never>['look']> {
+    if (given !== undefined) return { numbers: underPlan(policy, given ?? undefined), isKnown: true };
+    const own = { numbers: policy, isKnown: false };
+    return policy.plans === undefined ? own : (this.sources.plans?.look(policy, tag) ?? own);
   }
 
   private zoneOf({ tag, zone: given }: Look): NonNullable<PolicyExplanation['timeZone']> {
@@ -253,10 +259,6 @@ export class LimitExplainer implements Asker<Look> {
     const { zone, known } = this.sources.timeZones.look(tag);
     return { name: zone, isKnown: known };
   }
-}
-
-function nameIn(plans: NonNullable<BoundPolicy['plans']>, plan: string | undefined): string | null {
-  return plan !== undefined && plans.has(plan) ? plan : null;
 }
 
 function routeOf({ context, handler, route, origin, guarded, chosen }: KnownHandler): LimitExplanation['route'] {
