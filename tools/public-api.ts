@@ -9,6 +9,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** The folders of the packages whose public API is written down. */
 export const PACKAGES = ['libs/floodgate', 'libs/nest', 'libs/client'];
 
+/** The sources of the entry points of all packages that have types, by the names that applications import. */
+export function typedEntries(): ReadonlyMap<string, string> {
+  return new Map(PACKAGES.flatMap((folder) => [...entriesOf(folder).files]));
+}
+
 /** The public API of each package, by the file that has it. */
 export function publicApis(): ReadonlyMap<string, string> {
   const entries = PACKAGES.map((folder) => ({ folder, ...entriesOf(folder) }));

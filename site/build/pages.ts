@@ -136,6 +136,7 @@ export const SIDEBAR: readonly Group[] = [
       item('Testing', '/testing'),
       item('API', '/reference/api'),
       item('Types', '/reference/api-types'),
+      item('API without Nest', '/reference/api-floodgate'),
     ],
   },
   { text: 'Migrate', items: [item('From @nestjs/throttler', '/migration')] },

@@ -1,9 +1,10 @@
 // Writes the pages of the reference that come from the code: the module's options, and what each entry point exports.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { MODULE_OPTIONS } from '../../libs/nest/src/options/options-table.js';
 import type { OptionRule } from '../../libs/floodgate/src/util/option-rules.js';
+import { typedEntries } from '../../tools/public-api.js';
 import { cached } from './cache.js';
 import { compilerOptions } from './hovers.js';
 import { GENERATED, ROOT } from './pages.js';
@@ -17,35 +18,39 @@ interface Entry {
   readonly typesPage?: string;
 }
 
-const LIBRARY = 'libs/nest/src';
-const MAIN: Entry = {
-  name: 'nestjs-floodgate',
-  source: `${LIBRARY}/index.ts`,
-  page: 'api',
-  about: 'The module, the decorators, the limiter, stores and identities.',
-  typesPage: 'api-types',
+const SERVER = 'see [Without Nest](/docs/without-nest.md).';
+/** What each entry point has, in the order in which pages name them. */
+const ABOUT: Readonly<Record<string, string>> = {
+  'nestjs-floodgate': 'The module, the decorators, the limiter, stores and identities.',
+  'nestjs-floodgate/testing':
+    'A virtual clock and a store for tests: [Testing](/docs/testing.md) shows how to use them.',
+  'nestjs-floodgate/throttler': 'The names of @nestjs/throttler on Floodgate: see [Migration](/docs/migration.md).',
+  'floodgate-client': 'A fetch that honours limits: see [The client](/docs/client.md).',
+  floodgate: `The engine without Nest, which \`nestjs-floodgate\` exports as well: ${SERVER}`,
+  'floodgate/express': `Limits the requests of Express: ${SERVER}`,
+  'floodgate/fastify': `Limits the requests of Fastify: ${SERVER}`,
+  'floodgate/hono': `Limits the requests of Hono: ${SERVER}`,
+  'floodgate/http': `Limits the requests of Node's own server, and has what requests have in common with all servers: ${SERVER}`,
+  'floodgate/redis': 'A store on a client of Redis that you open: see [Redis](/docs/redis.md).',
+  'floodgate/testing': 'A virtual clock and a store for tests: [Testing](/docs/testing.md) shows how to use them.',
 };
-const ENTRIES: readonly Entry[] = [
-  MAIN,
-  {
-    name: 'nestjs-floodgate/testing',
-    source: `${LIBRARY}/testing.ts`,
-    page: 'api-testing',
-    about: 'A virtual clock and a store for tests: [Testing](/docs/testing.md) shows how to use them.',
-  },
-  {
-    name: 'nestjs-floodgate/throttler',
-    source: `${LIBRARY}/throttler.ts`,
-    page: 'api-throttler',
-    about: 'The names of @nestjs/throttler on Floodgate: see [Migration](/docs/migration.md).',
-  },
-  {
-    name: 'floodgate-client',
-    source: 'libs/client/src/index.ts',
-    page: 'api-client',
-    about: 'A fetch that honours limits: see [The client](/docs/client.md).',
-  },
-];
+/** The entry points whose types are too many for one page. */
+const LARGE = ['nestjs-floodgate', 'floodgate'];
+
+const ENTRIES: readonly Entry[] = allEntries();
+const MAIN = ENTRIES[0]!;
+
+function allEntries(): Entry[] {
+  const sources = typedEntries();
+  const missing = [...sources.keys()].find((name) => !Object.hasOwn(ABOUT, name));
+  if (missing !== undefined) throw new Error(`site/build/reference.ts says nothing about ${missing}`);
+  return Object.entries(ABOUT).map(([name, about]) => {
+    const page = name.replace(/^(?:nestjs-floodgate\/?|floodgate-(?=client))/, '').replace('/', '-');
+    const address = page === '' ? 'api' : `api-${page}`;
+    const entry = { name, about, source: relative(ROOT, sources.get(name)!), page: address };
+    return LARGE.includes(name) ? { ...entry, typesPage: `${address}-types` } : entry;
+  });
+}
 
 /** In the order of a page. */
 const KINDS = ['Decorators and functions', 'Classes', 'Errors', 'Constants', 'Types'] as const;
@@ -86,19 +91,25 @@ function declarations(): ts.Program {
     const text = host.readFile(file);
     return text === undefined ? undefined : ts.createSourceFile(file, text, version, true);
   };
-  return ts.createProgram(
-    ENTRIES.map(({ source }) => declared(source)),
-    { ...options, noEmit: true },
+  const paths = Object.fromEntries(
+    Object.entries(options.paths ?? {}).map(([name, files]) => [name, files.map((file) => declared(file))]),
+  );
+  const program = ts.createProgram(
+    ENTRIES.map(({ source }) => join(ROOT, declared(source))),
+    { ...options, paths, noEmit: true },
     host,
   );
+  const source = program.getSourceFiles().find(({ fileName }) => isSource(fileName));
+  if (source !== undefined) throw new Error(`the reference would show the code of ${source.fileName}`);
+  return program;
 }
 
 /** Only what was emitted is read of the packages: the sources have bodies. */
-const isSource = (file: string): boolean => /\/libs\/(?:rate-limit|client)\/src\/.*(?<!\.d)\.ts$/.test(file);
-const declared = (source: string): string => join(ROOT, source).replace(/\.ts$/, '.d.ts');
+const isSource = (file: string): boolean => /\/libs\/[\w-]+\/src\/.*(?<!\.d)\.ts$/.test(file);
+const declared = (source: string): string => source.replace(/\.ts$/, '.d.ts');
 
 function exportsOf(entry: Entry, program: ts.Program, checker: ts.TypeChecker): ts.Symbol[] {
-  const file = program.getSourceFile(declared(entry.source));
+  const file = program.getSourceFile(join(ROOT, declared(entry.source)));
   const module = file && checker.getSymbolAtLocation(file);
   if (module === undefined) throw new Error(`${entry.source} has no exports`);
   return checker.getExportsOfModule(module);
@@ -117,10 +128,12 @@ function apiPages(entry: Entry, program: ts.Program, checker: ts.TypeChecker): [
   const others = ENTRIES.filter((one) => one !== entry).map(({ name, page }) => `[${name}](./${page}.md)`);
   const { name, page, typesPage, about } = entry;
   const partsOf = (kinds: readonly Kind[]): string[] =>
-    kinds.flatMap((kind) => (byKind.get(kind)!.length > 0 ? [`## ${kind}`, ...byKind.get(kind)!] : []));
+    kinds.flatMap((kind) =>
+      byKind.get(kind)!.length > 0 ? [`## ${headingOf(kind, name)}`, ...byKind.get(kind)!] : [],
+    );
   const pageOf = (title: string, words: string, parts: readonly string[]): string =>
     [GENERATED_HERE, `# ${title}`, words, ...parts, ''].join('\n\n');
-  const every = 'Every export, from the types of the package.';
+  const every = `Every export, from the types of the package.${/^floodgate\b(?!-)/.test(name) ? OF_MODULE : ''}`;
   const rest = `Other entry points: ${others.join(', ')}.`;
   if (typesPage === undefined) return [[page, pageOf(name, `${about} ${every} ${rest}`, partsOf(KINDS))]];
   const words = `${about} ${every} [Its types](./${typesPage}.md) have a page of their own. ${rest}`;
@@ -136,6 +149,13 @@ function apiPages(entry: Entry, program: ts.Program, checker: ts.TypeChecker): [
       ),
     ],
   ];
+}
+
+/** Behind the engine's pages, whose docs the module shares. */
+const OF_MODULE = ' An option of the module is one of `createLimiter` here.';
+
+function headingOf(kind: Kind, entry: string): string {
+  return kind === 'Decorators and functions' && !entry.startsWith('nestjs-') ? 'Functions' : kind;
 }
 
 function kindOf(symbol: ts.Symbol): Kind {

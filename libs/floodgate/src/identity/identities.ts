@@ -7,7 +7,7 @@ import { addressResolver, headerResolver } from './resolvers.js';
  *
  * @param options.header the header's name, in any case; default `X-API-Key`
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
- * @example RateLimitModule.forRoot({ identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()] })
+ * @example identity: [apiKeyIdentity({ header: 'X-Client-Key' }), ipIdentity()]
  */
 export function apiKeyIdentity(options: { header?: string | undefined } = {}): SyncIdentityResolver {
   return headerResolver('apiKeyIdentity', 'api-key', options, 'X-API-Key');
@@ -19,7 +19,7 @@ export function apiKeyIdentity(options: { header?: string | undefined } = {}): S
  *
  * @param options.header the header's name, in any case; default `X-User-Id`
  * @throws {RateLimitConfigError} when `header` is no header's name, or for an unknown option
- * @example RateLimitModule.forRoot({ identity: [userIdentity(), ipIdentity()] })
+ * @example identity: [userIdentity(), ipIdentity()]
  */
 export function userIdentity(options: { header?: string | undefined } = {}): SyncIdentityResolver {
   return headerResolver('userIdentity', 'user', options, 'X-User-Id');
@@ -34,7 +34,7 @@ export function userIdentity(options: { header?: string | undefined } = {}): Syn
  *   each request comes through the CDN: other clients can invent an address for each request
  * @param options.ipv6Prefix bits of an IPv6 address that count: a whole number from 1 to 128, default 56
  * @throws {RateLimitConfigError} when an option is unknown or wrong, such as the header `X-Forwarded-For`, which a client begins
- * @example RateLimitModule.forRoot({ identity: [ipIdentity({ ipv6Prefix: 64 })] })
+ * @example identity: [ipIdentity({ ipv6Prefix: 64 })]
  * @example ipIdentity({ header: 'CF-Connecting-IP' })
  */
 export function ipIdentity(

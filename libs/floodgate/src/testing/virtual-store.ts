@@ -10,7 +10,7 @@ import { VirtualClock } from './virtual-clock.js';
  * @throws {RateLimitConfigError} when it gets no `VirtualClock`
  * @throws {RateLimitConfigError} when an option is out of its range
  * @throws {RateLimitConfigError} for an option that is not known
- * @example RateLimitModule.forRoot({ store: new VirtualStore(clock), policies });
+ * @example store: new VirtualStore(clock)
  */
 export class VirtualStore extends MemoryStore {
   readonly timer: Timer;

@@ -66,7 +66,7 @@ function defaultBytes(): number {
  * @example
  * ```ts
  * const store = new MemoryStore({ maxKeys: 100_000 }); // some 30 MB for buckets and windows
- * RateLimitModule.forRoot({ store });
+ * const limiter = await createLimiter({ store }); // or RateLimitModule.forRoot({ store })
  * ```
  */
 export class MemoryStore implements RateLimitStore {

@@ -23,7 +23,7 @@ const UNLOADED: Partial<StoreTraits> = { answersAtOnce: false, server: 'Redis' }
  *
  * The store uses the client as it is, and leaves it open. While 25,000 requests wait for the client's answers, others fail at once.
  *
- * @example RateLimitModule.forRoot({ store: new RedisStore(client, { clock: 'app' }) })
+ * @example store: new RedisStore(client, { clock: 'app' })
  */
 export class RedisStore implements RateLimitStore {
   readonly supports: RateLimitStore['supports'];
