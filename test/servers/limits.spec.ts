@@ -10,6 +10,7 @@ import { VirtualClock, VirtualStore } from 'floodgate/testing';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { CapturedLogs, start } from '../support/http-app.js';
 import { until } from '../support/faults/until.js';
+import { nodeWarnings } from '../support/node-warnings.js';
 import { type Handler, type Limit, NAMES, type OpenServer, SERVERS } from './support/servers.js';
 
 const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 2, refill: '1/10s' } as const;
@@ -134,6 +135,17 @@ describe.each(NAMES)('the limits of %s', (name) => {
     expect(passed.headers.get('ratelimit')).toMatch(/^"all";r=1.*, "one";r=0/);
     const rejected = await fetch(`${url}/200`);
     expect([rejected.status, rejected.headers.get('ratelimit')]).toEqual([429, expect.stringMatching(/"one";r=0/)]);
+  });
+
+  it('listen to a server once, however many they are', async () => {
+    const warned = nodeWarnings();
+    const policies = Array.from({ length: 12 }, (_, i) => ({ ...ONE, name: `p${i}` }));
+    const { url } = await open(
+      await limiterOf(),
+      policies.map((policy) => [policy]),
+    );
+    expect(await statuses(`${url}/200`, 2)).toEqual([200, 429]);
+    expect(await warned()).toEqual([]);
   });
 
   it('pass and block addresses of lists, before anything is charged', async () => {

@@ -15,14 +15,16 @@ interface Connection {
  */
 export class Connections {
   private overTcp = false;
+  private readonly watched = new WeakSet<HttpServer>();
 
   /**
-   * Reads the address of every connection when it opens: Node then keeps the address for the socket's life.
+   * Reads the address of every connection when it opens: Node then keeps the address for the socket's life. A server is watched once.
    *
    * @param server undefined in an application without HTTP
    */
   watch(server: HttpServer | undefined): void {
-    if (typeof server?.on !== 'function') return;
+    if (typeof server?.on !== 'function' || this.watched.has(server)) return;
+    this.watched.add(server);
     const opened = (connection: Connection): void => {
       void connection.remoteAddress;
       // A server that closes has no address, but still serves its last requests. So `isLost` cannot ask later.

@@ -67,6 +67,9 @@ interface CheckedOptions extends AddressListOptions<ServedRequest> {
   readonly headers: HeaderFormat | false;
 }
 
+/** Those of all limits: Node warns of more than ten listeners, and a server may have a limit for each of its routes. */
+const CONNECTIONS = new Connections();
+
 /** The policies that requests of a server are limited by, and how these are answered. */
 export class RequestLimits {
   private readonly policies: readonly BoundPolicy[];
@@ -77,7 +80,6 @@ export class RequestLimits {
   private readonly charges: RequestCharges<ServedRequest>;
   private readonly lists: AddressLists<ServedRequest> | undefined;
   private readonly admission: Admission<ServedRequest>;
-  private readonly connections = new Connections();
   private readonly proxies: ProxyWatch;
   private readonly watched = new WeakSet();
   /** See `ServedRequest`. */
@@ -181,17 +183,17 @@ export class RequestLimits {
     return this.admission.admit({ route: this.traits, context: served, charges, record, shared: undefined });
   }
 
-  /** Keeps the addresses of connections, from the first request of each server on, and looks at the server's setting. */
+  /** Keeps the addresses of connections, from the first limited request of each server on, and looks at the server's setting. */
   private watch({ request }: ServedRequest): void {
     const { server } = (request.raw?.socket ?? request.socket ?? {}) as { readonly server?: HttpServer };
     if (server === undefined || this.watched.has(server)) return;
     this.watched.add(server);
-    this.connections.watch(server);
+    CONNECTIONS.watch(server);
     this.proxies.begin(request);
   }
 
   private hasGone({ request }: ServedRequest): boolean {
-    return (request.raw?.socket ?? request.socket) !== undefined && this.connections.isLost(request);
+    return (request.raw?.socket ?? request.socket) !== undefined && CONNECTIONS.isLost(request);
   }
 }
 
