@@ -19,7 +19,7 @@ export { decisionHeaders, HEADER_FORMATS, retryAfterSeconds, saysUnits } from '.
 export { ClockOffset } from './http/headers/clock-offset.js';
 export { DRAFT, X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './http/headers/names.js';
 export { throttlerSuffix } from './http/headers/throttler.js';
-export { nodeResponse, StreamClient } from './http/http-client.js';
+export { isComplete, nodeResponse, StreamClient } from './http/http-client.js';
 export { rejectionResponse, rejectionSchema } from './http/openapi.js';
 export {
   addressBlockedProblem,

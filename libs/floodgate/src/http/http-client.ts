@@ -47,6 +47,16 @@ export function http2Stream(request: HttpRequest, response: unknown): HttpEnd | 
   return isEmitter(found) ? found : undefined;
 }
 
+/** Whether the headers of a response have been sent, by a timeout for example: it takes no others. */
+export function hasBegun(response: unknown): boolean {
+  return (nodeResponse(response) as { readonly headersSent?: boolean } | undefined)?.headersSent === true;
+}
+
+/** Whether all of a response has been handed over: its client waits for nothing else. */
+export function isComplete(response: unknown): boolean {
+  return (nodeResponse(response) as HttpEnd | undefined)?.writableEnded === true;
+}
+
 /** Node's response, which Fastify wraps. */
 export function nodeResponse(response: unknown): unknown {
   return (response as { readonly raw?: unknown } | undefined)?.raw ?? response;

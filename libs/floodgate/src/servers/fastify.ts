@@ -2,6 +2,7 @@ import { ResponseExchange } from '../http/response-exchange.js';
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { Exchange } from '../holds/waiting/exchange.js';
 import type { Header } from '../http/headers.js';
+import { hasBegun } from '../http/http-client.js';
 import type { HttpRequest } from '../http/request.js';
 import { fastifyTrustProxy } from '../http/trust-proxy-settings.js';
 import type { RateLimitRequest } from '../identity/request-function.js';
@@ -97,7 +98,7 @@ export function limitHook(
 class FastifyRequest extends ServedRequest {
   constructor(
     request: HttpRequest & RateLimitRequest,
-    private readonly reply: FastifyReplyLike,
+    readonly response: FastifyReplyLike,
     names: readonly [server: string, limit: string],
   ) {
     super(request, names);
@@ -108,17 +109,19 @@ class FastifyRequest extends ServedRequest {
   }
 
   setHeaders(headers: readonly Header[]): void {
-    for (const header of headers) this.reply.header(header[0], header[1]);
+    for (const header of headers) this.response.header(header[0], header[1]);
   }
 
   exchange(): Exchange {
-    return new ResponseExchange(this.request, this.reply, this.request);
+    return new ResponseExchange(this.request, this.response, this.request);
   }
 
   send({ status, headers, body }: Answered): void {
-    if (this.reply.sent) return;
+    const { response } = this;
+    // Of a stream, Fastify says that it is sent once it has ended.
+    if (response.sent || hasBegun(response)) return;
     this.setHeaders(headers);
-    this.reply.code(status);
-    this.reply.send(body);
+    response.code(status);
+    response.send(body);
   }
 }

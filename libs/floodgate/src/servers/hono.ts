@@ -117,6 +117,10 @@ class HonoRequest extends ServedRequest {
     super(request, names);
   }
 
+  get response(): unknown {
+    return this.node.outgoing;
+  }
+
   get key(): object {
     return this.node.incoming ?? this.context.req.raw;
   }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { Exchange } from '../holds/waiting/exchange.js';
 import type { Header } from '../http/headers.js';
+import { hasBegun } from '../http/http-client.js';
 import type { HttpRequest } from '../http/request.js';
 import type { RateLimitRequest } from '../identity/request-function.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
@@ -23,7 +24,7 @@ export type Next = (error?: Error) => void;
 export class NodeRequest extends ServedRequest {
   constructor(
     request: HttpRequest & RateLimitRequest,
-    private readonly response: NodeResponse,
+    readonly response: NodeResponse,
     names: readonly [server: string, limit: string],
     readonly key: object = request,
   ) {
@@ -38,10 +39,10 @@ export class NodeRequest extends ServedRequest {
     return new ResponseExchange(this.request, this.response, this.key);
   }
 
-  /** Sends the answer of a request that does not pass. One that was answered meanwhile, after a timeout for example, keeps its answer. */
+  /** Sends the answer of a request that does not pass. One that was answered meanwhile keeps its answer. */
   send({ status, headers, body }: Answered): void {
     const { response } = this;
-    if (response.headersSent) return;
+    if (hasBegun(response)) return;
     this.setHeaders(headers);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.statusCode = status;

@@ -17,6 +17,7 @@ import {
   retryAfterSeconds,
 } from '../http/headers.js';
 import { ClockOffset } from '../http/headers/clock-offset.js';
+import { hasBegun, isComplete } from '../http/http-client.js';
 import { REQUEST_OPTIONS } from '../http/request-options.js';
 import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
 import type { IdentityResolver, OnMissingIdentity } from '../identity/identity.js';
@@ -205,9 +206,11 @@ class Answers implements Transport<ServedRequest> {
   constructor(private readonly settings: HeaderSettings) {}
 
   decided(served: ServedRequest, decision: Decision): void {
+    const { response } = served;
+    if (isComplete(response)) throw ClientGoneError.instance; // answered by a timeout, for example
     const headers = decisionHeaders(decision, Date.now(), this.settings);
-    if (decision.allowed) served.setHeaders(headers);
-    else served.answer = rejected(decision, headers);
+    if (!decision.allowed) served.answer = rejected(decision, headers);
+    else if (!hasBegun(response)) served.setHeaders(headers);
   }
 
   reject(served: ServedRequest, decision: Decision): boolean {

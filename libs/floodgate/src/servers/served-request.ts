@@ -28,6 +28,9 @@ export abstract class ServedRequest implements HandlerContext {
   /** The object that belongs to the request as long as it lasts, whichever of its limits asks. */
   abstract readonly key: object;
 
+  /** Node's response, or the framework's around it; undefined on an edge runtime. */
+  abstract readonly response: unknown;
+
   /** Sets headers on the response of a request that passes. */
   abstract setHeaders(headers: readonly Header[]): void;
 

@@ -4,6 +4,7 @@ import { type Decision, RateLimitConfigError, WaitingRoomFullError } from 'flood
 import type { ResolvedIdentities } from 'floodgate/http';
 import {
   type Answer,
+  ClientGoneError,
   type Exchange,
   type FindTag,
   type Listed,
@@ -16,6 +17,7 @@ import {
   Admission,
   andThen,
   attempt,
+  isComplete,
   isPromise,
   readable,
   RequestCharges,
@@ -247,6 +249,8 @@ export class GuardWork {
   private transport(): Transport<ExecutionContext> {
     return {
       decided: (context, decision) => {
+        const { httpAdapter } = this.adapterHost;
+        if (isHttp(context) && httpAdapter.isHeadersSent(responseOf(context)) === true) return this.answered(context);
         if (!this.showsItself) return this.setHeaders(context, decision);
         try {
           this.steps.watch(this.guard, this.seams.setHeaders(context, decision));
@@ -258,6 +262,11 @@ export class GuardWork {
       failed: (context, error) => this.fail(context, error),
       exchange: (context) => (context instanceof ContextView ? context.exchange : exchangeOf(context)),
     };
+  }
+
+  /** Sets no headers on an answer that was sent meanwhile, by a timeout for example. Behind a complete one, the request goes no further. */
+  private answered(context: ExecutionContext): void {
+    if (isComplete(responseOf(context))) this.fail(context, ClientGoneError.instance);
   }
 
   /** Rejects a request whose headers are set, or left out by a subclass. */
