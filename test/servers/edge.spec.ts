@@ -23,6 +23,7 @@ async function edge(...limit: [policy?: object, options?: object]): Promise<Hono
   app.get('/fails', () => {
     throw new Error('no');
   });
+  app.get('/error', () => Response.error());
   app.get('/fetched', () => fetch('data:application/json,{}'));
   app.get('/:status', (context) => new Response('{}', { status: Number(context.req.param('status')) }));
   app.onError((error, context) => context.text(error.message, 500));
@@ -41,6 +42,26 @@ it('counts the address that a CDN names, and sets headers on responses of any ki
 it('sets headers on a response of fetch, which cannot be changed', async () => {
   const answer = await (await edge()).request('/fetched', from('203.0.113.7'));
   expect([answer.status, answer.headers.get('X-RateLimit-Remaining'), await answer.text()]).toEqual([200, '0', '{}']);
+});
+
+it('leaves a response alone that can neither be changed nor made anew, such as that of an upgrade', async () => {
+  expect((await (await edge()).request('/error', from('203.0.113.7'))).type).toBe('error');
+});
+
+it('ends a request whose client leaves while it waits', async () => {
+  const limiter = await createLimiter({ logger: new CapturedLogs() });
+  await using _ = { [Symbol.asyncDispose]: () => limiter.close() };
+  const places = { name: 'places', algorithm: 'concurrency', limit: 1, lease: '1h', by: 'global' } as const;
+  const queue = { name: 'queue', algorithm: 'leaky-bucket', capacity: 1, drain: '1/h', by: 'global' } as const;
+  const app = new Hono().use(rateLimit(limiter, [places, queue])).get('/', (context) => context.text('Hello!'));
+  expect((await app.request('/')).status).toBe(200);
+  const leaving = new AbortController();
+  const waiting = app.request(new Request('http://localhost/', { signal: leaving.signal }));
+  await until('it waits', 5_000, () => limiter.stats().waiting === 1);
+  expect(limiter.stats().leases).toEqual([{ policy: 'places', held: 1 }]);
+  leaving.abort();
+  expect((await waiting).status).toBe(503);
+  expect(limiter.stats().leases).toEqual([{ policy: 'places', held: 0 }]);
 });
 
 it('says what is missing where a request has no address', async () => {

@@ -16,6 +16,8 @@ import { type Handler, type Limit, NAMES, type OpenServer, SERVERS } from './sup
 const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 2, refill: '1/10s' } as const;
 const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '1d' } as const;
 
+const MISSING = { identity: [userIdentity()], onMissingIdentity: 'reject' } as const;
+
 const closing: (() => PromiseLike<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
@@ -135,6 +137,25 @@ describe.each(NAMES)('the limits of %s', (name) => {
     expect(passed.headers.get('ratelimit')).toMatch(/^"all";r=1.*, "one";r=0/);
     const rejected = await fetch(`${url}/200`);
     expect([rejected.status, rejected.headers.get('ratelimit')]).toEqual([429, expect.stringMatching(/"one";r=0/)]);
+  });
+
+  it('keep the headers of an earlier limit where a later one counts nothing, or has another format', async () => {
+    const limiter = await limiterOf();
+    const headersOf = async (...limits: Limit[]): Promise<unknown[]> => {
+      const { url } = await open(limiter, limits);
+      const { status, headers } = await fetch(`${url}/200`);
+      return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit')];
+    };
+    const first = { ...BUCKET, by: 'global', capacity: 9 } as const;
+    expect(await headersOf([first], [first])).toEqual([200, '8', null]);
+    expect(await headersOf([first], [{ ...ONE, skipIf: () => true }])).toEqual([200, '7', null]);
+    expect(await headersOf([first], [ONE, { headers: 'draft' }])).toEqual([
+      200,
+      '6',
+      expect.stringMatching(/"one";r=0/),
+    ]);
+    expect(await headersOf([first], [ONE])).toEqual([429, '0', null]);
+    expect(await headersOf([first], [{ ...ONE, name: 'reject', by: 'user' }, MISSING])).toEqual([401, '4', null]);
   });
 
   it('listen to a server once, however many they are', async () => {

@@ -31,11 +31,11 @@ export interface HonoLimitRequest extends RateLimitRequest {
   readonly context: HonoContextLike;
 }
 
-/** The limit of a request that decided last: its headers tell of the earlier ones, too. */
-const LAST = Symbol('rate limit');
+/** What the limits of a request have set so far. */
+const HEADERS = Symbol('rate limit headers');
 
-interface Decided {
-  [LAST]?: HonoRequest;
+interface Limited {
+  [HEADERS]?: Record<string, string>;
 }
 
 interface NodeBindings {
@@ -67,10 +67,9 @@ export function rateLimit(
     const node = (context.env ?? {}) as NodeBindings;
     const served = new HonoRequest(seenOf(context, node, addressOf), context, node, limits.names);
     const answer = await limits.pass(served);
-    (context as Decided)[LAST] = served;
     if (answer !== undefined) {
       const { status, headers, body } = answer;
-      return Response.json(body, { status, headers: headers.map(([name, value]): [string, string] => [name, value]) });
+      return Response.json(body, { status, headers: served.setHeaders(headers) });
     }
     try {
       await next();
@@ -104,7 +103,6 @@ function seenOf(
 }
 
 class HonoRequest extends ServedRequest {
-  private headers: readonly Header[] = [];
   private readonly listeners: EndListener[] = [];
   private readonly since = performance.now();
 
@@ -125,9 +123,13 @@ class HonoRequest extends ServedRequest {
     return this.node.incoming ?? this.context.req.raw;
   }
 
-  /** They are set once the handler has returned: it may return a response of its own. */
-  setHeaders(headers: readonly Header[]): void {
-    this.headers = headers;
+  /**
+   * They are set once the handler has returned: it may return a response of its own.
+   *
+   * @returns those of the earlier limits as well
+   */
+  setHeaders(headers: readonly Header[]): Record<string, string> {
+    return Object.assign(((this.context as Limited)[HEADERS] ??= {}), Object.fromEntries(headers));
   }
 
   exchange(): Exchange {
@@ -138,27 +140,32 @@ class HonoRequest extends ServedRequest {
       listener.began?.();
       this.listeners.push(listener);
     };
-    return { client: clientOf(signal), call: this.key, onEnd, abandon: () => {} };
+    return { client: clientOf(signal), call: this.key, onEnd, abandon: () => this.end(undefined) };
   }
 
   /** The handler has returned, or thrown. */
   handled(): void {
-    const { context, headers, listeners, since } = this;
-    if ((context as Decided)[LAST] === this) setOn(context, headers);
-    for (const listener of listeners) {
-      const { status } = context.res;
-      const { aborted } = context.req.raw.signal;
-      listener.ended({ status, error: undefined, value: undefined, durationMs: performance.now() - since, aborted });
-    }
+    const { context } = this;
+    const headers = (context as Limited)[HEADERS];
+    if (headers !== undefined) setOn(context, headers);
+    if (this.listeners.length > 0) this.end(context.res.status);
+  }
+
+  private end(status: number | undefined): void {
+    const { aborted } = this.context.req.raw.signal;
+    const durationMs = performance.now() - this.since;
+    const outcome = { status, error: undefined, value: undefined, durationMs, aborted };
+    for (const listener of this.listeners.splice(0)) listener.ended(outcome);
   }
 }
 
 /** Hono makes a new response for each header that is set on one that exists. The headers of a response of `fetch` cannot be changed. */
-function setOn(context: HonoContextLike, headers: readonly Header[]): void {
+function setOn(context: HonoContextLike, headers: Record<string, string>): void {
+  const { headers: given, status } = context.res;
   try {
-    const { headers: given } = context.res;
-    for (const header of headers) given.set(header[0], header[1]);
+    for (const [name, value] of Object.entries(headers)) given.set(name, value);
   } catch {
-    for (const header of headers) context.header(header[0], header[1]);
+    // Nor can that of an upgrade be made anew, whose status is 101.
+    if (status >= 200) for (const [name, value] of Object.entries(headers)) context.header(name, value);
   }
 }
