@@ -115,9 +115,13 @@ async function serve(
   return app;
 }
 
-async function connect({ port }: HttpApp, user?: string): Promise<Client> {
+async function connect(app: HttpApp, user?: string): Promise<Client> {
+  return connectWith(app, user === undefined ? {} : { authorization: user });
+}
+
+/** @param headers read for each request */
+async function connectWith({ port }: HttpApp, headers: Record<string, string>): Promise<Client> {
   const client = new Client({ name: 'agent', version: '1.0.0' });
-  const headers: Record<string, string> = user === undefined ? {} : { authorization: user };
   const url = new URL(`http://127.0.0.1:${port}/mcp`);
   await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
   closing.push(() => client.close());
@@ -143,6 +147,16 @@ describe.each(PLATFORMS)('tools of an agent, over %s', (platform) => {
     expect(app.logs.of('error')).toEqual([]);
   });
 
+  it('count no call that the server itself refuses', async () => {
+    const client = await connect(await serve(platform));
+    for (const call of [{ name: 'search', arguments: { to: 1 } }, { name: 'search' }]) {
+      await expect(client.callTool(call)).resolves.toMatchObject({ isError: true });
+    }
+    await expect(client.callTool({ name: 'unknown' })).rejects.toMatchObject({ code: -32602 });
+    for (let i = 0; i < 2; i++) await expect(client.callTool(search)).resolves.toMatchObject(TEXT);
+    await expect(client.callTool(search)).rejects.toMatchObject(REJECTED);
+  });
+
   it('count resources and prompts as well', async () => {
     const client = await connect(await serve(platform));
     for (let i = 0; i < 2; i++) await client.readResource({ uri: 'rides://fares' });
@@ -164,6 +178,16 @@ describe.each(PLATFORMS)('tools of an agent, over %s', (platform) => {
     });
     await nobody.callTool(search);
     expect(store.keys).toContainEqual(expect.stringContaining('{ip:127.0.0.1}'));
+  });
+
+  it('count in a session the subject of each request, not the one that opened it', async () => {
+    const app = await serve(platform, {}, { statefulMode: true });
+    const headers = { authorization: 'ann' };
+    const client = await connectWith(app, headers);
+    for (let i = 0; i < 2; i++) await client.callTool({ name: 'book' });
+    await expect(client.callTool({ name: 'book' })).rejects.toMatchObject({ code: 429 });
+    headers.authorization = 'bob';
+    await expect(client.callTool({ name: 'book' })).resolves.toMatchObject(TEXT);
   });
 
   it('answer a rejection that a tool throws itself in the same words', async () => {
