@@ -84,6 +84,14 @@ it('settles a request when its handler has returned or thrown', async () => {
   expect((await app.request('/200', from('203.0.113.7'))).status).toBe(429);
 });
 
+it('takes no binding of a Worker for a request of Node', async () => {
+  const app = await edge();
+  const statuses = [200, 429, 429];
+  for (const incoming of [{}, { headers: {} }, () => 'a stub of a service']) {
+    expect((await app.request('/200', from('203.0.113.7'), { incoming })).status).toBe(statuses.shift());
+  }
+});
+
 it("gives functions Hono's own context, and its user", async () => {
   const asked: unknown[] = [];
   const by = (request: RateLimitRequest & HonoLimitRequest): object => {

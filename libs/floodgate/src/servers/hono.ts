@@ -64,7 +64,7 @@ export function rateLimit(
   });
   const addressOf = addressBehind(options, 'floodgate/hono');
   return async (context, next) => {
-    const node = (context.env ?? {}) as NodeBindings;
+    const node = nodeOf(context.env);
     const served = new HonoRequest(seenOf(context, node, addressOf), context, node, limits.names);
     const answer = await limits.pass(served);
     if (answer !== undefined) {
@@ -78,6 +78,12 @@ export function rateLimit(
     }
     return undefined;
   };
+}
+
+/** The bindings of a Worker may have any names, and those of services any members, which are functions. */
+function nodeOf(env: unknown): NodeBindings {
+  const node = (env ?? {}) as NodeBindings;
+  return Array.isArray(node.incoming?.rawHeaders) ? node : {};
 }
 
 /** The request as the application's functions get it. */
