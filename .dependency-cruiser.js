@@ -32,6 +32,7 @@ const FOLDERS = [
   'operate',
   'limiter',
   'outbound',
+  'llm',
   'servers',
   'testing',
 ];

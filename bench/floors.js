@@ -128,6 +128,7 @@ export const FLOORS = {
     redis: 1.05,
     memory: 1.05,
   }),
+  ...feature('model', 'limitModel / reserve and settle by hand', { node: 1.1, redis: 1.1, memory: 1.1 }),
   ...feature('blockFor', 'nobody refused, with blockFor / without', {
     node: 1.3,
     redis: 1.5,

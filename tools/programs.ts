@@ -54,6 +54,7 @@ export const NEEDED_BY = {
   e2e: ['redis-server', 'libfaketime', 'openssl'],
   equivalence: ['redis-server'],
   exchanges: ['redis-server', 'openssl'],
+  llm: [],
   memory: ['redis-server'],
   metrics: ['redis-server'],
   package: [],

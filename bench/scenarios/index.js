@@ -5,6 +5,7 @@ import { blockFor } from './features/block-for.js';
 import { blockForRefused } from './features/block-for-refused.js';
 import { concurrency } from './features/concurrency.js';
 import { costByName } from './features/cost-by-name.js';
+import { model } from './features/model.js';
 import { countIf } from './features/count-if.js';
 import { orElse } from './features/else.js';
 import { overrides } from './features/overrides.js';
@@ -66,6 +67,7 @@ export const SCENARIOS = [
   orElse,
   secondPolicy,
   costByName,
+  model,
   blockFor,
   blockForRefused,
   routes,

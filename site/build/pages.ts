@@ -94,6 +94,7 @@ export const SIDEBAR: readonly Group[] = [
     text: 'Limits',
     items: [
       item('Policies', '/policies'),
+      item('Language models', '/llm'),
       item('Tools of an agent (MCP)', '/mcp'),
       item('What goes together', '/together'),
       item('Plans', '/plans'),

@@ -21,8 +21,8 @@ const EXPECTED: readonly Expected[] = [
   {
     packed: ENGINE,
     folder: 'libs/floodgate',
-    texts: ['LICENSE-ms.md'],
-    most: 1_200_000,
+    texts: ['LICENSE-ms.md', 'LICENSE-eventsource-parser.md'],
+    most: 1_260_000,
     imports: [],
   },
   {
@@ -47,7 +47,7 @@ describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts,
     });
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json', ...texts, ...built]));
     const known =
-      /^(?:CHANGELOG\.md|LICENSE(?:-(?:ms|js-yaml|semver)\.md)?|README\.md|llms\.txt|package\.json|bin\/nestjs-floodgate\.c?js|monitoring\/[\w.]+|dist\/schematics\/(?:collection\.json|nest-add\.(?:cjs|schema\.json))|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
+      /^(?:CHANGELOG\.md|LICENSE(?:-(?:eventsource-parser|ms|js-yaml|semver)\.md)?|README\.md|llms\.txt|package\.json|bin\/nestjs-floodgate\.c?js|monitoring\/[\w.]+|dist\/schematics\/(?:collection\.json|nest-add\.(?:cjs|schema\.json))|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
     expect(files.filter((file) => !known.test(file))).toEqual([]);
   });
 

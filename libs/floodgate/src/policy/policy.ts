@@ -122,13 +122,13 @@ export interface CommonPolicyOptions<Context = never> {
    */
   countIf?: ((outcome: Outcome) => boolean | Promise<boolean>) | undefined;
   /**
-   * Says after the response what the request has cost in the end: a whole number from 0. Less than `cost` is refunded, more is
-   * charged, up to `overdraft`. Default: `cost` is final. Excludes `countIf`; not for a concurrency or a leaky bucket. A function that fails leaves
+   * Says after the response what the request has cost in the end: a whole number from 0, or null where nobody knows, which leaves
+   * `cost` charged. Less than `cost` is refunded, more is charged, up to `overdraft`. Default: `cost` is final. Excludes `countIf`; not for a concurrency or a leaky bucket. A function that fails leaves
    * `cost` charged.
    *
    * @example { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: 100, cost: 2_000, settle: ({ value }) => (value as Answer).tokens }
    */
-  settle?: ((outcome: Outcome) => number | Promise<number>) | undefined;
+  settle?: ((outcome: Outcome) => number | null | Promise<number | null>) | undefined;
   /**
    * With `settle` or `countIf`: how long a request's charge may wait for the end of the request, from the
    * decision on. Milliseconds or text, `'1ms'` to `'7d'`; default for ever: a process that dies in the middle of a request leaves

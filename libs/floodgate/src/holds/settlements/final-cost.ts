@@ -17,7 +17,7 @@ export function finalCostByPolicy(
     return functions.call('countIf', `countIf of policy '${name}' failed, the request counts`, counts, asCharged);
   }
   if (settle === undefined) return undefined;
-  const settles = (): Answer<number | undefined> => andThen(answerOf(settle(outcome)), wholeCost);
+  const settles = (): Answer<number | undefined> => andThen(answerOf(settle(outcome)), costIfKnown);
   return functions.call('settle', `settle of policy '${name}' failed, its cost stays`, settles, asCharged);
 }
 
@@ -25,6 +25,10 @@ export function finalCostByPolicy(
 export function wholeCost(returned: unknown): number {
   if (Number.isSafeInteger(returned) && (returned as number) >= 0) return returned as number;
   throw new TypeError(`it must return a whole number from 0, got ${shown(returned)}`);
+}
+
+function costIfKnown(returned: unknown): number | undefined {
+  return returned === null ? undefined : wholeCost(returned);
 }
 
 function costIfCounted(returned: unknown): number | undefined {
