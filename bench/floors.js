@@ -107,6 +107,11 @@ export const FLOORS = {
   ...feature('plans', 'clients of a plan / a policy without plans', { node: 1.15, redis: 1.02, memory: 1.5 }),
   ...feature('plans', 'clients of a plan from the cache / a policy without plans', { http: PRICE, httpRedis: PRICE }),
   ...feature('overrideOfOwn', 'clients with an override / no overrides', { node: 1.3, redis: 1.05, memory: 1.6 }),
+  ...feature('overrideForEveryone', 'one override for everyone / no overrides', {
+    node: 1.5,
+    redis: 1.05,
+    memory: 1.95,
+  }),
   ...feature('overridesOfOthers', '10,000 overrides of others / no overrides', { node: 1.05, redis: 1, memory: 1.15 }),
   ...feature('shadow', 'a policy and a shadow / the policy', { node: 1.6, redis: 1.8, memory: 2.5 }),
   ...feature('priorities', 'a class that leaves half of the limit free / a policy without priorities', {

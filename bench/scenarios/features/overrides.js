@@ -8,34 +8,32 @@ const RAISED = 2_000_000;
 const NONE = 'no overrides';
 const OTHERS = '10,000 overrides of other users';
 const OWN = 'an override of each user';
+const ALL = 'an override for everyone';
 /** Sets that are under way at once. */
 const CHUNK = 500;
 
-/** What clients without an override pay for those of others, and what those with one pay. */
+/** What clients without an override pay for those of others, and what those with one pay, or with one for everyone. */
 export const overrides = featureScenario({
   title: 'Overrides',
   url: import.meta.url,
   base: NONE,
-  prices: { overrideOfOwn: OWN, overridesOfOthers: OTHERS },
+  prices: { overrideOfOwn: OWN, overridesOfOthers: OTHERS, overrideForEveryone: ALL },
 });
 
 export async function contestants(bench, place) {
   const users = identities(KEYS);
   const others = identities(OVERRIDES, KEYS);
-  const [none, ofOthers, ofOwn] = [
+  const [none, ofOthers, ofOwn, ofAll] = [
     await openOverridden(bench, place, []),
     await openOverridden(bench, place, others),
     await openOverridden(bench, place, users),
+    await openOverridden(bench, place, ['everyone']),
   ];
   return [
     { name: NONE, ...asking(none, users), ...inForce(none, 0) },
     { name: OTHERS, ...asking(ofOthers, users), ...inForce(ofOthers, OVERRIDES) },
-    {
-      name: OWN,
-      ...asking(ofOwn, users),
-      right: (decision) => passed(decision) && decision.policies[0].limit === RAISED,
-      ...counted('decided by an override', () => ofOwn.stats().overridden.changed),
-    },
+    { name: OWN, ...raised(ofOwn, users) },
+    { name: ALL, ...raised(ofAll, users) },
   ];
 }
 
@@ -53,6 +51,14 @@ async function openOverridden(bench, place, overridden) {
 
 function asking(limiter, users) {
   return { ask: (i) => limiter.consume('bucket', users[i % users.length]), right: passed };
+}
+
+function raised(limiter, users) {
+  return {
+    ...asking(limiter, users),
+    right: (decision) => passed(decision) && decision.policies[0].limit === RAISED,
+    ...counted('decided by an override', () => limiter.stats().overridden.changed),
+  };
 }
 
 function inForce(limiter, count) {

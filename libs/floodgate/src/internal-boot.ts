@@ -37,6 +37,7 @@ export { IdentityChain } from './identity/identity-chain.js';
 export { isKind, kindOfTag, MAX_TAG_BYTES } from './identity/identity-tag.js';
 export { ON_MISSING_IDENTITY } from './identity/identity.js';
 export { ipv6PrefixOf, readsAddressHeader } from './identity/resolvers.js';
+export { EVERYONE } from './layers/overrides/override-text.js';
 export { LimiterParts } from './limiter/limiter-parts.js';
 export { openStore, overridingStore } from './limiter/open-store.js';
 export { storeAlone } from './limiter/opened-store.js';

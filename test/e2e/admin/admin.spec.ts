@@ -79,6 +79,32 @@ describe.each(STORES)('the endpoints with %s', (_store, options) => {
       { action: 'removed', reason: 'done' },
       { action: 'set', reason: 'ticket 7' },
     ]);
+
+    // For everybody.
+    const everyone = { policy: 'daily', identity: 'everyone' };
+    const raised = await ask(http, 'PUT', `${LIMITS}/overrides`, {
+      ...everyone,
+      change: { limit: 5 },
+      expiresIn: '1h',
+    });
+    expect(raised).toMatchObject({ status: 200, body: { ...everyone, change: { limit: 5 } } });
+    expect([await ride('bob'), await ride('bob'), await ride('bob'), await ride('bob'), await ride('bob')]).toEqual([
+      201, 201, 201, 201, 429,
+    ]);
+    expect((await ask(http, 'GET', `${LIMITS}/table?limited=true`)).body.routes[0].policies).toMatchObject([
+      { name: 'daily', override: { change: { limit: 5 }, identity: 'everyone' } },
+      { name: 'all', override: null },
+    ]);
+    expect(await ask(http, 'POST', `${LIMITS}/overrides/find`, everyone)).toMatchObject({ body: raised.body });
+    expect(await ask(http, 'POST', `${LIMITS}/overrides/remove`, everyone)).toMatchObject({ body: { removed: true } });
+    for (const path of ['explain', 'reset']) {
+      const { identity } = everyone;
+      expect(await ask(http, 'POST', `${LIMITS}/${path}`, { identity, route: 'POST /rides' })).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_request' },
+      });
+    }
+
     // Neither requests nor failures leave the client's name in the log.
     expect(http.logs.text).not.toContain('ada-lovelace');
   });

@@ -41,6 +41,7 @@ describe('RateLimiter.table', () => {
       blockForMs: null,
       blockAfter: null,
       thresholds: null,
+      override: null,
     };
     expect(table.routes[0]).toEqual({
       context: 'http',

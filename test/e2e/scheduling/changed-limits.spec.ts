@@ -40,6 +40,13 @@ describe('a call that waits for an hour', () => {
     expect(await limiter.schedule(policy, BOB, () => 'new', { maxWait: 1_000 })).toBe('new');
   });
 
+  it(`goes on at once when an operator raises ${changed} for everyone`, async () => {
+    await using opened = await waiting(policy, taken);
+    await opened.overrides.set({ policy: changed, identity: 'everyone' }, { limit: 2 });
+    await turns();
+    expect(opened.ran.map((one) => one.slice(0, 3)).toSorted()).toEqual(['ada', 'bob']);
+  });
+
   it(`goes on at once when ${changed} is reset`, async () => {
     await using opened = await waiting(policy, taken);
     await opened.limiter.reset(changed, ADA);

@@ -1,5 +1,5 @@
 import type { Timer } from '../stores/timer.js';
-import type { OverrideKey } from '../layers/overrides/override-text.js';
+import { EVERYONE, type OverrideKey } from '../layers/overrides/override-text.js';
 import type { PolicyCharge } from '../charges/policy-charge.js';
 import { Gate, gateKeyOf, type StateOfCalls } from './gate.js';
 import type { ScheduledCall } from './scheduled-call.js';
@@ -181,5 +181,5 @@ export class Gates {
 
 /** Whether an override is about a charge. */
 function isConcerned({ policy, identity }: PolicyCharge, changed: OverrideKey): boolean {
-  return (changed.identity === undefined || changed.identity === identity) && policy.name === changed.policy;
+  return [undefined, EVERYONE, identity].includes(changed.identity) && policy.name === changed.policy;
 }

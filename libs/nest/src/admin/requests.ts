@@ -6,7 +6,7 @@ import {
   shown,
 } from 'floodgate/internal';
 import { type Identity, type OverrideOptions, type OverrideTarget, RateLimitConfigError } from 'floodgate';
-import { tagOf } from 'floodgate/internal-boot';
+import { EVERYONE, tagOf } from 'floodgate/internal-boot';
 import { TEXT_BOUNDS } from './text-bounds.js';
 
 // Reads the requests of the endpoints. Values that `RateLimiter` and `RateLimitOverrides` check are not checked here.
@@ -144,7 +144,8 @@ function identityOf({ identity }: Given): Identity | string {
 
 function targetOf(given: Given): OverrideTarget {
   const { policy, scope } = given;
-  const identity = given.identity === undefined ? undefined : identityOf(given);
+  const isOne = given.identity !== undefined && given.identity !== EVERYONE;
+  const identity = isOne ? identityOf(given) : given.identity;
   return { policy, identity, scope } as OverrideTarget;
 }
 

@@ -9,7 +9,7 @@ import type { ChargeVerdict } from '../../stores/store.js';
 import { chargeOf, inItsPlace, type PolicyCharge } from '../../charges/policy-charge.js';
 import type { OverriddenCounts } from '../../charges/layer-verdict.js';
 import { type ActiveOverride, numbersOf, OverrideTable } from './override-table.js';
-import { type OverrideBody, readBody } from './override-text.js';
+import { EVERYONE, type OverrideBody, readBody } from './override-text.js';
 
 /** A request with an override on at least one charge. */
 export interface OverriddenRequest {
@@ -106,9 +106,9 @@ export class ActiveOverrides {
   find(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
     const override = this.table.find(policy, identity);
     if (override === undefined || override.endsAtMs === 0 || override.endsAtMs > this.nowMs()) return override;
-    this.table.remove({ identity: policy.globalKey === undefined ? identity : undefined }, override);
+    this.table.remove(override);
     this.size = this.table.size;
-    return this.find(policy, identity); // the one of all scopes may be behind it
+    return this.find(policy, identity); // the one of all scopes, or for everyone, may be behind it
   }
 
   /** The request as the overrides want it; undefined where they change nothing. */
@@ -150,6 +150,7 @@ export class ActiveOverrides {
     // The override of a policy that counts all clients together serves several identities.
     if (known !== undefined && known.cost === cost && known.mode === mode && known.identity === identity) return known;
     const own = chargeOf(this.variant(policy, override), identity, cost, mode, override.version);
+    if (override.identity === EVERYONE) return own; // the next request is another client's
     flatten(own.key); // it is kept
     override.charges ??= new WeakMap();
     override.charges.set(policy, own);

@@ -3,11 +3,13 @@ import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { OverrideRecord } from '../../stores/override-log.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 import type { OverrideChange } from './override.js';
-import { type OverrideKey, readBody } from './override-text.js';
+import { EVERYONE, type OverrideKey, readBody } from './override-text.js';
 
 /** An override as decisions need it. */
 export interface ActiveOverride {
   readonly policy: string;
+  /** An identity's tag, or `EVERYONE`; undefined where the policy counts all clients together. */
+  readonly identity: string | undefined;
   readonly scope: string | undefined;
   readonly kind: 'numbers' | 'exempt' | 'blocked';
   readonly change: OverrideChange;
@@ -21,7 +23,7 @@ export interface ActiveOverride {
 }
 
 /** The tag under which the overrides of policies that count all clients together stand: no identity has an empty tag. */
-const EVERYBODY = '';
+const TOGETHER = '';
 
 /** The overrides of this process, by the identity's tag. */
 export class OverrideTable {
@@ -33,9 +35,14 @@ export class OverrideTable {
     return this.count;
   }
 
-  /** The override of a policy for an identity; one for the policy's scope goes first. */
+  /** The override of a policy for an identity, or else for everyone; of each, one for the policy's scope goes first. */
   find(policy: BoundPolicy, identity: string): ActiveOverride | undefined {
-    const all = this.byTag.get(policy.globalKey === undefined ? identity : EVERYBODY);
+    if (policy.globalKey !== undefined) return this.findOf(TOGETHER, policy);
+    return this.findOf(identity, policy) ?? this.findOf(EVERYONE, policy);
+  }
+
+  private findOf(tag: string, policy: BoundPolicy): ActiveOverride | undefined {
+    const all = this.byTag.get(tag);
     if (all === undefined) return undefined;
     for (const one of all) {
       if (one.policy === policy.name && (one.scope === undefined || one.scope === policy.boundTo)) return one;
@@ -51,7 +58,8 @@ export class OverrideTable {
   put(record: OverrideRecord): boolean {
     const body = readBody(record);
     if (body === undefined) return false;
-    const all = this.byTag.get(body.identity ?? EVERYBODY) ?? [];
+    const tag = body.identity ?? TOGETHER;
+    const all = this.byTag.get(tag) ?? [];
     const known = all.find(({ policy, scope }) => policy === body.policy && scope === body.scope);
     if (known !== undefined && known.version >= record.version) return true;
     const others = all.filter((one) => one !== known);
@@ -62,18 +70,16 @@ export class OverrideTable {
       else others.unshift(made); // the more specific one goes first
       if (made.endsAtMs > 0) this.nextEndMs = Math.min(this.nextEndMs, made.endsAtMs);
     }
-    this.replace(body.identity ?? EVERYBODY, all, others);
+    this.replace(tag, all, others);
     return true;
   }
 
   /** Forgets an override that has ended. */
-  remove({ identity = EVERYBODY }: Pick<OverrideKey, 'identity'>, override: ActiveOverride): void {
+  remove(override: ActiveOverride): void {
+    const { identity = TOGETHER } = override;
     const all = this.byTag.get(identity) ?? [];
-    this.replace(
-      identity,
-      all,
-      all.filter((one) => one !== override),
-    );
+    const left = all.filter((one) => one !== override);
+    this.replace(identity, all, left);
   }
 
   /** Forgets the overrides that have ended. */
@@ -100,11 +106,11 @@ export function numbersOf({ change }: ActiveOverride): PolicyNumbers {
 }
 
 function activeOf(
-  { policy, scope }: OverrideKey,
+  { policy, identity, scope }: OverrideKey,
   change: OverrideChange | undefined,
   { version, endsAtMs }: OverrideRecord,
 ): ActiveOverride | undefined {
   if (change === undefined) return undefined;
   const kind = change.exempt === true ? 'exempt' : change.blocked === true ? 'blocked' : 'numbers';
-  return { policy, scope, kind, change, version, endsAtMs, variants: undefined, charges: undefined };
+  return { policy, identity, scope, kind, change, version, endsAtMs, variants: undefined, charges: undefined };
 }

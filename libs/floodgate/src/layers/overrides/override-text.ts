@@ -1,6 +1,9 @@
 import type { OverrideRecord } from '../../stores/override-log.js';
 import type { OverrideChange, OverrideHistoryEntry } from './override.js';
 
+/** The identity of an override for every client of its policy. No tag is so: each has a kind and a colon. */
+export const EVERYONE = 'everyone';
+
 /** What an override is about, with the identity as keys contain it. */
 export interface OverrideKey {
   readonly policy: string;

@@ -2,18 +2,19 @@ import type { Duration } from '../../util/duration.js';
 import type { Identity } from '../../identity/identity.js';
 import type { PolicyNumbers } from '../../policy/policy.js';
 
-/** What an override is about: one identity under one policy. */
+/** What an override is about: one identity, or everyone, under one policy. */
 export interface OverrideTarget {
   /** The policy's name. The override holds wherever a policy of this name stands. */
   readonly policy: string;
   /**
-   * The identity, or its tag as `identityTag` and `RateLimitOverride.identity` have it. Without it the override is of a policy
-   * that counts all clients together (`by: 'global'`), and such a policy takes none.
+   * The identity, or its tag as `identityTag` and `RateLimitOverride.identity` have it. `'everyone'`: every client that the policy
+   * counts, of any plan, apart from those with an override of their own. Without it the override is of a policy that counts all
+   * clients together (`by: 'global'`), and such a policy takes none.
    */
   readonly identity?: Identity | string | undefined;
   /**
    * One place where the policy stands, as in `ResetState.scope`: `'POST /api/rides'`, a controller, or `'app'`. Default: all of
-   * them. An override of one place goes before an override of all places.
+   * them. An override of one place goes before an override of all places, and one identity's own before both of everyone.
    */
   readonly scope?: string | undefined;
 }
@@ -59,7 +60,7 @@ export interface OverrideOptions extends OverrideRemoval {
 /** An override that is in force. */
 export interface RateLimitOverride {
   readonly policy: string;
-  /** The identity's tag, such as `'user:rider-1'`; undefined where the policy counts all clients together. */
+  /** The identity's tag, such as `'user:rider-1'`, or `'everyone'`; undefined where the policy counts all clients together. */
   readonly identity: string | undefined;
   /** The one place where it holds; undefined: everywhere. */
   readonly scope: string | undefined;

@@ -1,11 +1,17 @@
-import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { OverrideLog, OverrideRecord } from '../../stores/override-log.js';
 import type { ActiveOverride } from '../../layers/overrides/override-table.js';
 import { overrideId, readBody } from '../../layers/overrides/override-text.js';
 import { isoOf } from './explained-outcome.js';
 import type { ExplainedOverride } from './explanation.js';
+import type { TableOverride } from './limit-table.js';
 
 const MAX_RECORDS = 100;
+
+/** An override as this process knows it, as plain data. */
+export function shownOverride({ version, change, identity, scope, endsAtMs }: ActiveOverride): TableOverride {
+  const expiresAt = endsAtMs === 0 ? null : isoOf(endsAtMs);
+  return { version, change, identity: identity ?? null, scope: scope ?? null, expiresAt };
+}
 
 /** Explains overrides by the store's records of them. */
 export class ExplainedOverrides {
@@ -18,16 +24,11 @@ export class ExplainedOverrides {
   constructor(private readonly overrides: Pick<OverrideLog, 'get'>) {}
 
   /** The store's record of an override. If the store does not answer: the override as this process knows it. */
-  async of(policy: BoundPolicy, tag: string, active: ActiveOverride): Promise<ExplainedOverride> {
-    const { version, change, scope, endsAtMs } = active;
-    const identity = policy.globalKey === undefined ? tag : undefined;
-    const same = await this.recordOf(overrideId({ policy: policy.name, identity, scope }), version);
+  async of(active: ActiveOverride): Promise<ExplainedOverride> {
+    const same = await this.recordOf(overrideId(active), active.version);
     const { reason, author } = (same && readBody(same)) ?? {};
     return {
-      version,
-      change,
-      scope: scope ?? null,
-      expiresAt: endsAtMs === 0 ? null : isoOf(endsAtMs),
+      ...shownOverride(active),
       isComplete: same !== undefined,
       setAt: same === undefined ? null : isoOf(same.setAtMs),
       reason: reason ?? null,

@@ -1,17 +1,9 @@
 import type { AlgorithmName } from '../../algorithms/core/algorithm.js';
 import type { PolicyMode, PolicyNumbers } from '../../policy/policy.js';
-import type { OverrideChange } from '../../layers/overrides/override.js';
-import type { TableRoute } from './limit-table.js';
+import type { TableOverride, TableRoute } from './limit-table.js';
 
 /** The override that is in force in this process. Its instants are ISO texts by the store's clock. */
-export interface ExplainedOverride {
-  /** The number in `PolicyDecision.override`. */
-  readonly version: number;
-  readonly change: OverrideChange;
-  /** The one place where it holds; null: wherever the policy stands. */
-  readonly scope: string | null;
-  /** Null: it does not end by itself. */
-  readonly expiresAt: string | null;
+export interface ExplainedOverride extends TableOverride {
   /** Whether the store's record of it is known: when, why and by whom it was set. If not, the next three are null. */
   readonly isComplete: boolean;
   readonly setAt: string | null;

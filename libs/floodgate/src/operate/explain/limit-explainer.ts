@@ -9,7 +9,8 @@ import type { LimitExplanation, PolicyExplanation } from './explanation.js';
 import { asRow, eachOnce, type Explained, runsOver } from './else-row.js';
 import type { CountedIdentities } from '../identities/counted-identities.js';
 import { explainedBlock, isoOf, meets } from './explained-outcome.js';
-import { ExplainedOverrides } from './explained-overrides.js';
+import { ExplainedOverrides, shownOverride } from './explained-overrides.js';
+import { EVERYONE } from '../../layers/overrides/override-text.js';
 import { checkPlan, checkTimeZone } from '../../engine/calls/call-arguments.js';
 import { checkExplainedPriority } from './explain-arguments.js';
 import { type HandlerDirectory, type LimitReference, LimitReferences } from './limit-references.js';
@@ -26,6 +27,7 @@ import {
   modeOf,
   plainNumbers,
   type PolicyDefaults,
+  type TablePolicy,
   tablePolicy,
   tableRoute,
 } from './limit-table.js';
@@ -72,13 +74,17 @@ export class LimitExplainer implements Asker<Look> {
   }
 
   table(): LimitTable {
-    const { places, defaults, named, policies } = this.sources;
+    const { places, defaults, named, policies, engine } = this.sources;
     const { chosen, policies: all, except } = places.middleware;
     const app = Array.from(named, ({ name }) => policies.places(name).find(({ boundTo }) => boundTo === 'app'));
+    const shown = (policy: BoundPolicy): TablePolicy => {
+      const active = engine.overrideOf(policy, EVERYONE);
+      return tablePolicy(policy, defaults, active === undefined ? null : shownOverride(active));
+    };
     return {
-      middleware: { chosen, policies: all.map((policy) => tablePolicy(policy, defaults)), except },
-      routes: places.handlers().map((handler) => tableRoute(handler, defaults)),
-      named: app.flatMap((policy) => (policy === undefined ? [] : tablePolicy(policy, defaults))),
+      middleware: { chosen, policies: all.map(shown), except },
+      routes: places.handlers().map((handler) => tableRoute(handler, shown)),
+      named: app.flatMap((policy) => (policy === undefined ? [] : shown(policy))),
     };
   }
 
@@ -169,7 +175,7 @@ export class LimitExplainer implements Asker<Look> {
     const active = counts === false ? undefined : engine.overrideOf(planned, tag);
     const [answer, override, pausedMs] = await Promise.all([
       counts === false ? undefined : this.decide(charge),
-      active === undefined ? null : this.overrides.of(planned, tag, active),
+      active === undefined ? null : this.overrides.of(active),
       policy.boundTo === 'app' ? pausedFor(charge) : 0,
     ]);
     const variant = active === undefined ? planned : (engine.overriddenCharge(planned, tag)?.policy ?? planned);

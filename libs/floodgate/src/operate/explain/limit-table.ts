@@ -4,6 +4,7 @@ import { givenTerms, type PrefetchOptions } from '../../policy/prefetch.js';
 import { timeZoneFunction } from '../../policy/time-zone-function.js';
 import type { CalendarWindow } from '../../algorithms/fixed-window/calendar.js';
 import type { AlgorithmName } from '../../algorithms/core/algorithm.js';
+import type { OverrideChange } from '../../layers/overrides/override.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 
 const MICROSECONDS = 1000;
@@ -13,6 +14,19 @@ const MICROSECONDS = 1000;
  * `defaults` has any.
  */
 export type PolicyOrigin = 'method' | 'class' | 'defaults' | 'skipped' | 'none';
+
+/** An override as this process knows it. */
+export interface TableOverride {
+  /** The number in `PolicyDecision.override`. */
+  readonly version: number;
+  readonly change: OverrideChange;
+  /** An identity's tag, or `'everyone'`; null where the policy counts all clients together. */
+  readonly identity: string | null;
+  /** The one place where it holds; null: wherever the policy stands. */
+  readonly scope: string | null;
+  /** An ISO text by the store's clock; null: it does not end by itself. */
+  readonly expiresAt: string | null;
+}
 
 /** A policy as plain data. */
 export interface TablePolicy {
@@ -57,6 +71,8 @@ export interface TablePolicy {
   readonly blockAfter: number | null;
   /** The parts of the limit at which `onThreshold` is called; null without them. */
   readonly thresholds: readonly number[] | null;
+  /** The override for all its clients that is in force in this process; null without one. Its numbers are not in `numbers`. */
+  readonly override: TableOverride | null;
 }
 
 /** A handler and what limits it. */
@@ -110,10 +126,10 @@ export interface KnownHandler extends Omit<TableRoute, 'limited' | 'policies'> {
   readonly countedBefore: boolean;
 }
 
-/** A handler as plain data. */
-export function tableRoute(handler: KnownHandler, defaults: PolicyDefaults): TableRoute {
+/** A handler as plain data, with each of its policies as `shown` has it. */
+export function tableRoute(handler: KnownHandler, shown: (policy: BoundPolicy) => TablePolicy): TableRoute {
   const { context, handler: name, route, origin, guarded, chosen, sheds } = handler;
-  const policies = handler.policies.map((policy) => tablePolicy(policy, defaults));
+  const policies = handler.policies.map(shown);
   const limited = guarded && (chosen || policies.some(({ mode }) => mode === 'enforce'));
   return { context, handler: name, route, origin, guarded, chosen, limited, sheds, policies };
 }
@@ -125,8 +141,16 @@ export function plainNumbers(numbers: PlanNumbers): PolicyNumbers {
   return { ...numbers, window: { ...(window as CalendarWindow), timeZone: 'function' } };
 }
 
-/** A policy as plain data. */
-export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): TablePolicy {
+/**
+ * A policy as plain data.
+ *
+ * @param override that for all its clients; null without one
+ */
+export function tablePolicy(
+  policy: BoundPolicy,
+  defaults: PolicyDefaults,
+  override: TableOverride | null,
+): TablePolicy {
   const { name, algorithm, numbers, boundTo, by, cost, skipIf, plans, shards, priorities, block } = policy;
   return {
     name,
@@ -154,6 +178,7 @@ export function tablePolicy(policy: BoundPolicy, defaults: PolicyDefaults): Tabl
     blockForMs: block === undefined ? null : blockForMs(block.durations),
     blockAfter: block?.after ?? null,
     thresholds: policy.thresholds ?? null,
+    override,
   };
 }
 

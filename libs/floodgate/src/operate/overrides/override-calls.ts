@@ -18,7 +18,7 @@ import type {
   RateLimitOverride,
 } from '../../layers/overrides/override.js';
 import { checkChange, placesOf, readOptions, readPage, readRemoval, readTarget } from './override-checks.js';
-import { bodyText, type OverrideKey, overrideId, readEntry } from '../../layers/overrides/override-text.js';
+import { bodyText, EVERYONE, type OverrideKey, overrideId, readEntry } from '../../layers/overrides/override-text.js';
 import type { OverrideWatch } from '../../layers/overrides/override-watch.js';
 
 /** The policies that an override can be about. */
@@ -49,7 +49,9 @@ export class OverrideCalls {
     const { ttlMs, ifVersion, reason, author } = readOptions(options, where);
     const names = this.policies.names();
     const places = placesOf(key, this.policies.places(key.policy), names, where);
-    if (key.identity !== undefined) this.identities.expect(places, this.identities.tagOf(key.identity, where), where);
+    if (key.identity !== undefined && key.identity !== EVERYONE) {
+      this.identities.expect(places, this.identities.tagOf(key.identity, where), where);
+    }
     const warnings = checkChange(key, change, places, where);
     for (const warning of new Set(warnings)) this.logger.warn(withHelp(`${where}: ${warning}`, 'FG_POLICY_NUMBERS'));
     const write = { id: overrideId(key), ifVersion, body: bodyText({ ...key, change, reason, author }) };
@@ -144,6 +146,6 @@ function overrideOf(record: OverrideRecord): RateLimitOverride | undefined {
 }
 
 function textOf({ policy, identity, scope }: OverrideKey): string {
-  const of = identity === undefined ? 'all clients' : shown(identity);
+  const of = identity === undefined ? 'all clients' : identity === EVERYONE ? EVERYONE : shown(identity);
   return `${of} under policy ${shown(policy)}${scope === undefined ? '' : ` of ${scope}`}`;
 }

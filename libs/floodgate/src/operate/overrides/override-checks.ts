@@ -13,7 +13,7 @@ import type {
   OverrideRemoval,
   OverrideTarget,
 } from '../../layers/overrides/override.js';
-import type { OverrideKey } from '../../layers/overrides/override-text.js';
+import { EVERYONE, type OverrideKey } from '../../layers/overrides/override-text.js';
 
 /** The most characters of the texts of an override. */
 export const TEXTS = { policy: 64, scope: 256, reason: 500, author: 100, cursor: 16 } as const;
@@ -150,7 +150,7 @@ export function placesOf(
   throw wrong(
     where,
     global
-      ? `identity is missing: policy ${shown(policy)} counts each client for itself`
+      ? `identity is missing: policy ${shown(policy)} counts each client for itself. Give one, or '${EVERYONE}'`
       : `policy ${shown(policy)} counts all clients together (by: 'global'): leave identity out`,
   );
 }

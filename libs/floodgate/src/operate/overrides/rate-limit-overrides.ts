@@ -11,7 +11,7 @@ import type {
 import type { OverrideCalls } from './override-calls.js';
 
 /**
- * Other limits for one client under one policy: other numbers, `exempt` or `blocked`, for a while or until they are removed.
+ * Other limits for one client, or for everyone, under one policy: other numbers, `exempt` or `blocked`, for a while or until they are removed.
  * Inject it where the module is imported.
  *
  * Overrides are kept in Redis, under the module's `keyPrefix`. The process that sets one obeys at once, and every other one
