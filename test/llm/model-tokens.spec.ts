@@ -1,7 +1,7 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { expect, it } from '@jest/globals';
-import { modelTokens } from 'floodgate/llm';
 import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { modelTokens } from 'nestjs-floodgate/llm';
 import { until } from '../support/faults/until.js';
 import { PLATFORMS, start } from '../support/http-app.js';
 

@@ -30,7 +30,15 @@ const EXPECTED: readonly Expected[] = [
     folder: 'libs/nest',
     texts: ['llms.txt', 'monitoring/dashboard.json', 'dist/schematics/collection.json'],
     most: 550_000,
-    imports: ['@nestjs/common', '@nestjs/core', 'floodgate', 'floodgate/http', 'floodgate/redis', 'floodgate/testing'],
+    imports: [
+      '@nestjs/common',
+      '@nestjs/core',
+      'floodgate',
+      'floodgate/http',
+      'floodgate/llm',
+      'floodgate/redis',
+      'floodgate/testing',
+    ],
   },
   { packed: CLIENT, folder: 'libs/client', texts: ['CHANGELOG.md'], most: 125_000, imports: [] },
 ];
@@ -97,7 +105,7 @@ describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts,
 });
 
 it('loads one file of the engine with the module for Nest, and one at boot', () => {
-  const files = LIBRARY.files.filter((name) => /^dist\/(?!testing)(?:shared\/)?[\w.-]+\.c?js$/.test(name));
+  const files = LIBRARY.files.filter((name) => /^dist\/(?!llm|testing)(?:shared\/)?[\w.-]+\.c?js$/.test(name));
   const named = files.flatMap((file) =>
     Array.from(
       LIBRARY.textOf(file).matchAll(/\b(?:from|import|require\() ?["'](floodgate(?:\/[\w-]+)?)["']/g),
