@@ -117,7 +117,7 @@ describe('what is no address', () => {
   it('is refused where code gives it, with what would be right', async () => {
     await using app = await serve({});
     await expect(app.app.get(RateLimiter).consume('calls', { kind: 'ip', value: 'ada' })).rejects.toThrow(
-      "RateLimiter.consume: an 'ip' identity: its value must be an address such as '203.0.113.9', or a prefix such as " +
+      "RateLimiter.consume: an identity of kind 'ip': its value must be an address such as '203.0.113.9', or a prefix such as " +
         "'2001:db8::/56', got 'ada': give what is no address a kind of its own",
     );
   });

@@ -5,7 +5,8 @@ import { Controller, Get } from '@nestjs/common';
 import { fastify } from 'fastify';
 import { createLimiter, type LimiterOptions, type RateLimiter } from 'floodgate';
 import { ipIdentity, type RateLimitRequest, userIdentity } from 'floodgate/http';
-import { rateLimit as forFastify } from 'floodgate/fastify';
+import { rateLimit as forExpress } from 'floodgate/express';
+import { limitHook, rateLimit as forFastify } from 'floodgate/fastify';
 import { VirtualClock, VirtualStore } from 'floodgate/testing';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { CapturedLogs, start } from '../support/http-app.js';
@@ -14,6 +15,7 @@ import { nodeWarnings } from '../support/node-warnings.js';
 import { type Handler, type Limit, NAMES, type OpenServer, SERVERS } from './support/servers.js';
 
 const BUCKET = { name: 'all', algorithm: 'token-bucket', capacity: 2, refill: '1/10s' } as const;
+const TRUST = { trustProxy: 1 } as object;
 const ONE = { name: 'one', algorithm: 'fixed-window', limit: 1, window: '1d' } as const;
 
 const MISSING = { identity: [userIdentity()], onMissingIdentity: 'reject' } as const;
@@ -73,6 +75,15 @@ it('errors begin with what was called', async () => {
   await expect(SERVERS.http(await limiterOf(), [[ONE, { identity }]])).rejects.toThrow(
     /^floodgate\/http, identity: ipv6Prefix must be one for all addresses, got 64 and 48/,
   );
+});
+
+it.each([
+  ['express', (limiter: RateLimiter) => forExpress(limiter, ONE, TRUST), "app.set('trust proxy', 1)"],
+  ['fastify', (limiter: RateLimiter) => limitHook(limiter, ONE, TRUST), "trustProxy: 'loopback, 10.0.0.0/8'"],
+] as const)('say where the proxies of %s are trusted', async (name, limit, right) => {
+  const limiter = await limiterOf();
+  expect(() => limit(limiter)).toThrow(`floodgate/${name}: 'trustProxy' is not an option. Tell ${name} `);
+  expect(() => limit(limiter)).toThrow(right);
 });
 
 describe.each(NAMES)('the limits of %s', (name) => {
@@ -318,15 +329,22 @@ describe.each(NAMES)('the limits of %s', (name) => {
   it('refuse what would be without effect', async () => {
     const limiter = await limiterOf();
     const opened = (...limit: Limit): Promise<unknown> => open(limiter, [limit]);
-    await expect(opened({ ...ONE, scope: 'route' } as never)).rejects.toThrow(
-      /scope 'route', which needs a route of Nest/,
-    );
+    await expect(opened({ ...ONE, scope: 'route' } as never)).rejects.toThrow(/scope 'route' needs a route of Nest/);
     await expect(opened({ ...ONE, by: 'user' })).rejects.toThrow(/counts by 'user', but no resolver/);
     await expect(opened('unknown')).rejects.toThrow(/unknown/);
     await expect(opened(ONE, { headers: 'drafts' as never })).rejects.toThrow(/headers must be one of/);
     await expect(opened(ONE, { trustProxi: 1 } as never)).rejects.toThrow(/'trustProxi' is not an option/);
     await expect(opened({ ...ONE, plans: { pro: { limit: 2 } } })).rejects.toThrow(/has plans/);
     await expect(opened({ algorithm: 'fixed-window', limit: 1, window: '1d' })).rejects.toThrow(/needs a name/);
-    await expect(open({} as RateLimiter, [[ONE]])).rejects.toThrow(/takes a RateLimiter, which createLimiter returns/);
+    await expect(open({} as RateLimiter, [[ONE]])).rejects.toThrow(
+      /takes a RateLimiter, which createLimiter returns, got an object/,
+    );
+    const early = createLimiter() as unknown as RateLimiter;
+    await expect(open(early, [[ONE]])).rejects.toThrow(
+      /takes a RateLimiter, which createLimiter returns, got a promise: await it/,
+    );
+    await expect(opened(ONE, { onDecision: () => {} } as never)).rejects.toThrow(
+      /'onDecision' is not an option. Give it to createLimiter. The options are /,
+    );
   });
 });

@@ -47,7 +47,7 @@ describe('a by function', () => {
     ],
     [
       { kind: 'tenant', value: 1.5 },
-      "a 'tenant' identity: its value must be a string, a safe integer or a bigint, got 1.5",
+      "an identity of kind 'tenant': its value must be a string, a safe integer or a bigint, got 1.5",
     ],
   ])('that returns %j is a 500 that names the route, the policy and what was returned', async (returned, message) => {
     for (const answer of [() => returned, async () => Promise.resolve(returned)]) {
@@ -64,6 +64,6 @@ it('a resolver whose value is none is a 500 that names the route, the policy and
   await using app = await open('client', [{ kind: 'user', resolve: () => 1.5 }]);
   expect((await app.send('/')).status).toBe(500);
   expect(app.logs.text).toContain(
-    "Routes.get, policy 'tenant', the resolver of user: a 'user' identity: its value must be",
+    "Routes.get, policy 'tenant', the resolver of user: an identity of kind 'user': its value must be",
   );
 });

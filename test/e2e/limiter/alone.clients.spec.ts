@@ -75,6 +75,16 @@ describe('createLimiter', () => {
     await limiter.close();
   });
 
+  it('refuses a policy of a call that needs a route, as one of its own', async () => {
+    const limiter = await createLimiter({ policies: { mails: { ...MAILS, scope: 'app' } } });
+    expect((await limiter.consume('mails', ADA)).allowed).toBe(true);
+    const inline = { ...MAILS, name: 'inline', scope: 'route' } as const;
+    await expect(limiter.consume(inline, ADA)).rejects.toThrow(
+      "RateLimiter.consume: scope 'route' needs a route of Nest",
+    );
+    await limiter.close();
+  });
+
   it('sets the headers of a decision on a response of Node', async () => {
     const limiter = await createLimiter({ policies: { mails: { ...MAILS, limit: 1 } } });
     const http = createServer((_, response) => {
@@ -130,8 +140,9 @@ describe('createLimiter', () => {
     await limiter.close();
   });
 
-  it('decides before start as while Redis is away: by onStoreFailure', async () => {
-    const logger = { log: () => {}, warn: () => {}, error: () => {} };
+  it('decides before start as while Redis is away: by onStoreFailure, and says so', async () => {
+    const warn = jest.fn<(text: string) => void>();
+    const logger = { log: () => {}, warn, error: () => {} };
     const options = { redis: redis.server.url, policies: { mails: MAILS }, deadline: '10s', logger } as const;
     const [local, closed] = await Promise.all([
       createLimiter(options),
@@ -142,6 +153,8 @@ describe('createLimiter', () => {
       decidedBy: 'local',
     });
     await expect(closed.consume('mails', ADA)).rejects.toThrow('could not be checked');
+    const unstarted = 'Redis is unavailable: the limiter has not started (await start() before the first decision). ';
+    expect(warn.mock.calls).toEqual([1, 2].map(() => [expect.stringContaining(unstarted)]));
     await local.start();
     expect(await local.consume('mails', { kind: 'user', value: 'eve' })).toMatchObject({ decidedBy: 'store' });
     await Promise.all([local.close(), closed.close()]);
@@ -156,7 +169,17 @@ describe('createLimiter', () => {
       'createLimiter, policies.mails, else: there is no policy named',
     ],
     [{ defaults: ['mails'] }, "createLimiter: 'defaults' is not an option"],
+    ...['identity', 'onMissingIdentity', 'allowList', 'blockList', 'headers', 'trustProxy'].map(
+      (option): [object, string] => [
+        { [option]: [] },
+        `createLimiter: '${option}' is not an option. Give it to rateLimit, limitHook or limitRequests. `,
+      ],
+    ),
+    ...['route', 'controller'].map((scope): [object, string] => [
+      { policies: { mails: { ...MAILS, scope } } },
+      `createLimiter, policies.mails: scope '${scope}' needs a route of Nest`,
+    ]),
   ])('refuses wrong options: %j', async (options, message) => {
-    await expect(createLimiter(options as object)).rejects.toThrow(message);
+    await expect(createLimiter(options)).rejects.toThrow(message);
   });
 });

@@ -12,7 +12,7 @@ import axios, {
   isCancel,
 } from 'axios';
 import { rateLimitAxios } from 'floodgate-client';
-import { limitedAxios, limitedFetch, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { createLimiter, limitedAxios, limitedFetch, type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { firstValueFrom } from 'rxjs';
 import { type Scripted, ScriptedServer } from '../../../libs/client/test-support/scripted-server.js';
 import { until } from '../../support/faults/until.js';
@@ -135,6 +135,13 @@ describe('limitedFetch', () => {
   ])('tells what is wrong with %j', async (options, problem) => {
     await using opened = await world([]);
     expect(() => limitedFetch(opened.pods[0].limiter, 'partner', options)).toThrow(problem);
+  });
+
+  it('tells that a limiter is not awaited', () => {
+    const early = createLimiter() as unknown as RateLimiter;
+    expect(() => limitedFetch(early, 'partner')).toThrow(
+      'limitedFetch: takes a RateLimiter, which createLimiter returns, got a promise: await it',
+    );
   });
 });
 

@@ -5,7 +5,7 @@ import type { HttpRequest } from './request.js';
 
 /** The trust-proxy setting of a platform. */
 export interface TrustProxySetting {
-  readonly platform: keyof typeof RIGHT;
+  readonly platform: keyof typeof RIGHT_SETTING;
   /** The value as the application gave it. */
   readonly given: unknown;
   /** Whether the platform trusts no proxy all the same. Default false. */
@@ -16,7 +16,7 @@ export interface TrustProxySetting {
 const OPTION = 'how many proxies of yours stand in front, or their addresses: { trustProxy: 1 }';
 
 /** The right setting in the words of each platform. Newer versions of Fastify 5 ignore a number of proxies. */
-const RIGHT = {
+export const RIGHT_SETTING = {
   express: `how many proxies of yours stand in front, or their addresses: app.set('trust proxy', 1)`,
   fastify: `the addresses of your proxies: trustProxy: 'loopback, 10.0.0.0/8', given to fastify() or new FastifyAdapter()`,
   hono: OPTION,
@@ -35,7 +35,7 @@ export function trustProxyWarning(setting: TrustProxySetting | undefined): strin
   if (isIgnored === true) {
     return withHelp(
       `trust proxy is ${shown(given)}, which this version of ${platform} ignores: it trusts no proxy, so all clients behind one share its ` +
-        `address and one limit. Right is ${RIGHT[platform]}`,
+        `address and one limit. Right is ${RIGHT_SETTING[platform]}`,
       'FG_TRUST_PROXY',
     );
   }
@@ -50,7 +50,7 @@ export function trustProxyWarning(setting: TrustProxySetting | undefined): strin
   if (trusting === undefined) return undefined;
   return withHelp(
     `trust proxy is ${trusting}: the client's address is then the leftmost one of X-Forwarded-For, which every client can forge, and ` +
-      `with it a fresh limit for each request. Right is ${RIGHT[platform]}`,
+      `with it a fresh limit for each request. Right is ${RIGHT_SETTING[platform]}`,
     'FG_TRUST_PROXY',
   );
 }
@@ -97,7 +97,7 @@ export class ForwardedWatch {
     this.warn(
       withHelp(
         `A request came with the header ${header} while trust proxy is off. If a proxy of yours set it, all its clients share ` +
-          `the proxy's address and one limit. Right is then ${RIGHT[setting.platform]}${only}. If no proxy stands in front, a ` +
+          `the proxy's address and one limit. Right is then ${RIGHT_SETTING[setting.platform]}${only}. If no proxy stands in front, a ` +
           `client sent it, and it changes nothing`,
         'FG_FORWARDED_HEADER',
       ),

@@ -97,7 +97,7 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
     // No message shows an API key.
     const got = isApiKey ? '' : `, got ${shown(identity.value)}`;
     throw new RateLimitConfigError(
-      `${calledBy(where)}${isApiKey ? 'an' : 'a'} '${identity.kind}' identity`,
+      `${calledBy(where)}an identity of kind '${identity.kind}'`,
       `its value must be a string, a safe integer or a bigint${got}`,
       'FG_INVALID_IDENTITY',
     );
@@ -106,7 +106,7 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
     const counted = countedAddress(value, ipv6Prefix);
     if (counted !== undefined) return addressTag(counted);
     throw new RateLimitConfigError(
-      `${calledBy(where)}an 'ip' identity`,
+      `${calledBy(where)}an identity of kind 'ip'`,
       `its value must be an address such as '203.0.113.9', or a prefix such as '2001:db8::/${ipv6Prefix}', got ${shown(value)}: ` +
         'give what is no address a kind of its own',
       'FG_INVALID_IDENTITY',

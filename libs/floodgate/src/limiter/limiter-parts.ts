@@ -3,7 +3,7 @@ import type { Front } from '../charges/decider.js';
 import { CallCharges } from '../engine/calls/call-charges.js';
 import { CallPolicies, type LimiterPolicy } from '../engine/calls/call-policies.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
-import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { RateLimitConfigError } from '../util/config-error.js';
 import { PolicyChecks } from './policy-checks.js';
 import type { LimiterOptions } from './limiter-options.js';
 import { LimitLooks, type RoutePolicySource } from '../operate/limit-looks.js';
@@ -41,6 +41,7 @@ import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ReportBoard } from '../stores/report-board.js';
 import type { RateLimitStore } from '../stores/store.js';
 import { timingOf } from '../stores/timer.js';
+import { notLimiter } from '../util/given-limiter.js';
 import type { Logger } from '../util/logger.js';
 import { type OpenedStore, reportBoardOf } from './opened-store.js';
 import { ROOMS } from './rooms.js';
@@ -108,10 +109,7 @@ const PARTS = new WeakMap<RateLimiter, LimiterParts>();
 export function partsOf(limiter: RateLimiter, where: string): LimiterParts {
   const parts = PARTS.get(limiter);
   if (parts !== undefined) return parts;
-  throw new RateLimitConfigError(
-    where,
-    `takes a RateLimiter, which createLimiter returns, got ${shown(limiter)}. Of floodgate loaded by import and by require, each knows its own`,
-  );
+  throw new RateLimitConfigError(where, notLimiter(limiter));
 }
 
 /** The only place where the parts of a limiter meet: the chain, the fallback, the holds, the calls that wait, and what watches. */

@@ -1,4 +1,5 @@
 import { MAX_PROCESSES } from '../engine/fallback.js';
+import { REQUEST_OPTIONS } from '../http/request-options.js';
 import { isKeyPrefix } from '../policy/key.js';
 import { STORE_FAILURES } from '../policy/policy-options.js';
 import { gotRedis, isGivenRedis, WANTED_REDIS } from '../stores/redis/clients/given-redis.js';
@@ -91,21 +92,27 @@ export type CheckedLimiterOptions = Checked<LimiterOptions, typeof LIMITER_OPTIO
 
 /** As `readOptions`, for the options of a limiter alone. */
 export function readLimiterOptions(options: LimiterOptions, where: string): CheckedLimiterOptions {
-  return readOptions(options, LIMITER_OPTIONS, where);
+  return readOptions(options, LIMITER_OPTIONS, where, (option) =>
+    option === 'trustProxy' || Object.hasOwn(REQUEST_OPTIONS, option)
+      ? 'Give it to rateLimit, limitHook or limitRequests'
+      : undefined,
+  );
 }
 
 /**
  * Checks each option, and what several of them mean together.
  *
  * @param where how errors begin
+ * @param placeOf as for `checkNames`
  * @throws {RateLimitConfigError} naming the option, what was given and what would be right
  */
 export function readOptions<Options extends LimiterOptions, Table extends Rules>(
   options: Options,
   table: Table,
   where: string,
+  placeOf?: (option: string) => string | undefined,
 ): Checked<Options, Table> {
-  checkNames(options, Object.keys(table), where);
+  checkNames(options, Object.keys(table), where, '', placeOf);
   const checked: Record<string, unknown> = { given: options, where };
   for (const [option, rule] of Object.entries(table)) {
     checked['isDuration' in rule ? `${option}Ms` : option] = readOption(options, option, rule, where);

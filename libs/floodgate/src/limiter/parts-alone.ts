@@ -38,7 +38,7 @@ export function partsAlone(
     monitor,
     functions,
     {
-      policies: new NamedPolicies(options.policies, options.where),
+      policies: new NamedPolicies(options.policies, options.where, false),
       routes: NO_ROUTES,
       handlers: NO_HANDLERS,
       headers: NODE_HEADERS,

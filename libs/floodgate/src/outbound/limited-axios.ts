@@ -42,7 +42,7 @@ export function limitedAxios<Config extends OutgoingAxiosConfig>(
   instance: OutgoingAxios<Config>,
   options: OutgoingOptions<OutgoingAxiosConfig, OutgoingAxiosResponse> = {},
 ): () => void {
-  const { identityOf, schedule, ...pausing } = readOutgoing(options, 'limitedAxios');
+  const { identityOf, schedule, ...pausing } = readOutgoing(limiter, options, 'limitedAxios');
   const paused = { limiter, policies, ...pausing };
   // The policies count the request until its body has ended, which may be a stream.
   const until = (response: OutgoingAxiosResponse | undefined, error: unknown): Promise<void> | undefined =>

@@ -42,7 +42,7 @@ export function limitedFetch(
   if (given !== undefined && typeof given !== 'function') {
     throw new RateLimitConfigError(WHERE, `fetch must be a function, got ${shown(given)}`);
   }
-  const { identityOf, schedule, ...pausing } = readOutgoing(rest, WHERE);
+  const { identityOf, schedule, ...pausing } = readOutgoing(limiter, rest, WHERE);
   const paused = { limiter, policies, ...pausing };
   // The global is read with each call: tests and tracing replace it.
   const send: typeof fetch = given ?? ((input, init) => globalThis.fetch(input, init));

@@ -5,7 +5,8 @@ import { DEFAULT_IPV6_PREFIX } from '../identity/address.js';
 import { tagFor } from '../identity/identity-tag.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { type Duration, durationToMilliseconds } from '../util/duration.js';
-import { checkNames, type OptionRule, readOption } from '../util/option-rules.js';
+import { notLimiter } from '../util/given-limiter.js';
+import { checkNames, hasMethods, type OptionRule, readOption } from '../util/option-rules.js';
 
 /** The options of `limitedFetch` and `limitedAxios`, beside those of `RateLimiter.schedule`. */
 export interface OutgoingOptions<Request, Response> extends Omit<ScheduleOptions<Response>, 'signal' | 'until'> {
@@ -45,12 +46,14 @@ const RULES = {
 
 /**
  * @param where how an error begins
- * @throws {RateLimitConfigError} for a wrong option
+ * @throws {RateLimitConfigError} for a limiter or an option that is wrong
  */
 export function readOutgoing<Request, Response>(
+  limiter: unknown,
   given: OutgoingOptions<Request, Response>,
   where: string,
 ): CheckedOutgoing<Request, Response> {
+  if (!hasMethods(limiter, ['schedule', 'pause'])) throw new RateLimitConfigError(where, notLimiter(limiter));
   if (typeof given !== 'object' || given === null) {
     throw new RateLimitConfigError(where, `options must be an object, got ${shown(given)}`);
   }

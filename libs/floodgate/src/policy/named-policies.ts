@@ -26,9 +26,14 @@ export class NamedPolicies<Context = never> {
 
   /**
    * @param named how errors begin: what the policies were given to
+   * @param hasRoutes whether policies may count on routes, which other scopes than `'app'` need
    * @throws {RateLimitConfigError} for the first policy that is wrong
    */
-  constructor(policies: Readonly<Record<string, Policy<Context>>> = {}, named = 'createLimiter') {
+  constructor(
+    policies: Readonly<Record<string, Policy<Context>>> = {},
+    named = 'createLimiter',
+    private readonly hasRoutes = true,
+  ) {
     for (const [name, policy] of Object.entries(policies)) {
       const where = `${named}, policies.${name}`;
       const rule = POLICY_OPTIONS.name;
@@ -40,7 +45,7 @@ export class NamedPolicies<Context = never> {
           'FG_POLICY_NAME',
         );
       }
-      const parsed = parsePolicy<Context>(policy, where, name);
+      const parsed = this.parsed(policy, where, name);
       this.named.set(name, parsed);
       // RateLimiter counts it across the application.
       this.claims.claim('app', parsed, where);
@@ -73,11 +78,17 @@ export class NamedPolicies<Context = never> {
         'FG_UNKNOWN_POLICY',
       );
     }
-    if (typeof policy !== 'object' || policy === null) return parsePolicy(policy, where);
+    if (typeof policy !== 'object' || policy === null) return this.parsed(policy, where);
     // Compared by content, not by identity: a function may return one object with other numbers each time.
     const content = this.content(policy);
     let parsed = this.byContent.get(content);
-    if (parsed === undefined) this.byContent.set(content, (parsed = parsePolicy<Context>(policy, where)));
+    if (parsed === undefined) this.byContent.set(content, (parsed = this.parsed(policy, where)));
+    return parsed;
+  }
+
+  private parsed(policy: unknown, where: string, name?: string): ParsedPolicy<Context> {
+    const parsed = parsePolicy<Context>(policy, where, name);
+    if (!this.hasRoutes) expectNoRoute(parsed, where);
     return parsed;
   }
 
@@ -98,4 +109,14 @@ export class NamedPolicies<Context = never> {
     if (id === undefined) this.functions.set(value, (id = ++this.functionCount));
     return String(id);
   }
+}
+
+/** @throws {RateLimitConfigError} for a policy whose scope needs a route of Nest */
+export function expectNoRoute({ scope = 'app' }: Pick<ParsedPolicy, 'scope'>, where: string): void {
+  if (scope === 'app') return;
+  throw new RateLimitConfigError(
+    where,
+    `scope '${scope}' needs a route of Nest: leave it out, and give each route a policy of its own`,
+    'FG_INVALID_POLICY',
+  );
 }

@@ -19,15 +19,18 @@ import {
 import { ClockOffset } from '../http/headers/clock-offset.js';
 import { hasBegun, isComplete } from '../http/http-client.js';
 import { REQUEST_OPTIONS } from '../http/request-options.js';
+import { RIGHT_SETTING, type TrustProxySetting } from '../http/trust-proxy.js';
 import { ClientGoneError, IdentityMissingError } from '../identity/errors.js';
 import type { IdentityResolver, OnMissingIdentity } from '../identity/identity.js';
 import { IdentityChain } from '../identity/identity-chain.js';
 import { addressResolver, ipv6PrefixOf, readsAddressHeader } from '../identity/resolvers.js';
+import { LIMITER_OPTIONS } from '../limiter/options-table.js';
 import { partsOf } from '../limiter/limiter-parts.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
 import { withElse } from '../policy/else-policies.js';
+import { expectNoRoute } from '../policy/named-policies.js';
 import { type Answer, attempt } from '../util/answer.js';
 import { RateLimitConfigError } from '../util/config-error.js';
 import { checkNames, readOption } from '../util/option-rules.js';
@@ -55,7 +58,7 @@ export interface RequestLimitOptions extends AddressListOptions<never> {
 
 /** A framework whose requests are limited. */
 export interface LimitedServer {
-  readonly name: string;
+  readonly name: TrustProxySetting['platform'];
   /** The names of options that it adds. */
   readonly options?: readonly string[];
   readonly trustProxy: SettingAt;
@@ -97,7 +100,8 @@ export class RequestLimits {
   ) {
     const where = `floodgate/${server}`;
     const parts = partsOf(limiter, where);
-    checkNames(given, [...Object.keys(REQUEST_OPTIONS), ...more], where);
+    const known = [...Object.keys(REQUEST_OPTIONS), ...more];
+    checkNames(given, known, where, '', (option) => placeOf(option, server));
     const options = Object.fromEntries(
       Object.entries(REQUEST_OPTIONS).map(([name, rule]) => [name, readOption(given, name, rule, where)]),
     ) as unknown as CheckedOptions;
@@ -260,7 +264,7 @@ function requestOf({ request }: ServedRequest): ServedRequest['request'] {
 
 /** @throws {RateLimitConfigError} for a policy that cannot limit requests here */
 function check(policy: BoundPolicy, identities: IdentityChain<ServedRequest>, where: string): void {
-  const { name, plans, scope } = policy;
+  const { name, plans } = policy;
   if (plans !== undefined) {
     throw new RateLimitConfigError(
       where,
@@ -268,15 +272,15 @@ function check(policy: BoundPolicy, identities: IdentityChain<ServedRequest>, wh
       'FG_INVALID_POLICY',
     );
   }
-  if (scope !== undefined && scope !== 'app') {
-    throw new RateLimitConfigError(
-      where,
-      `policy '${name}' has scope '${scope}', which needs a route of Nest: leave it out, and give each route a policy of its own`,
-      'FG_INVALID_POLICY',
-    );
-  }
+  expectNoRoute(policy, `${where}, policy '${name}'`);
   const lack = identities.lackOf(policy);
   if (lack !== undefined) throw new RateLimitConfigError(where, `policy '${name}' ${lack}`, 'FG_NO_RESOLVER');
+}
+
+/** Where an option belongs that a server's limits do not have. */
+function placeOf(option: string, server: LimitedServer['name']): string | undefined {
+  if (option === 'trustProxy') return `Tell ${server} ${RIGHT_SETTING[server]}`;
+  return Object.hasOwn(LIMITER_OPTIONS, option) ? 'Give it to createLimiter' : undefined;
 }
 
 function unaddressed(where: string): RateLimitConfigError {

@@ -130,14 +130,22 @@ export function optionElsewhere(name: string, known: readonly string[]): string 
  * Refuses options that are not known.
  *
  * @param of the owner of the options, as in `is not an option of token-bucket`; default none
+ * @param placeOf says where an option belongs that another part has, as in `Give it to createLimiter`; default nowhere
  * @throws {RateLimitConfigError} with the nearest known name, and all of them
  */
-export function checkNames(given: object, known: readonly string[], where: string, of = ''): void {
+export function checkNames(
+  given: object,
+  known: readonly string[],
+  where: string,
+  of = '',
+  placeOf: (option: string) => string | undefined = () => undefined,
+): void {
   for (const [option, value] of Object.entries(given)) {
     if (known.includes(option)) continue;
     const owner = of === '' ? '' : ` of ${of} (got ${shown(value)})`;
-    const elsewhere = optionElsewhere(option, known);
-    const guess = elsewhere === undefined ? didYouMean(option, known, (name) => name) : ` Here it is ${elsewhere}.`;
+    const here = optionElsewhere(option, known);
+    const place = placeOf(option) ?? (here && `Here it is ${here}`);
+    const guess = place === undefined ? didYouMean(option, known, (name) => name) : ` ${place}.`;
     throw new RateLimitConfigError(
       where,
       `${shown(option)} is not an option${owner}.${guess} The options are ${known.join(', ')}`,

@@ -21,6 +21,7 @@ import type { Probe } from './probe.js';
 const BOOT_PATIENCE_MS = 1000;
 /** How long a boot that needs Redis waits: a server may still read its data. */
 export const REQUIRED_PATIENCE_MS = 10_000;
+const NOT_STARTED = 'the limiter has not started (await start() before the first decision)';
 /** The longest back-off: the cause that ended the attempts may last. */
 const AGAIN = Infinity;
 
@@ -35,6 +36,8 @@ export class Connection implements Availability {
   /** The connection's last error. The state `closed` does not repeat it. */
   private lastError = '';
   private closed = false;
+  /** Whether `open` was called. */
+  private isOpened = false;
   /** Whether the boot is waiting for a Redis that it requires. */
   private isRequired = false;
 
@@ -86,6 +89,7 @@ export class Connection implements Availability {
    */
   async open(where: string, required?: Probe): Promise<void> {
     if (this.closed) return;
+    this.isOpened = true;
     this.isRequired = required !== undefined;
     try {
       await withinLoopTime(this.isRequired ? REQUIRED_PATIENCE_MS : BOOT_PATIENCE_MS, this.client.connect());
@@ -128,7 +132,7 @@ export class Connection implements Availability {
   }
 
   private disconnected(): void {
-    this.trip(this.lastError || 'the connection was closed');
+    this.trip(this.lastError || (this.isOpened ? 'the connection was closed' : NOT_STARTED));
   }
 
   /**
