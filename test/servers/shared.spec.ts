@@ -68,6 +68,23 @@ describe.each(NAMES)('%s', (name) => {
     expect(await answer.json()).toMatchObject({ error: 'rate_limit_unavailable' });
   });
 
+  it.each(['in the process', 'on Redis'])('answers 503 after the limiter has closed, %s', async (where) => {
+    const limiter = await limiterOf(where === 'on Redis' ? {} : { redis: undefined });
+    const server = await SERVERS[name](limiter, [[{ ...SHARED, name: 'closed', capacity: 2 }]]);
+    closing.push(() => server[Symbol.asyncDispose]());
+    expect(await status(`${server.url}/200`)).toBe(200);
+    await limiter.close();
+    for (let i = 0; i < 3; i++) {
+      const answer = await fetch(`${server.url}/200`);
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+      expect(await answer.json()).toMatchObject({
+        error: 'rate_limit_unavailable',
+        message: 'The server is shutting down',
+      });
+    }
+    await expect(SERVERS[name](limiter, [[SHARED]])).rejects.toThrow('The limiter is closed');
+  });
+
   it('says of each decision which server asked, and by which policies', async () => {
     const events: DecisionEvent[] = [];
     const limiter = await limiterOf({ onDecision: (event) => void events.push(event) });

@@ -70,8 +70,10 @@ describe('createLimiter', () => {
       () => limiter.schedule('mails', ADA, () => 'sent'),
       () => limiter.pause('mails', ADA, { for: '1s' }),
       () => limitedFetch(limiter, 'mails', { identity: ADA })('http://127.0.0.1:9/'),
+      () => limiter.start(),
     ];
     for (const call of calls) await expect(call()).rejects.toThrow(LimiterClosedError);
+    await expect(limiter.start()).rejects.toThrow('The limiter is closed');
     await limiter.close();
   });
 

@@ -28,12 +28,17 @@ export class WaitingRoomFullError extends LimiterUnavailableError {
   }
 }
 
-/** The application is shutting down, so that requests no longer wait for departure slots; or the limiter has closed. */
+/** The limiter has closed, or the application is shutting down, so that requests no longer wait for departure slots. */
 export class LimiterClosedError extends LimiterUnavailableError {
   override readonly name = 'LimiterClosedError';
 
   constructor() {
-    super('The server is shutting down');
+    super('The limiter is closed');
+  }
+
+  /** @internal */
+  override get toldToClients(): string {
+    return 'The server is shutting down';
   }
 }
 

@@ -211,8 +211,10 @@ export class LimiterParts {
    * Binds the policies of requests. Several requests and calls that name a policy share its states.
    *
    * @throws {RateLimitConfigError} when a policy is wrong, unknown or has no name
+   * @throws {LimiterClosedError} once `end` was called
    */
   bind(policies: LimiterPolicy | readonly LimiterPolicy[], where: string): readonly BoundPolicy[] {
+    this.expectOpen();
     const bound = this.named.bindAll(policies, where);
     for (const policy of bound) this.checks.check(policy, where);
     return bound;
@@ -240,8 +242,18 @@ export class LimiterParts {
     return reportBoardOf(this.opened.store, this.keyPrefix);
   }
 
-  /** Connects the store, and starts what runs by itself. */
+  /** @throws {LimiterClosedError} once `end` was called */
+  expectOpen(): void {
+    this.named.expectOpen();
+  }
+
+  /**
+   * Connects the store, and starts what runs by itself.
+   *
+   * @throws {LimiterClosedError} once `end` was called
+   */
   async start(): Promise<void> {
+    this.expectOpen();
     if (this.opened.warning !== undefined) this.logger.warn(this.opened.warning);
     await this.opened.store.connect?.();
     for (const part of this.running) {
@@ -258,7 +270,10 @@ export class LimiterParts {
     for (const part of this.running) part.close?.();
   }
 
-  /** Closes, and decides no call of `RateLimiter` any more. The shutdown of an application ends with `close`: its last jobs still ask. */
+  /**
+   * Closes, and decides no call of `RateLimiter` any more, and no request of a server without Nest. The shutdown of an application ends with
+   * `close`: its last jobs still ask.
+   */
   end(): Promise<void> {
     this.named.end();
     return this.close();

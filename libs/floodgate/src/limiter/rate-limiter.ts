@@ -335,14 +335,19 @@ export class RateLimiter {
     return this.parts.stats();
   }
 
-  /** Connects the store, and starts what runs by itself. `RateLimitModule` calls it at boot: call it for one of `createLimiter`. */
+  /**
+   * Connects the store, and starts what runs by itself. `RateLimitModule` calls it at boot: call it for one of `createLimiter`.
+   *
+   * @throws {LimiterClosedError} after `close`
+   */
   start(): Promise<void> {
     return this.parts.start();
   }
 
   /**
    * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` does
-   * this at shutdown: call it for one of `createLimiter`. Whatever charges, looks or pauses after it gets a `LimiterClosedError`.
+   * this at shutdown: call it for one of `createLimiter`, after its server has closed. Whatever charges, looks or pauses after it gets a
+   * `LimiterClosedError`, and a request of a server without Nest a 503.
    */
   close(): Promise<void> {
     return this.parts.end();

@@ -25,7 +25,7 @@ import type { IdentityResolver, OnMissingIdentity } from '../identity/identity.j
 import { IdentityChain } from '../identity/identity-chain.js';
 import { addressResolver, ipv6PrefixOf, readsAddressHeader } from '../identity/resolvers.js';
 import { LIMITER_OPTIONS } from '../limiter/options-table.js';
-import { partsOf } from '../limiter/limiter-parts.js';
+import { type LimiterParts, partsOf } from '../limiter/limiter-parts.js';
 import type { RateLimiter } from '../limiter/rate-limiter.js';
 import type { BoundPolicy } from '../policy/bound-policy.js';
 import type { Decision } from '../policy/decision.js';
@@ -84,6 +84,7 @@ export class RequestLimits {
   private readonly charges: RequestCharges<ServedRequest>;
   private readonly lists: AddressLists<ServedRequest> | undefined;
   private readonly admission: Admission<ServedRequest>;
+  private readonly parts: LimiterParts;
   private readonly proxies: ProxyWatch;
   private readonly watched = new WeakSet();
   /** See `ServedRequest`. */
@@ -91,6 +92,7 @@ export class RequestLimits {
 
   /**
    * @throws {RateLimitConfigError} for a limiter, a policy or an option that is wrong
+   * @throws {LimiterClosedError} for a limiter that is closed
    */
   constructor(
     limiter: RateLimiter,
@@ -99,7 +101,7 @@ export class RequestLimits {
     { name: server, options: more = [], trustProxy }: LimitedServer,
   ) {
     const where = `floodgate/${server}`;
-    const parts = partsOf(limiter, where);
+    const parts = (this.parts = partsOf(limiter, where));
     const known = [...Object.keys(REQUEST_OPTIONS), ...more];
     checkNames(given, known, where, '', (option) => placeOf(option, server));
     const options = Object.fromEntries(
@@ -184,6 +186,7 @@ export class RequestLimits {
 
   private admit(served: ServedRequest, charges: readonly PolicyCharge[]): Answer<boolean> {
     if (charges.length === 0) return true;
+    this.parts.expectOpen();
     const record = RequestRecord.of(served.key);
     return this.admission.admit({ route: this.traits, context: served, charges, record, shared: undefined });
   }

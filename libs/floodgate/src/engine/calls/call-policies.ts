@@ -109,7 +109,7 @@ export class CallPolicies {
    * @throws {LimiterClosedError} once `end` was called
    */
   bind(policies: LimiterPolicy | readonly LimiterPolicy[], method: LimiterMethod): readonly BoundPolicy[] {
-    if (this.isOver) throw new LimiterClosedError();
+    this.expectOpen();
     const use = USES[method];
     const last = this.last[use];
     if (last.bound !== NOTHING && isSame(last.names, policies)) return last.bound;
@@ -127,6 +127,11 @@ export class CallPolicies {
     last.names = typeof policies === 'string' ? policies : [...(policies as readonly string[])];
     last.bound = bound;
     return bound;
+  }
+
+  /** @throws {LimiterClosedError} once `end` was called */
+  expectOpen(): void {
+    if (this.isOver) throw new LimiterClosedError();
   }
 
   /** Ends all calls: a limiter that has closed would decide by fresh limits of its own. */
