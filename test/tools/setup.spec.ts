@@ -40,7 +40,7 @@ describe('npm run setup on a machine without apt-get', () => {
     );
     expect(stderr).toContain("\n  promtool; Debian's package is prometheus\n");
     expect(stderr).toContain(
-      '\n  npm run build && npm run jest -- --selectProjects unit consumers package testing-kit\nThese do not:\n',
+      '\n  npm run build && npm run jest -- --selectProjects unit consumers llm package testing-kit\nThese do not:\n',
     );
     expect(stderr).toContain(', the project alone, test/contexts/brokers.spec.ts, npm run test:browser,');
   });
