@@ -22,6 +22,7 @@ const SERVER = 'see [Without Nest](/docs/without-nest.md).';
 /** What each entry point has, in the order in which pages name them. */
 const ABOUT: Readonly<Record<string, string>> = {
   'nestjs-floodgate': 'The module, the decorators, the limiter, stores and identities.',
+  'nestjs-floodgate/llm': 'Limits language models by requests and tokens: see [Language models](/docs/llm.md).',
   'nestjs-floodgate/testing':
     'A virtual clock and a store for tests: [Testing](/docs/testing.md) shows how to use them.',
   'nestjs-floodgate/throttler': 'The names of @nestjs/throttler on Floodgate: see [Migration](/docs/migration.md).',
@@ -31,6 +32,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   'floodgate/fastify': `Limits the requests of Fastify: ${SERVER}`,
   'floodgate/hono': `Limits the requests of Hono: ${SERVER}`,
   'floodgate/http': `Limits the requests of Node's own server, and has what requests have in common with all servers: ${SERVER}`,
+  'floodgate/llm': 'Limits language models by requests and tokens: see [Language models](/docs/llm.md).',
   'floodgate/redis': 'A store on a client of Redis that you open: see [Redis](/docs/redis.md).',
   'floodgate/testing': 'A virtual clock and a store for tests: [Testing](/docs/testing.md) shows how to use them.',
 };

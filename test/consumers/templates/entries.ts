@@ -1,9 +1,11 @@
 import { useClient } from './client.js';
+import { useLlm } from './llm.js';
 import { useTesting } from './testing.js';
 import { useThrottler } from './throttler.js';
 
 const entries: Record<string, (url: string) => Promise<void>> = {
   client: useClient,
+  llm: useLlm,
   testing: useTesting,
   throttler: useThrottler,
 };
