@@ -12,7 +12,8 @@ const isLimited = variant !== 'none';
 
 /** What each adapter takes: a limiter on Redis, its policy, and who is counted. */
 async function floodgate() {
-  const { createLimiter, userIdentity } = await import('floodgate');
+  const { createLimiter } = await import('floodgate');
+  const { userIdentity } = await import('floodgate/http');
   const limiter = await createLimiter({ redis, keyPrefix, onStoreFailure: 'closed' });
   await limiter.start();
   const policy = { name: 'all', by: 'user', algorithm: 'fixed-window', limit: LIMIT, window: '1h' };
