@@ -6,7 +6,7 @@ import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
 import { headroomIn } from '../../libs/floodgate/src/policy/priorities.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
-import { type Cost, costFor, costs, parts, policyOf } from '../support/arbitrary-policies.js';
+import { type Cost, costFor, costs, parts, policyOrNothingOf } from '../support/arbitrary-policies.js';
 
 /** The requests on one key under one policy, on a clock that does not step back. */
 export interface KeyHistory {
@@ -25,7 +25,7 @@ export interface Answer extends ChargeVerdict {
 export function keyHistoriesOf(name: AlgorithmName): fc.Arbitrary<KeyHistory> {
   const request = fc.record({ move: forwards, cost: costs, part: parts });
   return fc.record({
-    policy: policyOf(name),
+    policy: policyOrNothingOf(name),
     start: starts,
     requests: fc.array(request, { minLength: 1, maxLength: 40, size: '+1' }),
   });

@@ -4,7 +4,7 @@ import { MemoryStore, RateLimitStoreError, RedisStore } from 'nestjs-floodgate';
 import type { Verdict } from 'nestjs-floodgate/testing';
 import { ALGORITHM_NAMES } from '../../libs/floodgate/src/algorithms/algorithms.js';
 import { algorithmOf } from '../support/algorithm-of.js';
-import { policyOf } from '../support/arbitrary-policies.js';
+import { policyOrNothingOf } from '../support/arbitrary-policies.js';
 import { histories as runs, HISTORY_TIMEOUT_MS, SEED } from '../support/property-runs.js';
 import { useRedis } from '../support/redis-fixture.js';
 
@@ -107,7 +107,7 @@ describe('a reply that is changed on its way', () => {
         shifted.map((mutation) => ({ mutation, isBroken: false })),
       );
       await fc.assert(
-        fc.asyncProperty(policyOf(name), mutations, counts, async (policy, { mutation, isBroken }, both) => {
+        fc.asyncProperty(policyOrNothingOf(name), mutations, counts, async (policy, { mutation, isBroken }, both) => {
           const { verdicts, errors, fresh } = await played(name, mutation, both, policy);
           expect(verdicts.filter(({ allowed }) => allowed).length).toBeLessThanOrEqual(isBroken ? 0 : fresh);
           expect(isBroken ? verdicts : []).toEqual([]);

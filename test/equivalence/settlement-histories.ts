@@ -7,7 +7,7 @@ import { receiptsOf } from '../../libs/floodgate/src/stores/receipt.js';
 import type { Charge, ChargeReceipt, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { forwards, type Move, MovingClock, starts } from '../support/arbitrary-instants.js';
-import { type Cost, costFor, costs, policyOf } from '../support/arbitrary-policies.js';
+import { type Cost, costFor, costs, policyOrNothingOf } from '../support/arbitrary-policies.js';
 import { expectHolds } from '../support/expect-same.js';
 import { Counterfactual, type ModelCharge } from './counterfactual.js';
 
@@ -41,7 +41,7 @@ export function settlementHistoriesOf(name: AlgorithmName): fc.Arbitrary<Settlem
     },
   );
   return fc.record({
-    policy: policyOf(name),
+    policy: policyOrNothingOf(name),
     overdraft: fc.constantFrom(0, 0.5, 1, 1, 3),
     start: starts,
     steps: fc.array(fc.record({ move: forwards, act }), { minLength: 2, maxLength: 30, size: '+1' }),

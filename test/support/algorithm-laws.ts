@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
 import { algorithmOf } from './algorithm-of.js';
 import { starts } from './arbitrary-instants.js';
-import { type Cost, costFor, costs, policyOf } from './arbitrary-policies.js';
+import { type Cost, costFor, costs, policyOrNothingOf } from './arbitrary-policies.js';
 
 /** An algorithm, a state after some charges, its level at `now`, and a cost to try. */
 export interface Situation {
@@ -15,7 +15,12 @@ export interface Situation {
 
 export function situationsOf(name: AlgorithmName): fc.Arbitrary<Situation> {
   return fc
-    .tuple(policyOf(name), starts, fc.array(fc.tuple(costs, fc.double({ min: 0, max: 1, noNaN: true }))), costs)
+    .tuple(
+      policyOrNothingOf(name),
+      starts,
+      fc.array(fc.tuple(costs, fc.double({ min: 0, max: 1, noNaN: true }))),
+      costs,
+    )
     .map(([policy, start, charges, cost]) => situation(algorithmOf(policy), start, charges, cost));
 }
 

@@ -59,19 +59,33 @@ export function policyOf(name: AlgorithmName): fc.Arbitrary<Policy> {
   return shapeOf(name).filter(isAccepted);
 }
 
+/** Any policy of the algorithm, and sometimes one of a plan or an override that rejects everything. */
+export function policyOrNothingOf(name: AlgorithmName): fc.Arbitrary<Policy> {
+  const policies = policyOf(name);
+  return fc.oneof(
+    { weight: 9, arbitrary: policies },
+    { weight: 1, arbitrary: policies.map((policy) => withLimit(policy, 0)) },
+  );
+}
+
 /** The policy, and sometimes a second version with another limit and the same key. */
 export function versionsOf(name: AlgorithmName): fc.Arbitrary<Versions> {
   return policyOf(name).chain((policy) =>
     fc.oneof(
       { weight: 4, arbitrary: fc.constant<Versions>([policy]) },
-      { weight: 1, arbitrary: fc.integer({ min: 1, max: 20 }).map((limit) => bothOf(policy, limit)) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 20 }).map((limit) => bothOf(policy, limit)) },
+      { weight: 1, arbitrary: fc.constant<Versions>([withLimit(policy, 0)]) },
     ),
   );
 }
 
 function bothOf(policy: Policy, limit: number): Versions {
-  const changed = 'capacity' in policy ? { ...policy, capacity: limit } : { ...policy, limit };
+  const changed = withLimit(policy, limit);
   return isAccepted(changed) && algorithmOf(changed).rate === algorithmOf(policy).rate ? [policy, changed] : [policy];
+}
+
+function withLimit(policy: Policy, limit: number): Policy {
+  return 'capacity' in policy ? { ...policy, capacity: limit } : { ...policy, limit };
 }
 
 function isAccepted(policy: Policy): boolean {

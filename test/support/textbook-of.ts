@@ -20,7 +20,10 @@ const WINDOWS: Readonly<Record<string, typeof TextbookFixedWindow | typeof Textb
 /** The textbook of an algorithm of the library, with the same limit. */
 export function textbookOf(algorithm: Algorithm): Textbook {
   const { name, limit } = algorithm;
-  if (name === 'token-bucket') return new TextbookTokenBucket(limit, rateOf(algorithm));
+  // A queue of capacity 0 rejects what a textbook's lets depart at once.
+  if (name === 'token-bucket' || (name === 'leaky-bucket' && limit === 0)) {
+    return new TextbookTokenBucket(limit, rateOf(algorithm));
+  }
   if (name === 'leaky-bucket') return new TextbookLeakyBucket(limit, rateOf(algorithm));
   const Window = WINDOWS[name];
   if (Window === undefined)

@@ -37,7 +37,7 @@ describe('the endpoints', () => {
     [400, 'PUT overrides', { ...RIGHT, identity: undefined }, "identity is missing: policy 'daily' counts each client"],
     [404, 'PUT overrides', { ...RIGHT, policy: 'dialy' }, "there is no policy named 'dialy'. Did you mean 'daily'?"],
     [400, 'PUT overrides', { ...RIGHT, scope: 'GET /' }, "policy 'daily' has no scope 'GET /'"],
-    [400, 'PUT overrides', { ...RIGHT, change: { limit: 0 } }, 'limit must be a whole number from 1'],
+    [400, 'PUT overrides', { ...RIGHT, change: { limit: -1 } }, 'limit must be a whole number from 0'],
     [400, 'PUT overrides', { ...RIGHT, change: { capacity: 5 } }, "'capacity' is not an option of fixed-window"],
     [
       400,

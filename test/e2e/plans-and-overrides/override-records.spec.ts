@@ -17,7 +17,7 @@ describe.each(KINDS)('overrides over $platform with $store', (kind) => {
     const target = { policy: 'api', identity: ADA };
     const global = { ...target, policy: 'all' };
     for (const [to, change, more, problem] of [
-      [target, { capacity: 0 }, {}, `RateLimitOverrides.set, policy 'api' of GET /bucket: capacity must be a whole`],
+      [target, { capacity: -1 }, {}, `RateLimitOverrides.set, policy 'api' of GET /bucket: capacity must be a whole`],
       [target, { limit: 5 }, {}, `'limit' is not an option of token-bucket (got 5). The options are capacity, refill`],
       [target, {}, {}, 'the numbers must be an object with some of those in { capacity: 3'],
       [target, { blocked: true, capacity: 5 }, {}, 'got { blocked: true, capacity: 5 }'],

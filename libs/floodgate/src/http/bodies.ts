@@ -6,7 +6,7 @@ export interface RateLimitExceededBody {
   readonly statusCode: 429;
   readonly error: 'rate_limit_exceeded';
   readonly message: string;
-  /** Whole seconds, as in the `Retry-After` header; null when the request can never pass, or an override blocks the client without an end. */
+  /** Whole seconds, as in the `Retry-After` header; null when the request can never pass, as under a limit of 0, or an override blocks the client without an end. */
   readonly retry_after: number | null;
   /** Milliseconds, exact; null as `retry_after` is. */
   readonly retry_after_ms: number | null;
@@ -69,7 +69,9 @@ export function exceededBody({ policies, retryAfterMs, decidedBy }: Decision): R
       seconds === null
         ? decidedBy === 'override'
           ? 'The client is blocked'
-          : 'The request takes more than its rate limit ever allows'
+          : rejecting?.limit === 0
+            ? 'The rate limit is 0'
+            : 'The request takes more than its rate limit ever allows'
         : `Too many requests, retry in ${seconds} second${seconds === 1 ? '' : 's'}`,
     retry_after: seconds,
     retry_after_ms: retryAfterMs,

@@ -15,7 +15,7 @@ export interface PolicyDecision {
   readonly resetAfterMs: number;
   /**
    * Milliseconds after which the same request passes, if nothing else happens: just before, it is rejected. 0 when allowed;
-   * null when its cost exceeds the limit, so that it never passes, or when an override blocks the client without an end. Not
+   * null when its cost exceeds the limit, which may be 0, so that it never passes, or when an override blocks the client without an end. Not
    * rounded: microseconds / 1000. At most 1,000 for a concurrency, and for a rejection that only unsettled charges of this
    * process cause (`estimated`): the requests that hold the limit may end at any time.
    */

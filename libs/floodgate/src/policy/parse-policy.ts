@@ -89,9 +89,15 @@ const MOST_WORDS = 3;
  *
  * @param where how error messages begin: `RidesController.request, @RateLimit`
  * @param fallbackName the name of a policy that gives none itself
+ * @param least the smallest limit or capacity: 0 for what rejects everything, which is no policy of its own
  * @throws {RateLimitConfigError} naming the place, the option, what was given and what would be right
  */
-export function parsePolicy<Context>(policy: unknown, where: string, fallbackName?: string): ParsedPolicy<Context> {
+export function parsePolicy<Context>(
+  policy: unknown,
+  where: string,
+  fallbackName?: string,
+  least: 0 | 1 = 1,
+): ParsedPolicy<Context> {
   const fail = (problem: string): never => {
     throw new RateLimitConfigError(where, problem, CODE);
   };
@@ -116,7 +122,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
   checkNames(given, ['algorithm', ...common, ...entry.options], where, entry.name);
 
   const warnings: string[] = [];
-  const created = entry.create(readerOf(given, fail, warnings));
+  const created = entry.create(readerOf(given, fail, warnings, least));
   const blocks = Array.isArray(given.blockFor) ? (given.blockFor as readonly unknown[]) : [given.blockFor];
   for (const [option, value] of [['expires', given.expires], ...blocks.map((block) => ['blockFor', block])] as const) {
     const short = meantInSeconds(option as string, value, SHORT_MS);
@@ -131,7 +137,7 @@ export function parsePolicy<Context>(policy: unknown, where: string, fallbackNam
     by: read('by') as IdentityBy<Context>,
     onMissingIdentity: read('onMissingIdentity') as OnMissingIdentity | undefined,
     scope: read('scope') as PolicyScope | undefined,
-    cost: readOption(given, 'cost', costRule(algorithm.maxCost), where, CODE) as ParsedPolicy<Context>['cost'],
+    cost: readOption(given, 'cost', costRule(algorithm), where, CODE) as ParsedPolicy<Context>['cost'],
     overdraft: readOption(given, 'overdraft', overdraftRule(algorithm), where, CODE) as number,
     skipIf: read('skipIf') as ParsedPolicy<Context>['skipIf'],
     countIf: read('countIf') as ParsedPolicy<Context>['countIf'],
@@ -231,6 +237,8 @@ export function parseVariant<Context>(
       ...(priorities && !mayNarrow && { priorities: Object.fromEntries(priorities), priority: priorityOf ?? priority }),
     },
     where,
+    undefined,
+    0,
   );
   const headroom = headroomUnder(policy, algorithm);
   const never = mayNarrow && priorities && whyNeverInClass(cost, algorithm, { priority, headroom });
@@ -260,6 +268,7 @@ function readerOf(
   given: Readonly<Record<string, unknown>>,
   fail: (problem: string) => never,
   warnings: string[],
+  least: number,
 ): OptionReader {
   const value: OptionReader['value'] = (option, read, wanted) => {
     let problem = `must be ${wanted}`;
@@ -273,9 +282,9 @@ function readerOf(
     return fail(`${option} ${problem}, got ${Object.hasOwn(given, option) ? shown(given[option]) : 'nothing'}`);
   };
   const isWhole = (v: unknown, max: number): v is number =>
-    Number.isInteger(v) && (v as number) >= 1 && (v as number) <= max;
+    Number.isInteger(v) && (v as number) >= least && (v as number) <= max;
   const whole: OptionReader['whole'] = (option, max) =>
-    value(option, (v) => (isWhole(v, max) ? v : undefined), `a whole number from 1 to ${max}`);
+    value(option, (v) => (isWhole(v, max) ? v : undefined), `a whole number from ${least} to ${max}`);
   return { whole, value, warn: (message) => warnings.push(message) };
 }
 
@@ -317,6 +326,6 @@ function whyNotSharded({
     return `does not divide ${limit} evenly, so a part of the limit would never be admitted: ${right} would be right`;
   }
   const { maxCost } = algorithm.shares.of(shards, 1);
-  if (typeof cost !== 'number' || cost <= maxCost) return undefined;
+  if (typeof cost !== 'number' || cost <= maxCost || limit === 0) return undefined;
   return `leaves ${maxCost} for a shard, in which cost ${cost} never fits`;
 }

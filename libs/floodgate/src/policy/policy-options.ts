@@ -1,4 +1,5 @@
 import type { Algorithm } from '../algorithms/core/algorithm.js';
+import { MAX_COUNT } from '../algorithms/core/options.js';
 import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { shown } from '../util/config-error.js';
 import { arePriorities, shownPriorities, WANTED_PRIORITIES } from './priorities.js';
@@ -80,8 +81,9 @@ export const POLICY_OPTIONS = {
 /** The cost of a request to a policy that gives none. */
 export const DEFAULT_COST = 1;
 
-/** @param maxCost the largest cost that ever fits */
-export function costRule(maxCost: number): OptionRule {
+/** A cost has to fit ever, except where the limit is 0, and nothing does. */
+export function costRule({ limit, maxCost: largest }: Algorithm): OptionRule {
+  const maxCost = limit === 0 ? MAX_COUNT : largest;
   return {
     default: DEFAULT_COST,
     valid: (value) =>

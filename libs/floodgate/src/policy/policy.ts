@@ -336,8 +336,8 @@ export interface ConcurrencyPolicy<Context = never> extends CommonPolicyOptions<
  */
 export interface PolicyNumbers {
   /**
-   * The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 1 to 1e12. Default: the policy's
-   * own.
+   * The tokens of a token bucket, or the waiting places of a leaky bucket: a whole number from 0 to 1e12. Default: the policy's
+   * own. With 0 the policy rejects everything.
    */
   readonly capacity?: number | undefined;
   /**
@@ -351,8 +351,8 @@ export interface PolicyNumbers {
    */
   readonly drain?: Rate | undefined;
   /**
-   * The limit of a window or a concurrency: a whole number from 1 to 1e12 (sliding window log and concurrency: to 1,000,000).
-   * Default: the policy's own.
+   * The limit of a window or a concurrency: a whole number from 0 to 1e12 (sliding window log and concurrency: to 1,000,000).
+   * Default: the policy's own. With 0 the policy rejects everything.
    */
   readonly limit?: number | undefined;
   /**

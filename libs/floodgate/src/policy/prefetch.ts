@@ -70,6 +70,6 @@ export function givenTerms(terms: PrefetchTerms | undefined): PrefetchOptions | 
 /** The warning that a policy's limit is too small for its prefetch to have an effect; undefined if it has one. */
 export function prefetchWithoutEffect({ limit }: Algorithm, cost: unknown): string | undefined {
   const needed = PART * Math.max(FEWEST, typeof cost === 'number' ? cost : 1);
-  if (limit >= needed) return undefined;
+  if (limit >= needed || limit === 0) return undefined;
   return `prefetch has no effect with a limit of ${limit}: a prefetch takes at most a quarter of what is left, so it needs ${needed}`;
 }

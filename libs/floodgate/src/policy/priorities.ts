@@ -77,7 +77,7 @@ export function shownPriorities(value: unknown): string | undefined {
  * never get more than their part. One unit is the least: an override, or the share of a process, can be below a unit of a class.
  */
 export function headroomIn({ limit }: Pick<Algorithm, 'limit'>, part: number): number {
-  return limit - Math.max(1, unitsIn(limit, part));
+  return limit - Math.min(limit, Math.max(1, unitsIn(limit, part)));
 }
 
 function unitsIn(limit: number, part: number): number {
@@ -90,7 +90,7 @@ export function whyNeverInClass(
   algorithm: Algorithm,
   { priority, headroom }: Pick<PolicyPriority, 'priority' | 'headroom'>,
 ): string | undefined {
-  if (typeof cost !== 'number' || !neverFits({ algorithm, cost, headroom })) return undefined;
+  if (typeof cost !== 'number' || algorithm.limit === 0 || !neverFits({ algorithm, cost, headroom })) return undefined;
   const part = algorithm.limit - headroom;
   return `cost ${cost} never fits the part of the class ${shown(priority)}, which is ${part} of ${algorithm.limit}`;
 }
@@ -142,7 +142,7 @@ export function readPriority<Context>(
   }
   const priorities: Priorities = new Map(Object.entries(given.priorities as Readonly<Record<string, number>>));
   for (const [one, part] of priorities) {
-    if (unitsIn(algorithm.limit, part) >= 1) continue;
+    if (unitsIn(algorithm.limit, part) >= 1 || algorithm.limit === 0) continue;
     fail(
       `priorities.${one}: ${part} of the limit ${algorithm.limit} is less than 1, so no request of the class ever passes`,
     );

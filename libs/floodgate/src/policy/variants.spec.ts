@@ -44,7 +44,8 @@ describe('variantOf', () => {
   });
 
   it.each<[Policy, unknown, string]>([
-    [BUCKET, { capacity: 0 }, 'capacity must be a whole number from 1 to 1000000000000, got 0'],
+    [BUCKET, { capacity: -1 }, 'capacity must be a whole number from 0 to 1000000000000, got -1'],
+    [BUCKET, { refill: 0 }, 'refill must be a number per second greater than 0'],
     [BUCKET, { capacty: 5 }, `'capacty' is not an option of token-bucket (got 5). Did you mean capacity?`],
     [BUCKET, {}, 'the numbers must be an object with some of those in { capacity: 20, refill: 10 }, got none'],
     [{ ...BUCKET, cost: 10 }, { capacity: 5 }, 'cost must be a whole number from 0 to 5 (what can ever fit)'],

@@ -102,11 +102,11 @@ export function askedCost({ cost, headroom = 0 }: Pick<Charge, 'cost' | 'headroo
   return (cost || 1) + headroom;
 }
 
-/** Whether the cost is larger than one request can ever take, or does not fit beside the headroom even where nothing is used. */
+/** Whether the cost, or 1 for a cost of 0, is larger than one request can ever take, or does not fit beside the headroom even where nothing is used. */
 export function neverFits({ algorithm, cost, headroom = 0 }: Pick<Charge, 'algorithm' | 'cost' | 'headroom'>): boolean {
   const { limit, maxCost } = algorithm;
   // A log takes less than its limit at once, and a leaky bucket one more: the request that departs.
-  return cost > maxCost || (headroom > 0 && (cost || 1) + headroom > Math.max(limit, maxCost));
+  return (cost || 1) > maxCost || (headroom > 0 && (cost || 1) + headroom > Math.max(limit, maxCost));
 }
 
 /** Whether a charge fits a level of its state. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ALGORITHM_NAMES, algorithmEntry } from '../../../floodgate/src/algorithms/algorithms.js';
 import { DEFAULT_NAME } from '../../../floodgate/src/policy/parse-policy.js';
-import { costRule, POLICY_OPTIONS } from '../../../floodgate/src/policy/policy-options.js';
+import { DEFAULT_COST, POLICY_OPTIONS } from '../../../floodgate/src/policy/policy-options.js';
 import { MODULE_OPTIONS } from './options-table.js';
 
 const pageOf = (name: string): string => readFileSync(new URL(`../../../../docs/${name}.md`, import.meta.url), 'utf8');
@@ -52,7 +52,7 @@ describe('the options of docs/policies.md', () => {
     scope: "`'route'`, on a class `'controller'`",
     onMissingIdentity: "the module's",
     onStoreFailure: "the module's",
-    cost: text(costRule(1).default),
+    cost: text(DEFAULT_COST),
     overdraft: 'one capacity or limit',
     prefetch: 'each request asks Redis',
   };

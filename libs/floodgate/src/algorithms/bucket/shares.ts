@@ -14,7 +14,7 @@ export class BucketShares implements Shares {
     if (processes === 1) return whole;
     const capacity = shareOfLimit(whole.limit, processes, atLeast);
     // A leaky bucket has a place more than its capacity: the departing request takes none.
-    const places = capacity + whole.maxCost - whole.limit;
+    const places = Math.max(1, capacity + whole.maxCost - whole.limit);
     return whole.withRate(capacity, shareOfRate(whole.exactRate, processes, places));
   }
 }

@@ -31,9 +31,9 @@ export interface Algorithm<Level = unknown, State = unknown> {
   readonly code: string;
   /** The parameters that a state depends on, as text in keys: a bucket's capacity and rate, a window's length. */
   readonly rate: string;
-  /** The capacity or limit of the policy; at least 1. */
+  /** The capacity or limit of the policy: at least 1, or 0 for what rejects everything. */
   readonly limit: number;
-  /** The largest cost that can ever be allowed; at least 1. */
+  /** The largest cost that can ever be allowed: at least 1, or 0 where `limit` is. */
   readonly maxCost: number;
   /**
    * Microseconds in which the limit is granted once: a window's length, or the time in which a bucket refills or drains its

@@ -5,7 +5,7 @@ import { shown } from '../../util/config-error.js';
 
 /** Reads the options of one policy. Each method throws an error that names the option, its value and what would be right. */
 export interface OptionReader {
-  /** A whole number from 1 to `max`. */
+  /** A whole number from 1 to `max`; from 0 for the numbers of a plan or an override. */
   readonly whole: (option: string, max: number) => number;
   /** The option as `read` converts it; undefined from `read` means that the value is wrong. */
   readonly value: <T>(option: string, read: (given: unknown) => T | undefined, wanted: string) => T;
@@ -49,15 +49,15 @@ export const FIFTY_YEARS = HUNDRED_YEARS / 2;
 const SHORT_WINDOW_MS = 1_000;
 
 /**
- * Reads a rate that a bucket of `places` tokens can count exactly. Warns if the rate had to be rounded down, and of a plain number that
+ * Reads a rate that a bucket of `places` tokens can count exactly; of a bucket without places, any rate. Warns if the rate had to be rounded down, and of a plain number that
  * fills the bucket within a second: `capacity: 20, refill: 100` mostly means 100 a minute.
  *
  * @throws what `options.value` throws
  */
 export function readRate(options: OptionReader, option: string, places: number): ExactRate {
   const read = (given: unknown): ExactRate => {
-    if (typeof given === 'number' && given >= places) options.warn(perSecond(option, given));
-    return exactRate(given, places);
+    if (typeof given === 'number' && given >= places && places > 0) options.warn(perSecond(option, given));
+    return exactRate(given, Math.max(1, places));
   };
   const rate = options.value(option, read, '');
   if (rate.rounded) {

@@ -11,10 +11,10 @@ export const LEAKY_BUCKET = {
   options: ['capacity', 'drain'],
   create: (options: OptionReader): Algorithm => {
     const capacity = options.whole('capacity', MAX_COUNT);
-    return new LeakyBucket(capacity, readRate(options, 'drain', capacity + 1));
+    return new LeakyBucket(capacity, readRate(options, 'drain', placesOf(capacity)));
   },
   ofRate: (limit, rate): Algorithm | undefined => {
-    const drain = bucketRateOf(rate, limit + 1);
+    const drain = bucketRateOf(rate, placesOf(limit));
     return drain === undefined ? undefined : new LeakyBucket(limit, drain);
   },
   whyNoPrefetch: 'each request waits for a departure slot of its own, which only the store can give',
@@ -36,7 +36,7 @@ export class LeakyBucket extends Bucket {
   readonly refunds = new LeakyBucketRefunds(this);
 
   constructor(capacity: number, drain: ExactRate) {
-    super(capacity, capacity + 1, 'leaky-bucket', drain);
+    super(capacity, placesOf(capacity), 'leaky-bucket', drain);
   }
 
   withRate(capacity: number, drain: ExactRate): LeakyBucket {
@@ -47,4 +47,9 @@ export class LeakyBucket extends Bucket {
   delay(wait: number): number {
     return Math.ceil(wait / this.ticksPerMicrosecond);
   }
+}
+
+/** The departing request takes no waiting place. A queue of capacity 0 rejects everything. */
+function placesOf(capacity: number): number {
+  return capacity === 0 ? 0 : capacity + 1;
 }

@@ -60,6 +60,30 @@ export const EVERY_ALGORITHM: Laws = {
     expectFields('then the whole cost', await timeline.charge(0, algorithm, algorithm.maxCost), { allowed: true });
   }),
 
+  ...eachOf(
+    ALGORITHM_NAMES,
+    (name) => `${name}: rejects everything at a limit of 0, without a time, whatever was counted before`,
+    (name) => async (open) => {
+      const timeline = await open();
+      const given = SMALL_POLICIES[name];
+      const nothing = algorithmOf('capacity' in given ? { ...given, capacity: 0 } : { ...given, limit: 0 });
+      const never = { allowed: false, remaining: 0, retryAfter: Infinity, delay: 0 };
+      for (const before of [0, 3]) {
+        const key = `after ${before}`;
+        for (let i = 0; i < before; i++) await timeline.charge(0, algorithmOf(given), 1, key);
+        for (const at of [0, SECOND / 2, 3 * SECOND]) {
+          for (const cost of [0, 1, 2, 1_000_000]) {
+            expectFields(`cost ${cost} at ${at}`, await timeline.charge(at, nothing, cost, key), never);
+          }
+        }
+        // It has counted nothing.
+        expectFields('then the whole cost', await timeline.charge(3 * SECOND, algorithmOf(given), 3, key), {
+          allowed: true,
+        });
+      }
+    },
+  ),
+
   ...forEach('a peek changes nothing', async (open, algorithm) => {
     const timeline = await open();
     const first = await timeline.charge(0, algorithm, 0);

@@ -3,9 +3,9 @@ import { ALGORITHM_NAMES, algorithmEntry } from '../../algorithms/algorithms.js'
 import { parsePolicy } from '../../policy/parse-policy.js';
 import type { Policy } from '../../policy/policy.js';
 
-/** The algorithm of a policy as an application writes it. */
+/** The algorithm of a policy as an application writes it; a limit of 0 is that of a plan or an override. */
 export function algorithmOf(policy: Policy): Algorithm {
-  return parsePolicy(policy, 'test').algorithm;
+  return parsePolicy(policy, 'test', undefined, 0).algorithm;
 }
 
 /** A policy of an algorithm; of `values`, which name options, it takes the algorithm's own. */
