@@ -265,9 +265,13 @@ describe('an answer that ends early costs its prompt, and what was produced', ()
     expect(await usedAtLast(limiter, cost)).toBe(cost);
   });
 
-  it('whose caller is aborted before it: its prompt', async () => {
+  it.each([
+    ['is aborted', new DOMException('left', 'AbortError')],
+    ['times out', new DOMException('left', 'TimeoutError')],
+    ['is aborted, in the words of a package', new (class APIUserAbortError extends Error {})('left')],
+  ])('whose caller %s before it: its prompt', async (_, error) => {
     const limiter = await limiterWith();
-    const call = chat(limiter)(USER, BODY, () => Promise.reject(new DOMException('left', 'AbortError')));
+    const call = chat(limiter)(USER, BODY, () => Promise.reject(error));
     await expect(call).rejects.toThrow('left');
     expect(await used(limiter)).toBe(PROMPT);
     expect(await used(limiter, 'requests')).toBe(1);

@@ -1,4 +1,4 @@
-import { textBytes, tokensOf } from './texts.js';
+import { textBytes, tokensOf, whole } from './texts.js';
 
 /** What a model is asked: the body of the request, in the shape of its provider. */
 export type ModelRequest = object;
@@ -44,8 +44,4 @@ export class Estimates {
     this.outputs.set(model, [...last.slice(1 - REMEMBERED), Math.ceil(output / Math.max(1, whole(n) ?? 1))]);
     if (this.outputs.size > MODELS) this.outputs.delete(this.outputs.keys().next().value);
   }
-}
-
-function whole(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 }

@@ -48,7 +48,7 @@ export type LimitedModel = <Answer>(
  * prompt, and as many tokens as the longest of the model's last 20 answers in this process had, at most `max_tokens`. It is settled at what
  * the answer says: `usage` of OpenAI-compatible chats, completions, responses and embeddings, and of Anthropic-style messages, as JSON or as
  * server-sent events. An answer that ends early pays for its prompt, and for what was produced until then; one without `usage` for the length of
- * its texts; one with an error status, and a call that fails before an answer, for no token, unless it was aborted, which pays for the prompt.
+ * its texts; one with an error status, and a call that fails before an answer, for no token, unless it was aborted or timed out, which pays for the prompt.
  *
  * @param policies or a function of the request that returns them, such as budgets by model
  * @throws {RateLimitConfigError} for policies that are neither
@@ -78,7 +78,7 @@ export function limitModel(
       answer = await send();
     } catch (error) {
       // Who leaves before the first token has had the prompt read.
-      await settle((error as { name?: unknown } | null)?.name === 'AbortError' ? input : 0);
+      await settle(isGivenUp(error) ? input : 0);
       throw error;
     }
     if (answer instanceof Response && !answer.ok) {
@@ -117,6 +117,12 @@ function chargedTo(policies: ModelPolicies): ChargedTo {
     return all;
   };
   return { all: [requests, counted].flat(), costs };
+}
+
+/** Whether the caller no longer waited: packages of providers have classes of their own for it. */
+function isGivenUp(error: unknown): boolean {
+  const { name, constructor } = Object(error) as { readonly name?: unknown; readonly constructor?: { name?: unknown } };
+  return /Abort|Timeout/.test(`${String(name)} ${String(constructor?.name)}`);
 }
 
 function nameOf(policy: LimiterPolicy): string {

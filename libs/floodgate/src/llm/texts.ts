@@ -27,3 +27,8 @@ export function textBytes(value: unknown): number {
   }
   return bytes;
 }
+
+/** A number of tokens; undefined for anything else. */
+export function whole(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+}

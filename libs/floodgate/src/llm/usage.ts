@@ -1,4 +1,4 @@
-import { textBytes, tokensOf } from './texts.js';
+import { textBytes, tokensOf, whole } from './texts.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -82,8 +82,4 @@ function producedBy(event: Members): number {
 
 function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null;
-}
-
-function whole(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 }
