@@ -28,6 +28,7 @@ function examples(): string[] {
 export const OTHER_PAGES: readonly string[] = [
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'STABILITY.md',
   'CHANGELOG.md',
   'deploy/README.md',
   'bench/README.md',
