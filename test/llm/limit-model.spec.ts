@@ -277,6 +277,18 @@ describe('an answer that ends early costs its prompt, and what was produced', ()
     expect(await used(limiter, 'requests')).toBe(1);
   });
 
+  it('whose signal is aborted before it, with a reason of its own: its prompt', async () => {
+    const limiter = await limiterWith();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const model = await modelWith({ pieces: [], end: 'open' });
+    const call = chat(limiter)(USER, BODY, () => fetch(model.url, { method: 'POST', signal }), { signal });
+    await until('the model is called', 5_000, () => model.calls === 1);
+    controller.abort(new Error('the user has left'));
+    await expect(call).rejects.toThrow('the user has left');
+    expect(await used(limiter)).toBe(PROMPT);
+  });
+
   it('whose model fails before it: no token', async () => {
     const limiter = await limiterWith();
     await expect(chat(limiter)(USER, BODY, () => Promise.reject(new Error('no model')))).rejects.toThrow('no model');

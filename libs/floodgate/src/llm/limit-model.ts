@@ -25,7 +25,13 @@ export type ModelCall<Answer> =
   | { readonly allowed: false; readonly decision: Decision };
 
 /** Options of one call: those of `RateLimiter.reserve` but its cost, which is the estimate. */
-export type ModelCallOptions = Omit<CallOptions, 'cost'> & ExpiryOptions;
+export interface ModelCallOptions extends Omit<CallOptions, 'cost'>, ExpiryOptions {
+  /**
+   * The signal that `send` ends the call with. Needed where it is aborted with a reason that is no `AbortError` or `TimeoutError`: the
+   * call pays for its prompt, and not nothing.
+   */
+  readonly signal?: AbortSignal | undefined;
+}
 
 /**
  * Calls a model under its limits.
@@ -65,7 +71,7 @@ export function limitModel(
 ): LimitedModel {
   const fixed = typeof policies === 'function' ? undefined : chargedTo(policies);
   const estimates = new Estimates();
-  return async (identity, request, send, options) => {
+  return async (identity, request, send, { signal, ...options } = {}) => {
     const { all, costs } = fixed ?? chargedTo((policies as (request: ModelRequest) => ModelPolicies)(request));
     const input = estimates.input(request);
     const estimate = input + estimates.output(request);
@@ -78,7 +84,7 @@ export function limitModel(
       answer = await send();
     } catch (error) {
       // Who leaves before the first token has had the prompt read.
-      await settle(isGivenUp(error) ? input : 0);
+      await settle(signal?.aborted === true || isGivenUp(error) ? input : 0);
       throw error;
     }
     if (answer instanceof Response && !answer.ok) {
