@@ -6,6 +6,7 @@ import type {
   TimeZoneFunction,
   TokenBucketPolicy,
 } from 'nestjs-floodgate';
+import type { ModelPolicies } from 'nestjs-floodgate/llm';
 import type { Configuration } from '../config/configuration.js';
 import { batchCost } from './position-batch.js';
 import { accountNamed } from './account-named.js';
@@ -105,33 +106,26 @@ export const EXPORTS = {
   by: 'user',
 } as const satisfies Policy;
 
-/** More tokens than most summaries take. */
-export const SUMMARY_ESTIMATE = 300;
-
-/** A rider's budget of tokens. Its state is one for all that spend it, since its scope is the application. */
+/** A rider's budget of tokens, whichever model writes. */
 export const SUMMARY_TOKENS = {
   name: 'summary-tokens',
   algorithm: 'token-bucket',
   capacity: 6000,
   refill: '6000/d',
   by: 'user',
-  scope: 'app',
   plans: { plus: { capacity: 30_000, refill: '30000/d' } },
 } as const satisfies Policy;
 
-/** The budget on a route: the estimate is charged before the model writes, and what it has used afterwards. */
-export const ONE_SUMMARY = {
-  ...SUMMARY_TOKENS,
-  cost: SUMMARY_ESTIMATE,
-  settle: ({ value, error }) => {
-    if (error !== undefined) return 0;
-    // A client that leaves does not learn what the summary takes: the estimate stays charged.
-    return (
-      (value as { readonly usage: { readonly total_tokens: number } } | undefined)?.usage.total_tokens ??
-      SUMMARY_ESTIMATE
-    );
-  },
-} as const satisfies Policy;
+/** What the models may use in a day for all riders together. */
+const A_DAY = { algorithm: 'fixed-window', window: { calendar: 'day' }, by: 'global' } as const;
+export const SMALL_MODEL_TOKENS = { name: 'small-model-tokens', ...A_DAY, limit: 2_000_000 } as const satisfies Policy;
+export const LARGE_MODEL_TOKENS = { name: 'large-model-tokens', ...A_DAY, limit: 500_000 } as const satisfies Policy;
+
+/** The budgets that a call of each model is charged to, all or none. */
+export const MODEL_LIMITS: Readonly<Record<string, ModelPolicies>> = {
+  'pretend-small': { tokens: [SUMMARY_TOKENS, SMALL_MODEL_TOKENS] },
+  'pretend-large': { tokens: [SUMMARY_TOKENS, LARGE_MODEL_TOKENS] },
+};
 
 /** What the vendor of the language model lets all pods send together. Calls beyond it wait for their turn. */
 export const MODEL_CALLS = {

@@ -1,71 +1,63 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
-import { RateLimiter, RateLimitExceededException, type Reservation } from 'nestjs-floodgate';
+import { type Decision, RateLimiter, RateLimitExceededException } from 'nestjs-floodgate';
+import { type LimitedModel, limitModel } from 'nestjs-floodgate/llm';
 import type { Configuration } from '../../config/configuration.js';
-import { MODEL_CALLS, MODEL_WAIT_MS, SUMMARY_ESTIMATE, SUMMARY_TOKENS } from '../../limits/policies.js';
+import { MODEL_CALLS, MODEL_LIMITS, MODEL_WAIT_MS } from '../../limits/policies.js';
 import { TripLog } from '../trip-log.js';
 import type { Trip } from '../trip.js';
-import { type Completion, LanguageModel, type Usage } from './language-model.js';
+import { type ChatRequest, LanguageModel, ModelUnavailableError } from './language-model.js';
 
 /** The log keeps a bounded number of a rider's trips. */
 const EVERY = Number.MAX_SAFE_INTEGER;
+/** The most that the model may write about a trip. */
+const MAX_TOKENS = 300;
 
 export interface Summary {
-  readonly tripId: string;
-  readonly text: string;
-  readonly usage: Usage;
+  /** The events of the model's answer, as bytes. */
+  readonly events: ReadableStream<Uint8Array>;
+  /** What the budgets have left. Undefined with `RATE_LIMIT=off`. */
+  readonly decision: Decision | undefined;
 }
 
-/** Has a language model write about trips. */
+/** Has language models write about trips. */
 @Injectable()
 export class SummariesService {
+  private readonly chat: LimitedModel;
+
   constructor(
     private readonly trips: TripLog,
     private readonly model: LanguageModel,
     private readonly limiter: RateLimiter,
     private readonly config: ConfigService<Configuration, true>,
-  ) {}
+  ) {
+    this.chat = limitModel(limiter, (request) => MODEL_LIMITS[(request as ChatRequest).model]!);
+  }
 
   /**
+   * The rider's budget and the model's are charged an estimate, and in the end what the model has used. A rider who leaves pays for
+   * what was written until then.
+   *
+   * @param gone aborted when the rider has left
    * @throws NotFoundException for a trip that is not one of the rider's finished ones
+   * @throws RateLimitExceededException where one of the budgets does not have the estimate
    * @throws ModelUnavailableError
    */
-  async one(riderId: string, tripId: string): Promise<Summary> {
-    const [trip] = await this.tripsOf(riderId, [tripId]);
-    return this.write(trip!);
-  }
-
-  /**
-   * The summaries of several trips, whose tokens come out of the rider's budget together. What the model has written is paid for,
-   * also where it fails on a later trip.
-   *
-   * @throws RateLimitExceededException where the budget does not have the estimate
-   * @throws as `one` does
-   */
-  async several(riderId: string, tripIds: readonly string[]): Promise<Summary[]> {
-    const trips = await this.tripsOf(riderId, tripIds);
-    const reservation = await this.reserve(riderId, SUMMARY_ESTIMATE * trips.length);
-    const summaries: Summary[] = [];
-    try {
-      for (const trip of trips) summaries.push(await this.write(trip));
-      return summaries;
-    } finally {
-      await reservation?.settle(summaries.reduce((sum, { usage }) => sum + usage.total_tokens, 0));
+  async write(riderId: string, tripIds: readonly string[], gone: AbortSignal): Promise<Summary> {
+    const request = requestOf(await this.tripsOf(riderId, tripIds));
+    const send = async (): Promise<Response> => this.model.chat(request, gone);
+    if (this.config.get('rateLimit', { infer: true }) === 'off') {
+      return { events: eventsOf(await send()), decision: undefined };
     }
-  }
-
-  /** Undefined with `RATE_LIMIT=off`. */
-  private async reserve(riderId: string, cost: number): Promise<Reservation | undefined> {
-    if (!this.isLimited) return undefined;
-    const rider = { kind: 'user', value: riderId };
-    const reservation = await this.limiter.reserve(SUMMARY_TOKENS, rider, {
-      cost,
-      // Of a pod that dies meanwhile: no summary of it has reached the rider.
-      expires: '2m',
-      atExpiry: 'cancel',
-    });
-    if (!reservation.allowed) throw new RateLimitExceededException(reservation.decision);
-    return reservation;
+    const call = await this.chat(
+      { kind: 'user', value: riderId },
+      request,
+      // The vendor counts the calls of all pods: each waits for its turn.
+      async () => this.limiter.schedule(MODEL_CALLS, send, { signal: gone, maxWait: MODEL_WAIT_MS }),
+      { signal: gone },
+    );
+    if (!call.allowed) throw new RateLimitExceededException(call.decision);
+    return { events: eventsOf(call.answer), decision: call.decision };
   }
 
   private async tripsOf(riderId: string, tripIds: readonly string[]): Promise<Trip[]> {
@@ -76,26 +68,29 @@ export class SummariesService {
       return trip;
     });
   }
-
-  private async write(trip: Trip): Promise<Summary> {
-    const { text, usage } = await this.complete(promptOf(trip));
-    return { tripId: trip.id, text, usage };
-  }
-
-  /** Calls the model in its turn: its vendor counts the calls of all pods. */
-  private async complete(prompt: string): Promise<Completion> {
-    const call = async (): Promise<Completion> => this.model.complete(prompt);
-    return this.isLimited ? this.limiter.schedule(MODEL_CALLS, call, { maxWait: MODEL_WAIT_MS }) : call();
-  }
-
-  private get isLimited(): boolean {
-    return this.config.get('rateLimit', { infer: true }) !== 'off';
-  }
 }
 
-function promptOf({ metres, fare, pickup, dropoff }: Trip): string {
-  return (
-    `Write to a rider about their trip: ${metres} m from ${pickup.lat}, ${pickup.lng} to ` +
-    `${dropoff.lat}, ${dropoff.lng} for ${fare.amount_cents} cents. Be warm, be brief, and invent no names.`
-  );
+function requestOf(trips: readonly Trip[]): ChatRequest {
+  return {
+    model: trips.length === 1 ? 'pretend-small' : 'pretend-large',
+    max_tokens: MAX_TOKENS * trips.length,
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [
+      {
+        role: 'system',
+        content: 'Write to a rider about each of their trips. Be warm, be brief, and invent no names.',
+      },
+      ...trips.map(({ metres, fare, pickup, dropoff }) => ({
+        role: 'user' as const,
+        content: `${metres} m from ${pickup.lat}, ${pickup.lng} to ${dropoff.lat}, ${dropoff.lng} for ${fare.amount_cents} cents`,
+      })),
+    ],
+  };
+}
+
+/** @throws ModelUnavailableError */
+function eventsOf({ ok, body, status }: Response): ReadableStream<Uint8Array> {
+  if (!ok || body === null) throw new ModelUnavailableError(`the model answers with ${status}`);
+  return body;
 }
