@@ -420,6 +420,17 @@ export default {
       to: { pathNot: '^lab/textbook/' },
     },
     {
+      name: 'trial-alone',
+      comment: 'The trial is to be a repository of its own: its adapters of Floodgate alone know the library',
+      severity: 'error',
+      from: { path: '^lab/trial/', pathNot: [SPEC, '^lab/trial/(?:adapters/floodgate|vectors/)'] },
+      to: {
+        path: '^(?:libs|src|demo|lab|simulate|test|bench|tools)/',
+        pathNot: ['^lab/trial/', '^tools/(?:redis-server|programs|command-line)\\.ts$'],
+        dependencyTypesNot: ['npm', 'npm-dev'],
+      },
+    },
+    {
       name: 'textbook-for-tests',
       comment: 'Only the tests and the simulation ask the oracle',
       severity: 'error',

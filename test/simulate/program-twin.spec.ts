@@ -4,6 +4,7 @@ import { TOKEN_BUCKET } from '../../libs/floodgate/src/algorithms/token-bucket/t
 import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
 import type { RedisClient } from '../../libs/floodgate/src/stores/redis/clients/redis-client.js';
 import type { Charge, ChargeReceipt, Verdict } from '../../libs/floodgate/src/stores/store.js';
+import { Timeline } from '../../libs/floodgate/src/testing/conformance/timeline.js';
 import { callOf } from '../../simulate/redis/client.js';
 import { ProgramTwin } from '../../simulate/redis/program-twin.js';
 import type { Call } from '../../simulate/redis/server.js';
@@ -11,6 +12,7 @@ import { algorithmOf } from '../support/algorithm-of.js';
 import { HISTORY_TIMEOUT_MS, histories } from '../support/property-runs.js';
 import { until } from '../support/faults/until.js';
 import { useRedis } from '../support/redis-fixture.js';
+import { vectorLaws } from '../support/vector-laws.js';
 
 const NOW = 19_900 * 86_400_000_000 + 123_456;
 const redis = useRedis();
@@ -108,6 +110,14 @@ function noting(calls: { readonly call: Call; readonly reply: unknown }[]): Redi
   };
 }
 
+/** A client whose server is the twin. */
+function twinClient(): RedisClient {
+  const twin = new ProgramTwin();
+  const execute = (script: string, keys: number, ...args: string[]): Promise<unknown> =>
+    Promise.resolve(twin.execute(callOf(script, keys, args), NOW).reply);
+  return { evalsha: execute, eval: execute, del: () => Promise.resolve(0) };
+}
+
 describe('the simulated server', () => {
   it(
     'replies to every call of random histories as the Lua program in Redis does',
@@ -166,6 +176,14 @@ describe('the simulated server', () => {
     const replies = calls.map(({ call, reply }) => twin.execute(call, (reply as [number])[0]).reply);
     expect(replies).toEqual(calls.map(({ reply }) => reply));
   });
+
+  it.each(Object.entries(vectorLaws(['token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-counter'])))(
+    'answers the vectors of %s',
+    async (_, law) => {
+      const open = (maxSkewMs?: number) => Timeline.open((options) => new RedisStore(twinClient(), options), maxSkewMs);
+      await expect(law(open)).resolves.toBeUndefined();
+    },
+  );
 
   it.each([
     ['["concurrency",1,1,5,1000]', /plain charges of token-bucket.*got concurrency with 2 numbers/],
