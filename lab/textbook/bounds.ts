@@ -51,6 +51,17 @@ export function costByWindow(admissions: readonly Admission[], length: number): 
   return costs;
 }
 
+/** The cost that was admitted in each window of `length` microseconds, by its start: it begins with the first cost that finds none. */
+export function costByFirstRequest(admissions: readonly Admission[], length: number): Map<number, number> {
+  const costs = new Map<number, number>();
+  let start = -Infinity;
+  for (const { at, cost = 1 } of byInstant(admissions)) {
+    if (cost > 0 && at >= start + length) start = at;
+    if (cost > 0) costs.set(start, (costs.get(start) ?? 0) + cost);
+  }
+  return costs;
+}
+
 function byInstant(admissions: readonly Admission[]): Admission[] {
   return admissions.toSorted((one, other) => one.at - other.at);
 }

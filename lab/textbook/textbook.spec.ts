@@ -3,6 +3,7 @@ import { perSecond } from './arithmetic.js';
 import {
   type Textbook,
   TextbookCounter,
+  TextbookFirstRequestWindow,
   TextbookFixedWindow,
   TextbookLeakyBucket,
   TextbookLog,
@@ -45,6 +46,19 @@ const CASES: [string, () => Textbook, Row[]][] = [
       [999_999, 3, true, 0, 1, 0],
       [999_999, 1, false, 0, 1, 1],
       [SECOND, 3, true, 0, SECOND, 0],
+    ],
+  ],
+  [
+    'first-request window',
+    () => new TextbookFirstRequestWindow(3, SECOND),
+    [
+      [0, 0, true, 3, SECOND, 0],
+      [999_999, 3, true, 0, SECOND, 0],
+      [SECOND, 1, false, 0, 999_999, 999_999],
+      [1_999_998, 1, false, 0, 1, 1],
+      [1_999_999, 0, true, 3, SECOND, 0],
+      [2_500_000, 2, true, 1, SECOND, 0],
+      [3_499_999, 2, false, 1, 1, 1],
     ],
   ],
   [

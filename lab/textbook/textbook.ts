@@ -84,6 +84,11 @@ export abstract class Textbook {
     this.take(at, cost);
   }
 
+  /** Notes an instant at which a charge was made that has been taken back as a whole. */
+  begin(_at: number): void {
+    // Most limits know nothing of it.
+  }
+
   /** Whether a request of this cost is admitted if nothing is charged before it. */
   fits(at: number, cost: number): boolean {
     return BigInt(cost) * this.unit <= this.free(at);
@@ -225,6 +230,34 @@ export class TextbookFixedWindow extends TextbookWindow {
   /** The end of the window, also while nothing is charged. */
   override resetAfter(at: number): number {
     return this.startOf(at) + this.window - at;
+  }
+}
+
+/** At most the limit in each window, which begins with the first charge that finds none. */
+export class TextbookFirstRequestWindow extends TextbookWindow {
+  private start = -Infinity;
+
+  protected free(at: number): bigint {
+    return BigInt(this.maxCost) - (this.stands(at) ? this.countBetween(this.start, this.start + this.window) : 0n);
+  }
+
+  protected override take(at: number, cost: number): void {
+    this.begin(at);
+    super.take(at, cost);
+  }
+
+  /** A window stands to its end, also without the charge that began it. */
+  override begin(at: number): void {
+    if (!this.stands(at)) this.start = at;
+  }
+
+  /** The end of the window, or of one that begins now. */
+  override resetAfter(at: number): number {
+    return (this.stands(at) ? this.start : at) + this.window - at;
+  }
+
+  private stands(at: number): boolean {
+    return at < this.start + this.window;
   }
 }
 

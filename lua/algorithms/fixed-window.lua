@@ -1,6 +1,7 @@
--- Fixed window: at most `limit` in each window; windows are aligned to the clock or to a calendar.
+-- Fixed window: at most `limit` in each window; windows are aligned to the clock, to a calendar or to first requests.
 --
 -- policy   { algorithm, ask, take, limit, window }           window in microseconds
+--          { algorithm, ask, take, limit, window, 1 }        a window begins with the first request that is charged
 --          { algorithm, ask, take, limit, 0, edge, ... }     the first microseconds of four windows, the second of which is the
 --                                                            current one by the caller's clock
 -- state    the window's first microsecond (16 digits), then the count
@@ -18,12 +19,13 @@ end
 
 local function read(raw, policy, k)
   local window, count, rebased, stored, rest = policy[5], 0, false, nil, nil
-  local start = window > 0 and now - now % window or period(policy, now)
+  local start = window > 0 and (policy[6] and now or now - now % window) or period(policy, now)
   if raw then
     stored, rest = instant(raw, 16)
     if not stored or rest == '' then return nil end
-    -- A window never moves back. If it lies ahead by at most the skew, it continues. Further ahead, its count moves here.
-    if stored >= start then
+    -- A window stands to its end, and never moves back. If it lies ahead by at most the skew, it continues. Further ahead, its count
+    -- moves here.
+    if stored >= start or stored > now - window then
       count = rest + 0
       rebased = stored > now + skew
       if not rebased then start = stored end

@@ -5,6 +5,8 @@ if window == 0 then
   local i, last = 7, others - 1
   while i < last and ARGV[i] + 0 <= now do i = i + 1 end
   start, edge = ARGV[i - 1] + 0, ARGV[i] + 0
+elseif c then
+  start = now
 end
 if raw then
   plain = #raw > 16 and #raw <= 32 and find(raw, '^%d+$')
@@ -12,7 +14,7 @@ if raw then
   local stored = sub(raw, 1, 16) + 0
   plain = not edge or stored == start
   if not plain then break end
-  if stored >= start then
+  if stored >= start or stored > now - window then
     counted, rebased = sub(raw, 17) + 0, stored > now + skew
     if not rebased then start = stored end
   end

@@ -1,5 +1,5 @@
 import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
-import { FixedWindow } from '../../libs/floodgate/src/algorithms/fixed-window/fixed-window.js';
+import { FirstRequestWindows, FixedWindow } from '../../libs/floodgate/src/algorithms/fixed-window/fixed-window.js';
 import { PrefetchBucket } from '../../libs/floodgate/src/algorithms/token-bucket/prefetch-bucket.js';
 import { LeakyBucket } from '../../libs/floodgate/src/algorithms/leaky-bucket/leaky-bucket.js';
 import { SlidingWindowCounter } from '../../libs/floodgate/src/algorithms/sliding-window-counter/sliding-window-counter.js';
@@ -46,7 +46,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     encode: (debt: number) => [debt],
   },
   'fixed-window': {
-    create: (limit, window) => new FixedWindow(limit, window),
+    create: (limit, window, first) => new (first === undefined ? FixedWindow : FirstRequestWindows)(limit, window),
     encode: ({ count, left }: { count: number; left: number }) => [count, left],
   },
   'sliding-window-counter': {
@@ -65,7 +65,8 @@ const NUMBERS: Readonly<Record<string, readonly number[]>> = {
   // A charge that prefetches has four more.
   'prefetch-bucket': [4, 8],
   'leaky-bucket': [3],
-  'fixed-window': [2],
+  // Windows that begin with first requests have one more.
+  'fixed-window': [2, 3],
   'sliding-window-counter': [2],
 };
 

@@ -17,6 +17,7 @@ const POLICIES: readonly Policy[] = [
   { algorithm: 'token-bucket', capacity: 300, refill: 600 },
   { algorithm: 'leaky-bucket', capacity: 300, drain: 600 },
   { algorithm: 'fixed-window', limit: 300, window: 250 },
+  { algorithm: 'fixed-window', limit: 300, window: 250, align: 'first-request' },
   // Redis keeps a log of up to 128 instants in another form than a longer one.
   { algorithm: 'sliding-window-log', limit: 50, window: 60 },
   { algorithm: 'sliding-window-log', limit: 200, window: 300 },

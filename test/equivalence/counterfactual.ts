@@ -42,7 +42,10 @@ export class Counterfactual {
 
   private textbook(): Textbook {
     const textbook = textbookOf(this.algorithm);
-    for (const { at, cost } of this.charges) textbook.charge(at, cost);
+    for (const { at, cost } of this.charges) {
+      if (cost === 0) textbook.begin(at);
+      textbook.charge(at, cost);
+    }
     return textbook;
   }
 }

@@ -75,6 +75,11 @@ const HISTORIES: Record<string, History> = {
     before: settled,
     after: LATER,
   },
+  'a window from a first request': {
+    policy: { name, algorithm: 'fixed-window', limit: 9, window: '1m', align: 'first-request' },
+    before: many(8, 1),
+    after: LATER,
+  },
   'a window of a calendar': {
     policy: { name, algorithm: 'fixed-window', limit: 9, window: { calendar: 'month', timeZone: 'Europe/Berlin' } },
     before: many(8, 1),

@@ -42,6 +42,7 @@ const OPTIONS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   drain: rates,
   limit: counts,
   window: windows,
+  align: fc.constantFrom(undefined, 'first-request'),
   lease: fc.oneof(fc.integer({ min: 1_000, max: 3_000 }), fc.constantFrom(60_000, 86_400_000, 1_000.5)),
 };
 

@@ -1,5 +1,12 @@
 import type { Algorithm, AlgorithmName } from '../../libs/floodgate/src/algorithms/core/algorithm.js';
-import { type Admission, costByWindow, mostWithin, worstExcess } from '../../lab/textbook/bounds.js';
+import {
+  type Admission,
+  costByFirstRequest,
+  costByWindow,
+  mostWithin,
+  worstExcess,
+} from '../../lab/textbook/bounds.js';
+import { FirstRequestWindows } from '../../libs/floodgate/src/algorithms/fixed-window/fixed-window.js';
 import { rateOf, windowOf } from './algorithm-of.js';
 import { expectHolds } from './expect-same.js';
 
@@ -44,7 +51,8 @@ export const BOUNDS: Readonly<Record<AlgorithmName, Bound>> = {
     slotsApart(...given);
   },
   'fixed-window': (admitted, whole, limit) => {
-    for (const [number, cost] of costByWindow(admitted, windowOf(whole)))
+    const costsOf = whole instanceof FirstRequestWindows ? costByFirstRequest : costByWindow;
+    for (const [number, cost] of costsOf(admitted, windowOf(whole)))
       expectHolds(cost <= limit, () => ({ number, cost }));
   },
   'sliding-window-log': withinWindow,

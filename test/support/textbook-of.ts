@@ -2,11 +2,13 @@ import type { Algorithm } from '../../libs/floodgate/src/algorithms/core/algorit
 import {
   type Textbook,
   TextbookCounter,
+  TextbookFirstRequestWindow,
   TextbookFixedWindow,
   TextbookLeakyBucket,
   TextbookLog,
   TextbookTokenBucket,
 } from '../../lab/textbook/textbook.js';
+import { FirstRequestWindows } from '../../libs/floodgate/src/algorithms/fixed-window/fixed-window.js';
 import { rateOf, windowOf } from './algorithm-of.js';
 
 const WINDOWS: Readonly<Record<string, typeof TextbookFixedWindow | typeof TextbookCounter | typeof TextbookLog>> = {
@@ -25,7 +27,7 @@ export function textbookOf(algorithm: Algorithm): Textbook {
     return new TextbookTokenBucket(limit, rateOf(algorithm));
   }
   if (name === 'leaky-bucket') return new TextbookLeakyBucket(limit, rateOf(algorithm));
-  const Window = WINDOWS[name];
+  const Window = algorithm instanceof FirstRequestWindows ? TextbookFirstRequestWindow : WINDOWS[name];
   if (Window === undefined)
     throw new RangeError(`no textbook describes ${name}: define it in lab/textbook, and add it here`);
   return new Window(limit, windowOf(algorithm));

@@ -145,7 +145,9 @@ export function parsePolicy<Context>(
     expiry: undefined as Expiry | undefined,
     onStoreFailure: read('onStoreFailure') as OnStoreFailure | undefined,
     algorithm,
-    numbers: Object.fromEntries(entry.options.map((option) => [option, given[option]])) as PlanNumbers<Context>,
+    numbers: Object.fromEntries(
+      entry.options.filter((option) => given[option] !== undefined).map((option) => [option, given[option]]),
+    ) as PlanNumbers<Context>,
     timeZone: timeZoneFunction<Context>(given.window),
     shards: read('shards') as number,
     prefetch,
@@ -211,7 +213,8 @@ export function parseVariant<Context>(
   const { options } = algorithmEntry(algorithmName)!;
   const fail = (got: string): never => {
     const numbers = policy.numbers as Readonly<Record<string, unknown>>;
-    const example = options.map((option) => `${option}: ${shown(numbers[option])}`).join(', ');
+    const given = options.filter((option) => option in numbers);
+    const example = given.map((option) => `${option}: ${shown(numbers[option])}`).join(', ');
     throw new RateLimitConfigError(
       where,
       `the numbers must be an object with some of those in { ${example} }, got ${got}`,

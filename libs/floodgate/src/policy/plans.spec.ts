@@ -38,8 +38,11 @@ describe.each(ALGORITHM_NAMES)('the plan of a %s', (name) => {
     const changes = fc.tuple(policyOf(name), policyOf(name), fc.subarray([...options], { minLength: 1 }));
     fc.assert(
       fc.property(changes, ([policy, other, changed]) => {
-        const given = other as unknown as Record<string, unknown>;
-        const pro = Object.fromEntries(changed.map((option) => [option, given[option]])) as PolicyNumbers;
+        const values = other as unknown as Record<string, unknown>;
+        // An option that is undefined is not given.
+        const given = changed.filter((option) => values[option] !== undefined);
+        fc.pre(given.length > 0);
+        const pro = Object.fromEntries(given.map((option) => [option, values[option]])) as PolicyNumbers;
         const named = { ...policy, name: 'api' };
         const twins = outcome(() => [bound({ ...named, ...pro }), bound(named)]);
         const planned = outcome(() => {

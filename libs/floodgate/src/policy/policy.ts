@@ -264,7 +264,7 @@ interface WindowPolicy<Context> extends CommonPolicyOptions<Context> {
 }
 
 /**
- * At most `limit` in each window of the clock, or of a calendar; up to twice that around a window's edge.
+ * At most `limit` in each window of the clock, of a calendar, or from a client's first request; up to twice that around a window's edge.
  * @example { algorithm: 'fixed-window', limit: 60, window: '1m' }
  * @example { algorithm: 'fixed-window', limit: 1_000, window: { calendar: 'day', timeZone: 'America/New_York' } }
  * @example { algorithm: 'fixed-window', limit: 20, window: { calendar: 'day', timeZone: (request) => zoneOf(request) } }
@@ -279,6 +279,14 @@ export interface FixedWindowPolicy<Context = never> extends CommonPolicyOptions<
    * zone (default UTC), also over changes of daylight saving time; the zone may be a function of the request.
    */
   window: Duration | PolicyCalendar<Context>;
+  /**
+   * Where windows begin: `'clock'` (default), at whole multiples of `window` since 1970, the same for all clients; or
+   * `'first-request'`, with the first request of a client that is charged after their last window has ended, so that clients do
+   * not come back in the same second. Not with a calendar. Another alignment begins with a fresh count.
+   *
+   * @example { algorithm: 'fixed-window', limit: 60, window: '1m', align: 'first-request' }
+   */
+  align?: 'clock' | 'first-request' | undefined;
   /**
    * Lets processes take tokens for their busy clients ahead of demand, and decide on their own: see `PrefetchOptions`. Default: each
    * request asks the store. docs/together.md says what it does not go with.
@@ -360,6 +368,11 @@ export interface PolicyNumbers {
    * calendar for a fixed window. Default: the policy's own. Another length begins with a fresh count.
    */
   readonly window?: Duration | CalendarWindow | undefined;
+  /**
+   * Where the windows of a fixed window begin: `'clock'` or `'first-request'`. Default: the policy's own. Another alignment begins
+   * with a fresh count.
+   */
+  readonly align?: 'clock' | 'first-request' | undefined;
   /**
    * The lease of a concurrency: milliseconds, or text such as `'30s'`, from 1 s to 24 h. Default: the policy's own. Another
    * length begins with no leases.

@@ -49,6 +49,7 @@ describe('the options of docs/policies.md', () => {
   // What depends on where the policy stands, or on the module.
   const besides = {
     name: text(DEFAULT_NAME),
+    align: "`'clock'`",
     scope: "`'route'`, on a class `'controller'`",
     onMissingIdentity: "the module's",
     onStoreFailure: "the module's",

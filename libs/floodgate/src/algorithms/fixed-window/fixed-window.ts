@@ -17,25 +17,38 @@ import { WindowPrefetch } from '../core/prefetch.js';
 import { FixedWindowRefunds } from './refunds.js';
 import { CalendarWire, FixedWindowWire } from './wire.js';
 
-/** `{ algorithm: 'fixed-window', limit, window }` */
+/** `{ algorithm: 'fixed-window', limit, window, align }` */
 export const FIXED_WINDOW = {
   name: 'fixed-window',
-  options: ['limit', 'window'],
+  options: ['limit', 'window', 'align'],
   create: (options: OptionReader): Algorithm => {
     const limit = options.whole('limit', MAX_COUNT);
     const calendar = options.value('window', readCalendar, '');
-    if (calendar === 'none') return new FixedWindow(limit, readWindow({ ...options, takesCalendars: true }, 1));
-    return new CalendarWindows(limit, calendar, options.value('window', hasZoneOfRequest, ''));
+    if (calendar !== 'none') {
+      options.value('align', (align = 'clock') => align === 'clock' || undefined, "'clock' where window is a calendar");
+      return new CalendarWindows(limit, calendar, options.value('window', hasZoneOfRequest, ''));
+    }
+    const Windows = options.value('align', windowsOf, "'clock' or 'first-request'");
+    return new Windows(limit, readWindow({ ...options, takesCalendars: true }, 1));
   },
   withPrefetch: (windows): Algorithm => windows,
   ofRate: (limit, rate): Algorithm | undefined => {
     const [unit, zone] = rate.split('@', 2);
     if (isCalendarUnit(unit))
       return isTimeZone(zone) ? new CalendarWindows(limit, new Calendar(unit, zone)) : undefined;
-    const window = windowOfRate(rate, 1);
-    return window === undefined ? undefined : new FixedWindow(limit, window);
+    const window = windowOfRate(unit!, 1);
+    if (window === undefined) return undefined;
+    if (zone === undefined) return new FixedWindow(limit, window);
+    return zone === FIRST ? new FirstRequestWindows(limit, window) : undefined;
   },
 } as const satisfies AlgorithmDefinition;
+
+/** The mark of `FirstRequestWindows` in keys, behind the length: a state means something else under the other alignment. */
+const FIRST = 'first';
+
+function windowsOf(align: unknown = 'clock'): typeof FixedWindow | undefined {
+  return align === 'clock' ? FixedWindow : align === 'first-request' ? FirstRequestWindows : undefined;
+}
 
 /** Common spellings of the units. */
 const UNITS_IN_WORDS: ReadonlyMap<string, string> = new Map([
@@ -91,9 +104,9 @@ export interface WindowLevel {
 }
 
 /**
- * Fixed window: admits at most `limit` in each window; windows are aligned to the clock, or to a calendar. It is cheap and easy
- * to explain, but twice the limit can pass around a window's edge. Source: the `INCR` pattern "Rate limiter 1" of the Redis
- * documentation.
+ * Fixed window: admits at most `limit` in each window; windows are aligned to the clock, to a calendar or to first
+ * requests. It is cheap and easy to explain, but twice the limit can pass around a window's edge. Source: the `INCR` pattern
+ * "Rate limiter 1" of the Redis documentation.
  */
 export class FixedWindow implements Algorithm<WindowLevel, Window> {
   readonly name = 'fixed-window';
@@ -116,7 +129,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
   ) {
     this.maxCost = limit;
     this.rate = String(window);
-    this.wire = new FixedWindowWire(limit, window);
+    this.wire = new FixedWindowWire([limit, window], window);
   }
 
   describe(): string {
@@ -129,9 +142,11 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
 
   read(state: Window | undefined, now: number, maxSkew: number): WindowLevel {
     const start = this.startOf(now);
-    if (state === undefined || state.start < start) return { count: 0, left: this.endOf(start) - now };
-    // A window never moves back. If it lies ahead by at most the skew, it continues. If it lies further ahead, its count moves
-    // to the current window.
+    if (state === undefined || (state.start < start && this.endOf(state.start) <= now)) {
+      return { count: 0, left: this.endOf(start) - now };
+    }
+    // A window stands to its end, and never moves back. If it lies ahead by at most the skew, it continues. If it lies further
+    // ahead, its count moves to the current window.
     const current = this.isAhead(state, now, maxSkew) ? start : state.start;
     return { count: state.count, left: this.endOf(current) - now };
   }
@@ -174,7 +189,7 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
     return 0;
   }
 
-  /** The first microsecond of the window that holds `instant`. */
+  /** The first microsecond of the window that holds `instant`, where none stands. */
   protected startOf(instant: number): number {
     return instant - (instant % this.window);
   }
@@ -191,6 +206,30 @@ export class FixedWindow implements Algorithm<WindowLevel, Window> {
 
   withLimit(limit: number): FixedWindow {
     return new FixedWindow(limit, this.window);
+  }
+}
+
+/** Fixed windows that begin with the first request that is charged after the last one has ended. */
+export class FirstRequestWindows extends FixedWindow {
+  override readonly rate: string;
+  override readonly wire: FixedWindowWire;
+
+  constructor(limit: number, window: number) {
+    super(limit, window);
+    this.rate = `${window}@${FIRST}`;
+    this.wire = new FixedWindowWire([limit, window, 1], window);
+  }
+
+  override describe(): string {
+    return `${super.describe()} from the first request`;
+  }
+
+  protected override startOf(instant: number): number {
+    return instant;
+  }
+
+  override withLimit(limit: number): FirstRequestWindows {
+    return new FirstRequestWindows(limit, this.window);
   }
 }
 

@@ -6,16 +6,12 @@ import type { WireFormat } from '../core/wire-format.js';
 export class FixedWindowWire implements WireFormat<WindowLevel> {
   readonly program = 'fixed-window';
   readonly replyLength = 2;
-  readonly numbers: readonly number[];
 
   /** @param longest the microseconds that no window exceeds */
   constructor(
-    limit: number,
-    window: number,
-    private readonly longest = window,
-  ) {
-    this.numbers = [limit, window];
-  }
+    readonly numbers: readonly number[],
+    private readonly longest: number,
+  ) {}
 
   isLevel(reply: readonly unknown[], offset: number, maxSkew: number): boolean {
     return isWhole(reply[offset], 0) && isWhole(reply[offset + 1], 1, this.longest + maxSkew);
@@ -32,7 +28,7 @@ export class CalendarWire extends FixedWindowWire {
     private readonly limit: number,
     private readonly calendar: Calendar,
   ) {
-    super(limit, calendar.nominal, calendar.longest);
+    super([limit, calendar.nominal], calendar.longest);
   }
 
   numbersAt(now: number): readonly number[] {

@@ -100,6 +100,40 @@ export const FIXED_WINDOW: Tables = {
       [10 * SECOND, 1, pass(2, SECOND)],
     ],
   },
+  'begins a window with the first request after the last one, which neither a peek nor a rejection does': {
+    policy: { ...threeASecond, align: 'first-request' },
+    steps: [
+      [300_000, 0, pass(3, SECOND)],
+      [400_000, 4, reject(3, SECOND, Infinity)],
+      [700_000, 1, pass(2, SECOND)],
+      [1_000_000, 2, pass(0, 700_000)],
+      [1_699_999, 1, reject(0, 1, 1)],
+      [1_700_000, 0, pass(3, SECOND)],
+      [2_650_000, 3, pass(0, SECOND)],
+      [3_649_999, 1, reject(0, 1, 1)],
+      [3_650_000, 1, pass(2, SECOND)],
+      [1_000 * DAY, 3, pass(0, SECOND)],
+    ],
+  },
+  'moves the count into a window from now if the clock steps back, where a first request begins it': {
+    policy: { ...threeASecond, align: 'first-request' },
+    steps: [
+      [10 * SECOND, 2, pass(1, SECOND)],
+      [9_900_000, 1, pass(0, SECOND)],
+      [10_899_999, 1, reject(0, 1, 1)],
+      [10_900_000, 3, pass(0, SECOND)],
+    ],
+  },
+  'continues the window that a first request began if the clock steps back within the skew': {
+    policy: { ...threeASecond, align: 'first-request' },
+    maxSkewMs: 100,
+    steps: [
+      [10 * SECOND, 2, pass(1, SECOND)],
+      [9_900_000, 1, pass(0, 1_100_000)],
+      [10_999_999, 1, reject(0, 1, 1)],
+      [11 * SECOND, 1, pass(2, SECOND)],
+    ],
+  },
   'begins its windows with the days of a calendar': {
     policy: { algorithm: 'fixed-window', limit: 2, window: { calendar: 'day', timeZone: 'America/New_York' } },
     steps: [
