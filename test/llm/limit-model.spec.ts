@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createLimiter, type RateLimiter } from 'floodgate';
+import { CallWaitError, createLimiter, type RateLimiter } from 'floodgate';
 import { limitModel } from 'floodgate/llm';
+import { fetch as undiciFetch } from 'undici';
 import { until } from '../support/faults/until.js';
 import { events, ModelServer, type Script } from './support/model-server.js';
 
@@ -11,9 +12,9 @@ const POLICIES = {
   tokens: { algorithm: 'fixed-window', limit: ALL, window: '300d' },
   day: { algorithm: 'fixed-window', limit: ALL, window: '300d', by: 'global' },
 } as const;
-/** 4 texts of 3 bytes each: 4 tokens, where nobody says more. */
+/** 12 bytes of texts, 34 of names, and a number: 17 tokens, where nobody says more. */
 const BODY = { model: 'pretend', max_tokens: 100, messages: [{ role: 'user', content: ['one', 'two', 'six', 'ten'] }] };
-const PROMPT = 4;
+const PROMPT = 17;
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -145,6 +146,21 @@ const ANSWERS: readonly Answered[] = [
     ),
     tokens: 27,
   },
+  {
+    title: 'a stream whose numbers shrink',
+    pieces: events(
+      ...ANTHROPIC,
+      { type: 'message_delta', usage: { input_tokens: 10, output_tokens: 12 } },
+      { type: 'message_delta', usage: { output_tokens: 0 } },
+    ),
+    tokens: 27,
+  },
+  {
+    title: 'a message that has its usage beside it',
+    type: 'application/json',
+    pieces: [JSON.stringify({ message: { content: 'hi' }, usage: { input_tokens: 3, output_tokens: 4 } })],
+    tokens: 7,
+  },
   { title: 'a stream of a message that ends without its last event', pieces: events(...ANTHROPIC), tokens: 25 },
   {
     title: 'a stream whose characters are split between its pieces',
@@ -265,38 +281,102 @@ describe('an answer that ends early costs its prompt, and what was produced', ()
     expect(await usedAtLast(limiter, cost)).toBe(cost);
   });
 
-  it.each([
-    ['is aborted', new DOMException('left', 'AbortError')],
-    ['times out', new DOMException('left', 'TimeoutError')],
-    ['is aborted, in the words of a package', new (class APIUserAbortError extends Error {})('left')],
-  ])('whose caller %s before it: its prompt', async (_, error) => {
-    const limiter = await limiterWith();
-    const call = chat(limiter)(USER, BODY, () => Promise.reject(error));
-    await expect(call).rejects.toThrow('left');
-    expect(await used(limiter)).toBe(PROMPT);
-    expect(await used(limiter, 'requests')).toBe(1);
+  it.each(['JSON', 'no JSON'])('as one text, %s: its estimate, or what came of it if that is more', async (what) => {
+    for (const [length, tokens] of [
+      [30, PROMPT + 100],
+      [3_000, PROMPT + 1_000],
+    ] as const) {
+      const limiter = await limiterWith();
+      const answer = (what === 'JSON' ? '{' : '<').padEnd(length, 'x');
+      const model = await modelWith({
+        type: 'application/json',
+        pieces: [answer],
+        ...(what === 'JSON' && { end: 'open' }),
+      });
+      const call = await chat(limiter)(USER, BODY, () => fetch(model.url));
+      if (!call.allowed) throw new Error('rejected');
+      const reader = call.answer.body!.getReader();
+      for (let read = 0; read < length;) read += (await reader.read()).value!.length;
+      if (what === 'JSON') await reader.cancel();
+      else await reader.read();
+      expect(await usedAtLast(limiter, tokens)).toBe(tokens);
+    }
   });
 
-  it('whose signal is aborted before it, with a reason of its own: its prompt', async () => {
-    const limiter = await limiterWith();
-    const controller = new AbortController();
-    const { signal } = controller;
-    const model = await modelWith({ pieces: [], end: 'open' });
-    const call = chat(limiter)(USER, BODY, () => fetch(model.url, { method: 'POST', signal }), { signal });
-    await until('the model is called', 5_000, () => model.calls === 1);
-    controller.abort(new Error('the user has left'));
-    await expect(call).rejects.toThrow('the user has left');
-    expect(await used(limiter)).toBe(PROMPT);
+  it('whose model thinks where nobody sees it: as much as it has lately thought, at most max_tokens', async () => {
+    for (const [max_tokens, tokens] of [
+      [undefined, 8 + 1 + 500],
+      [100, 12 + 100],
+    ] as const) {
+      const limiter = await limiterWith();
+      const model = limitModel(limiter, { tokens: 'tokens' });
+      const body = { model: 'thinks', max_tokens, messages: [{ content: 'abc' }] };
+      const usage = { prompt_tokens: 0, completion_tokens: 501 };
+      await model(USER, body, () => ({ choices: [{ message: { content: 'abc' } }], usage }));
+      for (let i = 0; i < 50; i++)
+        await model(USER, body, () => ({ ...text('abc'), usage: { ...usage, completion_tokens: 1 } }));
+      const before = await used(limiter);
+      const call = await model(USER, body, () => ReadableStream.from([text('abc'), text('never read')]));
+      if (!call.allowed) throw new Error('rejected');
+      for await (const _ of call.answer) break;
+      expect((await usedAtLast(limiter, before + tokens)) - before).toBe(tokens);
+    }
   });
+});
 
-  it('whose model fails before it: no token', async () => {
-    const limiter = await limiterWith();
-    await expect(chat(limiter)(USER, BODY, () => Promise.reject(new Error('no model')))).rejects.toThrow('no model');
-    expect({ tokens: await used(limiter), requests: await used(limiter, 'requests') }).toEqual({
-      tokens: 0,
-      requests: 1,
-    });
+const aborted = (reason: unknown) => (): Promise<Response> => {
+  const leaving = new AbortController();
+  const answer = fetch('http://127.0.0.1:9999', { signal: leaving.signal });
+  leaving.abort(reason);
+  return answer;
+};
+const failing = (error: object) => (): Promise<Response> => Promise.reject(Object.assign(new Error('failed'), error));
+
+describe('a call that fails before its answer', () => {
+  it.each<[string, () => Promise<unknown>, boolean]>([
+    ['is aborted', aborted(undefined), true],
+    ['is aborted, for a reason that is an error', aborted(new Error('the client has left')), true],
+    ['is aborted, for a reason that is a text', aborted('the client has left'), true],
+    ['times out', failing({ name: 'TimeoutError' }), true],
+    ['times out, in the words of axios', failing({ name: 'AxiosError', code: 'ECONNABORTED' }), true],
+    ['times out, in the words of undici', failing({ cause: { code: 'UND_ERR_HEADERS_TIMEOUT' } }), true],
+    ['breaks its connection', failing({ cause: { code: 'ECONNRESET' } }), true],
+    ['meets a gateway that timed out', failing({ status: 504 }), true],
+    ['meets a gateway that timed out, as a response', async () => new Response('', { status: 504 }), true],
+    ['is refused', failing({ status: 429 }), false],
+    ['is refused, in the words of axios', failing({ response: { status: 500 } }), false],
+    ['is refused, in the cause', failing({ cause: { statusCode: 400 } }), false],
+    ['gets no turn', () => Promise.reject(new CallWaitError('a vendor', 1, 1)), false],
+    ['reaches nobody', () => fetch('http://127.0.0.1:9998'), false],
+  ])('and %s', async (_, send, pays) => {
+    for (const [stream, cost] of [
+      [undefined, PROMPT + 100],
+      [true, PROMPT + 2],
+    ] as const) {
+      const limiter = await limiterWith();
+      await Promise.allSettled([chat(limiter)(USER, { ...BODY, ...(stream && { stream }) }, send)]);
+      expect(await used(limiter)).toBe(pays ? cost : 0);
+      expect(await used(limiter, 'requests')).toBe(1);
+    }
   });
+});
+
+it('the answer of another fetch, a stream of texts and one of events are read as those of Node', async () => {
+  const usage = { prompt_tokens: 5, completion_tokens: 6 };
+  const [event] = events({ usage });
+  const model = await modelWith({ pieces: [event!] });
+  for (const send of [
+    () => undiciFetch(model.url) as unknown as Promise<Response>,
+    () => ReadableStream.from([event]),
+    () => ReadableStream.from([{ usage }]),
+    () => new Response(event, { headers: { 'Content-Type': 'Text/Event-Stream' } }),
+  ]) {
+    const limiter = await limiterWith();
+    const call = await chat(limiter)<ReadableStream | Response>(USER, BODY, send);
+    if (!call.allowed) throw new Error('rejected');
+    for await (const _ of call.answer instanceof Response ? call.answer.body! : call.answer);
+    expect(await usedAtLast(limiter, 11)).toBe(11);
+  }
 });
 
 describe('an estimate', () => {
@@ -314,11 +394,12 @@ describe('an estimate', () => {
 
   it('is the prompt, and at most max_tokens for each choice, until answers of the model have shown what they use', async () => {
     const limiter = await limiterWith();
-    const model = chat(limiter);
-    expect(await reserved(limiter, model, { ...BODY, n: 2 })).toBe(PROMPT + 200);
-    expect(await reserved(limiter, model, { input: 'abc', max_output_tokens: 7 })).toBe(1 + 7);
-    expect(await reserved(limiter, model, { ...BODY, model: 'other', max_tokens: undefined })).toBe(PROMPT + 1_000);
-    for (const output of [30, 50, 20]) await model(USER, { ...BODY, model: 'third' }, answers(output));
+    const model = limitModel(limiter, { tokens: 'tokens' });
+    expect(await reserved(limiter, model, { ...BODY, n: 2 })).toBe(PROMPT + 1 + 200);
+    expect(await reserved(limiter, model, { input: 'abc', max_output_tokens: 7 })).toBe(10 + 7);
+    expect(await reserved(limiter, model, { ...BODY, model: 'other', max_tokens: undefined })).toBe(12 + 1_000);
+    for (const output of [30, 50, ...Array<number>(100).fill(1)])
+      await model(USER, { ...BODY, model: 'third' }, answers(output));
     expect(await reserved(limiter, model, { ...BODY, model: 'third' })).toBe(PROMPT + 50);
     expect(await reserved(limiter, model, { ...BODY, model: 'third', max_tokens: 10 })).toBe(PROMPT + 10);
   });
@@ -327,7 +408,37 @@ describe('an estimate', () => {
     const limiter = await limiterWith();
     const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(900_000)}` } };
     const body = { max_tokens: 0, messages: [{ role: 'user', content: [picture] }] };
-    expect(await reserved(limiter, chat(limiter), body)).toBe(1_500);
+    expect(await reserved(limiter, chat(limiter), body)).toBe(1_516);
+    const elsewhere = {
+      input: [{ type: 'input_image', image_url: 'https://example.com/a.png' }, { file_id: 'file-1' }],
+    };
+    expect(await reserved(limiter, chat(limiter), { max_tokens: 0, ...elsewhere })).toBe(3_013);
+  });
+
+  const nested = JSON.parse(`{"input":${'['.repeat(50_000)}"abc"${']'.repeat(50_000)}}`) as object;
+  it.each<[string, object, number]>([
+    ['tokens in the place of text', { prompt: Array(3_000).fill(17) }, 3_000],
+    ['text that begins as a file does', { input: `data: ${'far '.repeat(3_000)}` }, 4_000],
+    ['text without spaces', { input: 'x'.repeat(9_000) }, 3_000],
+    ['text where a name stands', { messages: [{ role: 'x'.repeat(9_000) }] }, 3_000],
+    ['names that are text', { tools: [{ ['x'.repeat(9_000)]: {} }] }, 3_000],
+    ['no answer', { input: 'abc', n: 0, max_tokens: 3_000 }, 3_000],
+    ['a bound beside the real one', { input: 'abc', max_tokens: 3_000, max_output_tokens: 1 }, 3_000],
+    ['texts that are nested too deep for a stack', { ...nested, max_tokens: 3_000 }, 3_000],
+  ])('is not smaller for %s', async (_, body, tokens) => {
+    const limiter = await limiterWith();
+    const cost = await reserved(limiter, chat(limiter), { max_tokens: 0, ...body });
+    expect(cost).toBeGreaterThanOrEqual(tokens);
+    expect(cost).toBeLessThan(tokens + 30);
+  });
+
+  it('that no limit can hold is a rejection, and numbers of an answer that are as large end in the overdraft', async () => {
+    const limiter = await limiterWith();
+    const most = Number.MAX_SAFE_INTEGER;
+    const call = await chat(limiter)(USER, { ...BODY, max_tokens: most, n: most }, () => null);
+    expect(call).toMatchObject({ allowed: false, decision: { retryAfterMs: null } });
+    await chat(limiter)(USER, BODY, () => ({ usage: { prompt_tokens: most, completion_tokens: most } }));
+    expect(await usedAtLast(limiter, ALL)).toBe(ALL);
   });
 });
 
@@ -343,7 +454,11 @@ it('requests and tokens are charged in one step, and a rejection calls no model 
     allowed: false,
     decision: { policies: [{ policy: 'requests' }, { policy: 'tokens', allowed: false }, {}] },
   });
-  expect([await used(limiter, 'requests'), await used(limiter), await used(limiter, 'day')]).toEqual([1, 104, 104]);
+  expect([await used(limiter, 'requests'), await used(limiter), await used(limiter, 'day')]).toEqual([
+    1,
+    PROMPT + 100,
+    PROMPT + 100,
+  ]);
   expect(model.calls).toBe(0);
   void busy;
 });

@@ -1,4 +1,4 @@
-import { Body, Controller, Post } from '@nestjs/common';
+import { Body, Controller, Post, ServiceUnavailableException } from '@nestjs/common';
 import { expect, it } from '@jest/globals';
 import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { modelTokens } from 'nestjs-floodgate/llm';
@@ -12,7 +12,8 @@ class Chats {
   @Post('chat')
   @RateLimit({ name: 'tokens', ...TOKENS, ...modelTokens() })
   chat(@Body() { says }: { says: unknown }): unknown {
-    if (says === 'no model') throw new Error(says);
+    if (says === 'no model') throw new ServiceUnavailableException();
+    if (says === 'odd answer') throw new Error('it is no JSON');
     return says;
   }
 }
@@ -36,7 +37,8 @@ it.each(PLATFORMS)(
     for (const [says, total] of [
       [{ usage: { prompt_tokens: 10, completion_tokens: 200 } }, 210],
       ['no model', 210],
-      ['abcdef', 210 + 2 + 50], // it says nothing: the estimate stays
+      ['abcdef', 210 + 8 + 50], // it says nothing: the estimate stays
+      ['odd answer', 268 + 9 + 50], // nobody knows what it has used
     ] as const) {
       await ask(says);
       expect(await until(`${total} tokens`, 10_000, async () => (await used()) === total)).toBe(true);

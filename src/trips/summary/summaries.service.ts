@@ -54,7 +54,6 @@ export class SummariesService {
       request,
       // The vendor counts the calls of all pods: each waits for its turn.
       async () => this.limiter.schedule(MODEL_CALLS, send, { signal: gone, maxWait: MODEL_WAIT_MS }),
-      { signal: gone },
     );
     if (!call.allowed) throw new RateLimitExceededException(call.decision);
     return { events: eventsOf(call.answer), decision: call.decision };

@@ -8,7 +8,8 @@ import { DEFAULT_NAME } from '../policy/parse-policy.js';
 import { RateLimitConfigError, shown } from '../util/config-error.js';
 import { unawaited } from '../util/unawaited.js';
 import { Estimates, type ModelRequest } from './estimate.js';
-import { observed } from './observed.js';
+import { isRefusal, usedNothing } from './failures.js';
+import { isResponse, observed } from './observed.js';
 
 /** The policies of the calls of a model: one, or several that charge all or nothing. */
 export interface ModelPolicies {
@@ -25,13 +26,7 @@ export type ModelCall<Answer> =
   | { readonly allowed: false; readonly decision: Decision };
 
 /** Options of one call: those of `RateLimiter.reserve` but its cost, which is the estimate. */
-export interface ModelCallOptions extends Omit<CallOptions, 'cost'>, ExpiryOptions {
-  /**
-   * The signal that `send` ends the call with. Needed where it is aborted with a reason that is no `AbortError` or `TimeoutError`: the
-   * call pays for its prompt, and not nothing.
-   */
-  readonly signal?: AbortSignal | undefined;
-}
+export type ModelCallOptions = Omit<CallOptions, 'cost'> & ExpiryOptions;
 
 /**
  * Calls a model under its limits.
@@ -51,10 +46,11 @@ export type LimitedModel = <Answer>(
 
 /**
  * Limits the calls of language models by requests and tokens in one atomic step. Each call reserves an estimate: the length of its
- * prompt, and as many tokens as the longest of the model's last 20 answers in this process had, at most `max_tokens`. It is settled at what
- * the answer says: `usage` of OpenAI-compatible chats, completions, responses and embeddings, and of Anthropic-style messages, as JSON or as
- * server-sent events. An answer that ends early pays for its prompt, and for what was produced until then; one without `usage` for the length of
- * its texts; one with an error status, and a call that fails before an answer, for no token, unless it was aborted or timed out, which pays for the prompt.
+ * prompt, and as many tokens as the model's longest answer of the last 10 minutes in this process had, at most `max_tokens`. It is settled at
+ * what the answer says: `usage` of OpenAI-compatible chats, completions, responses and embeddings, and of Anthropic-style messages, as JSON or
+ * as server-sent events. A stream that ends early pays for its prompt, and for what was produced until then; one without `usage` for the
+ * length of its texts. A call that the provider refuses, or that does not reach it, pays for no token; one that fails in another way, such as by
+ * an abort, for the prompt of a stream, and else for the estimate.
  *
  * @param policies or a function of the request that returns them, such as budgets by model
  * @throws {RateLimitConfigError} for policies that are neither
@@ -71,29 +67,30 @@ export function limitModel(
 ): LimitedModel {
   const fixed = typeof policies === 'function' ? undefined : chargedTo(policies);
   const estimates = new Estimates();
-  return async (identity, request, send, { signal, ...options } = {}) => {
+  return async (identity, request, send, options) => {
     const { all, costs } = fixed ?? chargedTo((policies as (request: ModelRequest) => ModelPolicies)(request));
-    const input = estimates.input(request);
-    const estimate = input + estimates.output(request);
-    const reservation = await limiter.reserve(all, identity, { ...options, cost: costs(estimate) });
+    const estimate = estimates.of(request);
+    const reservation = await limiter.reserve(all, identity, { ...options, cost: costs(estimate.all) });
     const { allowed, decision } = reservation;
     if (!allowed) return { allowed, decision };
     const settle = (cost: number): Promise<unknown> => reservation.settle(costs(cost));
+    // A stream that does not begin has had its prompt read. Any other call may have produced its whole answer.
+    const unseen = (request as { readonly stream?: unknown }).stream === true ? estimate.input : estimate.all;
     let answer;
     try {
       answer = await send();
     } catch (error) {
-      // Who leaves before the first token has had the prompt read.
-      await settle(signal?.aborted === true || isGivenUp(error) ? input : 0);
+      await settle(usedNothing(error) ? 0 : unseen);
       throw error;
     }
-    if (answer instanceof Response && !answer.ok) {
-      await settle(0);
+    if (isResponse(answer) && !answer.ok) {
+      await settle(isRefusal(answer.status) ? 0 : unseen);
       return { allowed, decision, answer };
     }
     const watched = observed(answer, (usage, hasEnded) => {
-      if (hasEnded && usage.produced !== undefined) estimates.saw(request, usage.produced);
-      unawaited(settle(usage.total(input, hasEnded, estimate)));
+      const { produced } = usage;
+      if (hasEnded && produced !== undefined) estimates.saw(request, produced, usage.hidden);
+      unawaited(settle(usage.total(estimate, hasEnded)));
     });
     return { allowed, decision, answer: watched };
   };
@@ -118,17 +115,10 @@ function chargedTo(policies: ModelPolicies): ChargedTo {
   }
   const names = counted.map(nameOf);
   const costs = (cost: number): Record<string, number> => {
-    const all: Record<string, number> = {};
-    for (const name of names) all[name] = cost;
-    return all;
+    const most = Math.min(cost, Number.MAX_SAFE_INTEGER);
+    return Object.fromEntries(names.map((name) => [name, most]));
   };
   return { all: [requests, counted].flat(), costs };
-}
-
-/** Whether the caller no longer waited: packages of providers have classes of their own for it. */
-function isGivenUp(error: unknown): boolean {
-  const { name, constructor } = Object(error) as { readonly name?: unknown; readonly constructor?: { name?: unknown } };
-  return /Abort|Timeout/.test(`${String(name)} ${String(constructor?.name)}`);
 }
 
 function nameOf(policy: LimiterPolicy): string {

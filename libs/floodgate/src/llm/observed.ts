@@ -15,9 +15,8 @@ export function observed<T>(answer: T, end: AnswerEnd): T {
     if (!hasEnded) end(usage, ended);
     hasEnded = true;
   };
-  if (answer instanceof Response) return observedResponse(answer, usage, once) as T;
-  if (answer instanceof ReadableStream)
-    return observedBody(answer as ReadableStream<Uint8Array>, eventsOf(usage), once) as T;
+  if (isResponse(answer)) return observedResponse(answer, usage, once) as T;
+  if (answer instanceof ReadableStream) return observedBody(answer, eventsOf(usage), once) as T;
   if (isIterable(answer)) return observedIterable(answer, usage, once) as T;
   usage.read(answer);
   once(true);
@@ -26,11 +25,18 @@ export function observed<T>(answer: T, end: AnswerEnd): T {
 
 type Once = (ended: boolean) => void;
 
-/** Reads the text of an answer piece by piece. */
-interface TextReader {
-  feed(text: string): void;
+/** Whether a value is the answer of a `fetch`: that of Node, or of a package such as undici, whose class is its own. */
+export function isResponse(answer: unknown): answer is Response {
+  if (Object.prototype.toString.call(answer) !== '[object Response]') return false;
+  const { body } = answer as Partial<Response>;
+  return body === null || typeof body?.getReader === 'function';
+}
+
+/** Reads an answer piece by piece: texts, bytes of them, or events. */
+interface PieceReader {
+  feed(piece: unknown): void;
   /** After the last piece. */
-  end(): void;
+  end(isCut: boolean): void;
 }
 
 function observedResponse(response: Response, usage: UsageReader, once: Once): Response {
@@ -39,34 +45,36 @@ function observedResponse(response: Response, usage: UsageReader, once: Once): R
     once(true);
     return response;
   }
-  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
+  const isStream = /^text\/event-stream/i.test(headers.get('content-type') ?? '');
   const watched = observedBody(body, isStream ? eventsOf(usage) : wholeOf(usage), once);
   return Object.defineProperty(new Response(watched, { headers, status, statusText }), 'url', { value: url });
 }
 
-function observedBody(body: ReadableStream<Uint8Array>, text: TextReader, once: Once): ReadableStream<Uint8Array> {
+function observedBody<T>(body: ReadableStream<T>, pieces: PieceReader, once: Once): ReadableStream<T> {
   const reader = body.getReader();
-  const decoder = new TextDecoder();
-  return new ReadableStream<Uint8Array>(
+  const end = (isCut: boolean): void => {
+    pieces.end(isCut);
+    once(!isCut);
+  };
+  return new ReadableStream<T>(
     {
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
           if (!done) {
-            text.feed(decoder.decode(value, { stream: true }));
+            pieces.feed(value);
             controller.enqueue(value);
             return;
           }
-          text.end();
-          once(true);
+          end(false);
           controller.close();
         } catch (error) {
-          once(false);
+          end(true);
           controller.error(error);
         }
       },
       cancel(reason) {
-        once(false);
+        end(true);
         return reader.cancel(reason);
       },
     },
@@ -77,17 +85,14 @@ function observedBody(body: ReadableStream<Uint8Array>, text: TextReader, once: 
 /** An iterable of events, or of the bytes of a stream of events. Its other members stay. */
 function observedIterable<T extends AsyncIterable<unknown>>(iterable: T, usage: UsageReader, once: Once): T {
   const iterate = async function* (): AsyncGenerator<unknown, void> {
-    const text = eventsOf(usage);
-    const decoder = new TextDecoder();
+    const pieces = eventsOf(usage);
     let ended = false;
     try {
       for await (const event of iterable) {
-        if (typeof event === 'string') text.feed(event);
-        else if (event instanceof Uint8Array) text.feed(decoder.decode(event, { stream: true }));
-        else usage.read(event);
+        pieces.feed(event);
         yield event;
       }
-      text.end();
+      pieces.end(false);
       ended = true;
     } finally {
       once(ended);
@@ -102,16 +107,37 @@ function observedIterable<T extends AsyncIterable<unknown>>(iterable: T, usage: 
   });
 }
 
-/** Reads server-sent events. One that is no JSON, such as `[DONE]`, says nothing. */
-function eventsOf(usage: UsageReader): TextReader {
+/** Reads server-sent events, and objects that were parsed from them. One that is no JSON, such as `[DONE]`, says nothing. */
+function eventsOf(usage: UsageReader): PieceReader {
   const parser: EventSourceParser = createParser({ onEvent: ({ data }) => usage.read(parsed(data)) });
-  return { feed: (text) => parser.feed(text), end: () => parser.reset({ consume: true }) };
+  const text = decoded();
+  return {
+    feed(piece) {
+      if (typeof piece === 'string' || piece instanceof Uint8Array) parser.feed(text(piece));
+      else usage.read(piece);
+    },
+    end: () => parser.reset({ consume: true }),
+  };
 }
 
 /** Reads one text of JSON. */
-function wholeOf(usage: UsageReader): TextReader {
-  let text = '';
-  return { feed: (more) => void (text += more), end: () => usage.read(parsed(text)) };
+function wholeOf(usage: UsageReader): PieceReader {
+  let all = '';
+  const text = decoded();
+  return {
+    feed: (piece) => void (all += text(piece as Uint8Array)),
+    end(isCut) {
+      const answer = isCut ? undefined : parsed(all);
+      if (answer === undefined) usage.readTorn(all);
+      else usage.read(answer);
+    },
+  };
+}
+
+/** Decodes texts whose characters may be split between pieces. */
+function decoded(): (piece: string | Uint8Array) => string {
+  const decoder = new TextDecoder();
+  return (piece) => (typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true }));
 }
 
 function parsed(text: string): unknown {
