@@ -47,6 +47,7 @@ const LAST: readonly Readonly<Record<string, Run>>[] = [
     bench: { command: ['bench', '--smoke'], option: '--results' },
     'bench-cluster': { command: ['bench:cluster', '--smoke'], option: '--results' },
     'bench-outage': { command: ['bench:outage', '--smoke'], option: '--results' },
+    'bench-failover': { command: ['bench:failover', '--smoke'], option: '--results' },
   },
 ];
 
