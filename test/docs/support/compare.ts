@@ -89,9 +89,12 @@ function plain(text: string): string {
 
 /** Every line but comments and `...` stands in the file. */
 export function expectQuoted({ value }: Fence, file: string): void {
+  // A page has shorter lines than the sources: the formatter broke them elsewhere, with a comma behind the last of several.
+  const unbroken = (text: string): string => text.replaceAll(/[\s,]+/g, '');
+  const source = unbroken(file);
   const lines = value.split('\n').map((line) => line.replace(/\s+\/\/ .*$/, '').trim());
   for (const line of lines.filter((one) => one !== '' && one !== '...' && !one.startsWith('//'))) {
-    expect(file).toContain(line);
+    expect(source).toContain(unbroken(line));
   }
 }
 
