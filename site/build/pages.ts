@@ -81,13 +81,14 @@ export const SIDEBAR: readonly Group[] = [
     text: 'Start',
     items: [
       item('Quick start', '/quick-start'),
+      item('What do you want to do?', '/docs'),
       item('Install', '/installation'),
+      item('From @nestjs/throttler', '/migration'),
       item('Who is counted', '/identity'),
       item('Choose an algorithm', '/policies#choose-an-algorithm'),
       item('Recipes', '/recipes'),
       item('Examples', '/examples'),
       item('Without Nest', '/without-nest'),
-      item('What do you want to do?', '/docs'),
     ],
   },
   {
@@ -133,6 +134,7 @@ export const SIDEBAR: readonly Group[] = [
       item('The module', '/module'),
       item('HTTP headers and bodies', '/http'),
       item('Errors', '/errors'),
+      item('Support', '/support'),
       item('Client', '/client'),
       item('Testing', '/testing'),
       item('API', '/reference/api'),
@@ -140,7 +142,6 @@ export const SIDEBAR: readonly Group[] = [
       item('API without Nest', '/reference/api-floodgate'),
     ],
   },
-  { text: 'Migrate', items: [item('From @nestjs/throttler', '/migration')] },
   {
     text: 'See it work',
     items: [

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type Choices, choicesOf, MAJORS, type Row } from './row.js';
 
 /** The page that contains the table: the packages' own pages link to it. */
-export const PAGE = fileURLToPath(new URL('../../README.md', import.meta.url));
+export const PAGE = fileURLToPath(new URL('../../docs/support.md', import.meta.url));
 
 const BEGIN = '<!-- support:begin -->';
 const END = '<!-- support:end -->';
