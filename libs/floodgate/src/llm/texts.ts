@@ -30,7 +30,7 @@ export function tokensOf(bytes: number): number {
 export function promptBytes(request: object): number {
   return bytesOf(request, (name, value) => {
     if (value === undefined) return 0;
-    const own = Buffer.byteLength(name);
+    const own = name === '' ? 0 : Buffer.byteLength(name);
     if (typeof value === 'number') return own + BYTES_PER_TOKEN;
     if (ArrayBuffer.isView(value)) return own + BYTES_OF_FILE;
     if (typeof value !== 'string') return own;
@@ -49,16 +49,19 @@ export function answerBytes(value: unknown): number {
 
 /** The sum over a value and its members. A client may nest them deeper than the stack is. */
 function bytesOf(value: unknown, ownBytes: (name: string, value: unknown) => number): number {
-  const left: (readonly [name: string, value: unknown])[] = [['', value]];
+  const left: object[] = [];
   const seen = new Set<object>();
   let bytes = 0;
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const [, one] = next;
-    bytes += ownBytes(...next);
-    if (typeof one !== 'object' || one === null || ArrayBuffer.isView(one) || seen.has(one)) continue;
+  const meet = (name: string, one: unknown): void => {
+    bytes += ownBytes(name, one);
+    if (typeof one !== 'object' || one === null || ArrayBuffer.isView(one) || seen.has(one)) return;
     seen.add(one);
-    if (Array.isArray(one)) for (const item of one) left.push(['', item]);
-    else for (const entry of Object.entries(one)) left.push(entry);
+    left.push(one);
+  };
+  meet('', value);
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (Array.isArray(next)) for (const item of next) meet('', item);
+    else for (const name of Object.keys(next)) meet(name, (next as Readonly<Record<string, unknown>>)[name]);
   }
   return bytes;
 }
