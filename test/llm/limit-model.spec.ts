@@ -170,6 +170,19 @@ const ANSWERS: readonly Answered[] = [
     ],
     tokens: PROMPT + 2,
   },
+  ...['\n', '\r\n', '\r'].map((end) => ({
+    title: `a stream whose lines end with ${JSON.stringify(end)}, byte by byte, and whose last event has no end`,
+    pieces: Array.from(
+      Buffer.from(
+        events(text('ééé'), { choices: [], usage: { prompt_tokens: 6, completion_tokens: 2 } })
+          .join('')
+          .trimEnd()
+          .replaceAll('\n', end),
+      ),
+      (byte) => Buffer.of(byte),
+    ),
+    tokens: 8,
+  })),
   {
     title: 'a stream of what is no event',
     pieces: [': ping\n\n', 'data: {"choices":\n\n', 'garbage\n', ...events(text('abc'))],

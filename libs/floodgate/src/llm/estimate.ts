@@ -43,16 +43,16 @@ export class Estimates {
   of(request: ModelRequest): Estimate {
     const { model, max_tokens, max_completion_tokens, max_output_tokens } = request as Asked;
     const input = tokensOf(promptBytes(request));
-    const bounds = [max_tokens, max_completion_tokens, max_output_tokens].map(whole).filter((one) => one !== undefined);
-    const bound = bounds.length === 0 ? Infinity : Math.max(...bounds);
-    const { outputs, hidden } = this.seen.get(model) ?? {};
+    const given = Math.max(whole(max_tokens) ?? -1, whole(max_completion_tokens) ?? -1, whole(max_output_tokens) ?? -1);
+    const bound = given < 0 ? Infinity : given;
+    const seen = this.seen.get(model);
     const first = bound === Infinity ? FIRST_OUTPUT : bound;
     const now = this.now();
     const choices = choicesOf(request);
     return {
       input,
-      all: input + Math.min(outputs?.at(now) ?? first, bound) * choices,
-      hidden: (hidden?.at(now) ?? 0) * choices,
+      all: input + Math.min(seen?.outputs.at(now) ?? first, bound) * choices,
+      hidden: (seen?.hidden.at(now) ?? 0) * choices,
       most: bound * choices,
     };
   }

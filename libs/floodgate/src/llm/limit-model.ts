@@ -115,8 +115,9 @@ function chargedTo(policies: ModelPolicies): ChargedTo {
   }
   const names = counted.map(nameOf);
   const costs = (cost: number): Record<string, number> => {
-    const most = Math.min(cost, Number.MAX_SAFE_INTEGER);
-    return Object.fromEntries(names.map((name) => [name, most]));
+    const all: Record<string, number> = Object.create(null);
+    for (const name of names) all[name] = Math.min(cost, Number.MAX_SAFE_INTEGER);
+    return all;
   };
   return { all: [requests, counted].flat(), costs };
 }

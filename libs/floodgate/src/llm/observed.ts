@@ -116,7 +116,7 @@ function eventsOf(usage: UsageReader): PieceReader {
       if (typeof piece === 'string' || piece instanceof Uint8Array) parser.feed(text(piece));
       else usage.read(piece);
     },
-    end: () => parser.reset({ consume: true }),
+    end: () => parser.feed('\n\n'), // a last event may not have its own
   };
 }
 
