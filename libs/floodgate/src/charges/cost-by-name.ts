@@ -32,18 +32,12 @@ export function costsByName(
   where: string,
   what = 'cost',
 ): ReadonlyMap<string, number> {
-  const known = policies.flatMap((policy) => (policy.else === undefined ? [policy] : [policy, policy.else]));
-  const names = known.map(({ name }) => name);
   const costs = new Map<string, number>();
-  for (const [name, cost] of Object.entries(given)) {
+  for (const name of Object.keys(given)) {
+    const cost = given[name];
     if (cost === undefined) continue;
-    if (!names.includes(name)) {
-      throw new RateLimitConfigError(
-        where,
-        `the ${what} names ${shown(name)}, which is no policy of the call.${didYouMean(name, names)} Its policies are ` +
-          names.map(shown).join(', '),
-        'FG_UNKNOWN_POLICY',
-      );
+    if (!policies.some((policy) => policy.name === name || policy.else?.name === name)) {
+      throw unknownPolicy(name, policies, where, what);
     }
     costs.set(name, wholeCostOf(cost, name, where, what));
   }
@@ -52,6 +46,21 @@ export function costsByName(
     if (next !== undefined && cost !== undefined && !costs.has(next.name)) costs.set(next.name, cost);
   }
   return costs;
+}
+
+function unknownPolicy(
+  given: string,
+  policies: readonly NamedPolicy[],
+  where: string,
+  what: string,
+): RateLimitConfigError {
+  const names = policies.flatMap(({ name, else: next }) => (next === undefined ? [name] : [name, next.name]));
+  return new RateLimitConfigError(
+    where,
+    `the ${what} names ${shown(given)}, which is no policy of the call.${didYouMean(given, names)} Its policies are ` +
+      names.map(shown).join(', '),
+    'FG_UNKNOWN_POLICY',
+  );
 }
 
 /**
