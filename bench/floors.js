@@ -110,7 +110,7 @@ export const FLOORS = {
   ...feature('overrideForEveryone', 'one override for everyone / no overrides', {
     node: 1.5,
     redis: 1.05,
-    memory: 1.95,
+    memory: 1.8,
   }),
   ...feature('overridesOfOthers', '10,000 overrides of others / no overrides', { node: 1.05, redis: 1, memory: 1.15 }),
   ...feature('shadow', 'a policy and a shadow / the policy', { node: 1.6, redis: 1.8, memory: 2.5 }),
