@@ -33,6 +33,8 @@ export interface Executor {
    * @throws {Error} as Redis answers with an error
    */
   execute(call: Call, now: number): Executed;
+  /** Forgets the programs that it has run by their text. Undefined: it knows them all. */
+  forgetPrograms?(): void;
 }
 
 /** A Redis server: one thread that serves calls in the order of their arrival. */
@@ -43,6 +45,8 @@ export class RedisServer {
   private cpu = 0;
   private served = 0;
   private servedRows = 0;
+  /** Microseconds by which its wall clock is ahead. */
+  private ahead = 0;
   /** Increases whenever the server goes away: what it had not answered is lost. */
   private life = 0;
 
@@ -79,7 +83,7 @@ export class RedisServer {
     let reply: unknown;
     let rows = 1;
     try {
-      ({ reply, rows } = this.executor.execute(call, BEGINNING + Math.floor(begins)));
+      ({ reply, rows } = this.executor.execute(call, BEGINNING + Math.floor(begins + this.ahead)));
     } catch (error) {
       reply = error;
     }
@@ -103,5 +107,21 @@ export class RedisServer {
   start(): void {
     this.up = true;
     this.freeAt = this.scheduler.now;
+    this.flush();
+  }
+
+  /** SCRIPT FLUSH. */
+  flush(): void {
+    this.executor.forgetPrograms?.();
+  }
+
+  /** Serves nothing for so many microseconds: what arrives meanwhile is served late. */
+  hang(microseconds: number): void {
+    this.freeAt = Math.max(this.scheduler.now + microseconds, this.freeAt);
+  }
+
+  /** Its wall clock steps by so many microseconds. */
+  stepClock(microseconds: number): void {
+    this.ahead += microseconds;
   }
 }

@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { TOKEN_BUCKET } from '../../libs/floodgate/src/algorithms/token-bucket/token-bucket.js';
+import { LEAN, PROGRAM } from '../../libs/floodgate/src/stores/redis/batch/programs.js';
 import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
 import type { RedisClient } from '../../libs/floodgate/src/stores/redis/clients/redis-client.js';
 import type { Charge, ChargeReceipt, Verdict } from '../../libs/floodgate/src/stores/store.js';
 import { Timeline } from '../../libs/floodgate/src/testing/conformance/timeline.js';
 import { callOf } from '../../simulate/redis/client.js';
+import { LuaRedis } from '../../simulate/redis/lua-redis.js';
 import { ProgramTwin } from '../../simulate/redis/program-twin.js';
-import type { Call } from '../../simulate/redis/server.js';
+import type { Call, Executor } from '../../simulate/redis/server.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { HISTORY_TIMEOUT_MS, histories } from '../support/property-runs.js';
 import { until } from '../support/faults/until.js';
@@ -20,8 +22,8 @@ const redis = useRedis();
 /** Microseconds of a prefetch. */
 const PREFETCH = 500_000;
 
-/** Small limits, of all algorithms that the simulated server knows: full and empty states are met often. */
-const ALGORITHMS = [
+/** Small limits, of all algorithms that the twin knows: full and empty states are met often. */
+const PLAIN = [
   algorithmOf({ algorithm: 'token-bucket', capacity: 5, refill: 3 }),
   algorithmOf({ algorithm: 'token-bucket', capacity: 7, refill: '100/7s' }),
   algorithmOf({ algorithm: 'leaky-bucket', capacity: 3, drain: '7/s' }),
@@ -29,42 +31,74 @@ const ALGORITHMS = [
   algorithmOf({ algorithm: 'sliding-window-counter', limit: 4, window: '1s' }),
   TOKEN_BUCKET.withPrefetch(algorithmOf({ algorithm: 'token-bucket', capacity: 40, refill: 30 }), PREFETCH),
 ];
+/** All algorithms. */
+const ALGORITHMS = [
+  ...PLAIN,
+  algorithmOf({ algorithm: 'sliding-window-log', limit: 4, window: '1s' }),
+  algorithmOf({ algorithm: 'sliding-window-log', limit: 300, window: '3s' }),
+  algorithmOf({ algorithm: 'concurrency', limit: 4, lease: '1s' }),
+];
+
+const TEXTS = new Map([PROGRAM, ...LEAN.values()].map(({ sha1, text }) => [sha1, text]));
+
+/** A server that knows the programs, as the real one does from earlier tests. */
+function knowing(): Executor {
+  const server = new LuaRedis();
+  return {
+    execute: ({ script, ...call }, now) => server.execute({ ...call, script: TEXTS.get(script) ?? script }, now),
+  };
+}
+
+/** What stands for Redis, and how many of the algorithms it knows. */
+const SERVERS: readonly { readonly name: string; readonly make: () => Executor; readonly known: number }[] = [
+  { name: 'the twin', make: () => new ProgramTwin(), known: PLAIN.length },
+  { name: 'the programs themselves, on the simulated database', make: knowing, known: ALGORITHMS.length },
+];
 
 /** A charge of one of two clients: a key belongs to one algorithm, as in a running system. */
-const charge = fc.record({
-  algorithm: fc.nat(ALGORITHMS.length - 1),
-  client: fc.nat(1),
-  cost: fc.nat(3),
-  mode: fc.constantFrom('take' as const, 'take' as const, 'peek' as const),
-  /** Of the prefetched bucket: whether the charge prefetches tokens, and what becomes of a prefetch that was granted so long ago. */
-  ahead: fc.option(
-    fc
-      .record({ want: fc.nat(20), ago: fc.nat(3 * PREFETCH), granted: fc.nat(6), used: fc.nat(6) })
-      .map(({ granted, used, ...rest }) => ({ ...rest, granted, used: Math.min(granted, used) })),
-    { nil: undefined },
-  ),
-});
-type AskedCharge = typeof charge extends fc.Arbitrary<infer Value> ? Value : never;
-const asked = fc.uniqueArray(charge, {
-  minLength: 1,
-  maxLength: 3,
-  selector: ({ algorithm, client }) => `${algorithm} ${client}`,
-});
-const turn = fc.record({
-  /** Microseconds since the turn before. A clock may step back. */
-  passed: fc.oneof(fc.integer({ min: 0, max: 3_000_000 }), fc.integer({ min: -4_000_000, max: 0 })),
-  requests: fc.array(fc.record({ request: asked, times: fc.integer({ min: 1, max: 4 }) }), {
+const chargeOf = (known: number) =>
+  fc.record({
+    algorithm: fc.nat(known - 1),
+    client: fc.nat(1),
+    cost: fc.nat(3),
+    mode: fc.constantFrom('take' as const, 'take' as const, 'peek' as const),
+    /** Of a server that knows all algorithms: whether the charge never rejects, or stands in for the one before it. */
+    apart:
+      known === ALGORITHMS.length ? fc.constantFrom({}, {}, { shadow: true }, { alternative: true }) : fc.constant({}),
+    /** Of the prefetched bucket: whether the charge prefetches tokens, and what becomes of a prefetch that was granted so long ago. */
+    ahead: fc.option(
+      fc
+        .record({ want: fc.nat(20), ago: fc.nat(3 * PREFETCH), granted: fc.nat(6), used: fc.nat(6) })
+        .map(({ granted, used, ...rest }) => ({ ...rest, granted, used: Math.min(granted, used) })),
+      { nil: undefined },
+    ),
+  });
+type AskedCharge = ReturnType<typeof chargeOf> extends fc.Arbitrary<infer Value> ? Value : never;
+const askedOf = (known: number) =>
+  fc.uniqueArray(chargeOf(known), {
     minLength: 1,
-    maxLength: 6,
-  }),
-  /** Settlements of the charges of earlier turns, the last of which is number 0: before or behind the requests of their turn. */
-  settlements: fc.array(fc.record({ of: fc.nat(8), finalCost: fc.nat(5), overdraft: fc.nat(2), first: fc.boolean() }), {
     maxLength: 3,
-  }),
-});
+    selector: ({ algorithm, client }) => `${algorithm} ${client}`,
+  });
+const turnOf = (known: number) =>
+  fc.record({
+    /** Microseconds since the turn before. A clock may step back. */
+    passed: fc.oneof(fc.integer({ min: 0, max: 3_000_000 }), fc.integer({ min: -4_000_000, max: 0 })),
+    requests: fc.array(fc.record({ request: askedOf(known), times: fc.integer({ min: 1, max: 4 }) }), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+    /** Settlements of the charges of earlier turns, the last of which is number 0: before or behind the requests of their turn. */
+    settlements: fc.array(
+      fc.record({ of: fc.nat(8), finalCost: fc.nat(5), overdraft: fc.nat(2), first: fc.boolean() }),
+      {
+        maxLength: 3,
+      },
+    ),
+  });
 
-type Turn = typeof turn extends fc.Arbitrary<infer Value> ? Value : never;
-const peeked: AskedCharge = { algorithm: 3, client: 0, cost: 0, mode: 'peek', ahead: undefined };
+type Turn = ReturnType<typeof turnOf> extends fc.Arbitrary<infer Value> ? Value : never;
+const peeked: AskedCharge = { algorithm: 3, client: 0, cost: 0, mode: 'peek', apart: {}, ahead: undefined };
 const askedOnce = (request: AskedCharge) => [{ request: [request], times: 1 }];
 /** A charge of 3, which comes to 1. */
 const SETTLED: Turn[] = [
@@ -75,14 +109,15 @@ const SETTLED: Turn[] = [
 /** What a settlement needs of the charges that a request was allowed. */
 function receiptsOf(charges: readonly Charge[], { allowed, at, charges: verdicts }: Verdict): ChargeReceipt[] {
   if (!allowed) return [];
-  return charges.flatMap(({ key, algorithm, cost, mode }, i) => {
+  return charges.flatMap(({ key, algorithm, cost, mode, shadow, alternative }, i) => {
+    if (shadow === true || alternative === true || charges[i + 1]?.alternative === true) return []; // it may not have been charged
     const resetAt = at + verdicts[i]!.resetAfter;
     return mode === 'take' && cost > 0 ? [{ key, algorithm, cost, at, resetAt }] : [];
   });
 }
 
 function chargesOf(request: readonly AskedCharge[], now: number): Charge[] {
-  return request.map(({ algorithm: i, client, cost, mode, ahead }) => {
+  return request.map(({ algorithm: i, client, cost, mode, apart, ahead }) => {
     const plain = ALGORITHMS[i]!;
     const key = `${i}-${client}`;
     const { prefetch } = plain;
@@ -92,7 +127,7 @@ function chargesOf(request: readonly AskedCharge[], now: number): Charge[] {
       prefetch.charge(ahead.want, { at: now - ahead.ago, granted: ahead.granted, used: ahead.used });
     return prefetching
       ? { key, algorithm: prefetching, cost: 1, mode: 'reserve' }
-      : { key, algorithm: plain, cost, mode };
+      : { key, algorithm: plain, cost, mode, ...apart };
   });
 }
 
@@ -119,13 +154,13 @@ function twinClient(): RedisClient {
 }
 
 describe('the simulated server', () => {
-  it(
-    'replies to every call of random histories as the Lua program in Redis does',
-    async () => {
+  it.each(SERVERS)(
+    'replies to every call of random histories as the Lua program in Redis does: $name',
+    async ({ make, known }) => {
       let settled = 0;
       await fc.assert(
         fc.asyncProperty(
-          fc.array(turn, { minLength: 1, maxLength: 12 }),
+          fc.array(turnOf(known), { minLength: 1, maxLength: 12 }),
           fc.constantFrom(0, 500),
           async (turns, maxSkewMs) => {
             await redis.client.flushdb();
@@ -153,8 +188,8 @@ describe('the simulated server', () => {
               const verdicts = await Promise.all(asking);
               receipts.push(...all.flatMap((charges, i) => receiptsOf(charges, verdicts[i]!)));
             }
-            const twin = new ProgramTwin();
-            expect(calls.map(({ call }) => twin.execute(call, 0).reply)).toEqual(calls.map(({ reply }) => reply));
+            const server = make();
+            expect(calls.map(({ call }) => server.execute(call, 0).reply)).toEqual(calls.map(({ reply }) => reply));
           },
         ),
         { ...histories(0.2), examples: [[SETTLED, 0]] },
@@ -164,18 +199,23 @@ describe('the simulated server', () => {
     HISTORY_TIMEOUT_MS,
   );
 
-  it('replies as Redis does that decides by its own clock, where expired keys are gone', async () => {
-    const calls: { readonly call: Call; readonly reply: unknown }[] = [];
-    const store = new RedisStore(noting(calls));
-    const charges = ALGORITHMS.map((algorithm, i): Charge[] => [{ key: `key-${i}`, algorithm, cost: 1 }]);
-    for (let i = 0; i < 4; i++) {
-      await Promise.all(charges.flatMap((one) => [store.consume(one), store.consume(one)]));
-      if (i === 1) await until('the expiry of all states', 20_000, async () => (await redis.client.dbsize()) === 0);
-    }
-    const twin = new ProgramTwin();
-    const replies = calls.map(({ call, reply }) => twin.execute(call, (reply as [number])[0]).reply);
-    expect(replies).toEqual(calls.map(({ reply }) => reply));
-  });
+  it.each(SERVERS)(
+    'replies as Redis does that decides by its own clock, where expired keys are gone: $name',
+    async ({ make, known }) => {
+      const calls: { readonly call: Call; readonly reply: unknown }[] = [];
+      const store = new RedisStore(noting(calls));
+      const charges = ALGORITHMS.slice(0, known).map((algorithm, i): Charge[] => [
+        { key: `key-${i}`, algorithm, cost: 1 },
+      ]);
+      for (let i = 0; i < 4; i++) {
+        await Promise.all(charges.flatMap((one) => [store.consume(one), store.consume(one)]));
+        if (i === 1) await until('the expiry of all states', 20_000, async () => (await redis.client.dbsize()) === 0);
+      }
+      const server = make();
+      const replies = calls.map(({ call, reply }) => server.execute(call, (reply as [number])[0]).reply);
+      expect(replies).toEqual(calls.map(({ reply }) => reply));
+    },
+  );
 
   it.each(Object.entries(vectorLaws(['token-bucket', 'leaky-bucket', 'fixed-window', 'sliding-window-counter'])))(
     'answers the vectors of %s',
