@@ -72,7 +72,7 @@ export class World {
   }
 
   /** A client of a pod for a server. */
-  clientOf(pod: Pod, server: RedisServer): OwnedClient {
+  clientOf(pod: Pod, server: RedisServer): SimulatedClient {
     const client = new SimulatedClient(this.connection(pod, server));
     this.clients.push(client);
     return client;

@@ -11,23 +11,38 @@ export interface Delay {
   readonly loss?: number;
 }
 
-/** The way between two places, which may break. */
+/** What a path does with messages: it lets them pass, loses them and tells nobody, or keeps them until it is mended. */
+type Passage = 'open' | 'lost' | 'held';
+
+/** From the pod to the server, or back. */
+export type Way = 'there' | 'back';
+
+/** The way between two places, which may break, in each of its directions. */
 export class Path {
-  private broken = false;
+  private readonly passages: Record<Way, Passage> = { there: 'open', back: 'open' };
+  private held: (() => void)[] = [];
 
   constructor(readonly delay: Delay) {}
 
-  get isBroken(): boolean {
-    return this.broken;
+  /** What is sent from now on, or under way, is lost, and nobody is told; or it is held. */
+  break(ways: readonly Way[] = ['there', 'back'], passage: Passage = 'lost'): void {
+    for (const way of ways) this.passages[way] = passage;
   }
 
-  /** What is sent from now on is lost, and nobody is told. */
-  break(): void {
-    this.broken = true;
-  }
-
+  /** Lets what was held pass, in the order of its arrival. */
   mend(): void {
-    this.broken = false;
+    this.break(['there', 'back'], 'open');
+    for (const arrive of this.held.splice(0)) arrive();
+  }
+
+  isLost(way: Way): boolean {
+    return this.passages[way] === 'lost';
+  }
+
+  /** A message has arrived. */
+  pass(way: Way, arrive: () => void): void {
+    if (this.passages[way] === 'open') arrive();
+    else if (this.passages[way] === 'held') this.held.push(arrive);
   }
 }
 
@@ -39,6 +54,7 @@ export class Direction {
     private readonly scheduler: Scheduler,
     private readonly path: Path,
     private readonly random: Random,
+    private readonly way: Way = 'there',
   ) {}
 
   /**
@@ -47,13 +63,11 @@ export class Direction {
    * @param at the instant of sending
    */
   send(at: number, arrive: () => void): void {
-    const { path } = this;
+    const { path, way } = this;
     const { microseconds, jitter, loss = 0 } = path.delay;
-    if (path.isBroken || (loss > 0 && this.random.next() < loss)) return;
+    if (path.isLost(way) || (loss > 0 && this.random.next() < loss)) return;
     const arrival = Math.max(this.lastArrival, at + microseconds + this.random.exponential(jitter));
     this.lastArrival = arrival;
-    this.scheduler.at(arrival, () => {
-      if (!path.isBroken) arrive();
-    });
+    this.scheduler.at(arrival, () => path.pass(way, arrive));
   }
 }

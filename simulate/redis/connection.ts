@@ -52,7 +52,7 @@ export class Connection {
   constructor(private readonly settings: ConnectionSettings) {
     const { scheduler, path, random } = settings;
     this.requests = new Direction(scheduler, path, random);
-    this.answers = new Direction(scheduler, path, random);
+    this.answers = new Direction(scheduler, path, random, 'back');
   }
 
   onState(listener: (state: ConnectionState) => void): void {
