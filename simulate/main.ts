@@ -13,6 +13,7 @@ import {
 import { verdictOf } from './output/verdict.js';
 import { type Figures, simulate } from './run.js';
 import { type Scenario, scenarioOf } from './scenarios/scenario.js';
+import { readSeedOptions, SEEDS_USAGE, trySeeds } from './seeds/try-seeds.js';
 
 /** Runs everything that was asked for. Prints a table for each scenario and number of pods, and a verdict at the end. */
 async function run(options: SimulateOptions): Promise<void> {
@@ -94,11 +95,16 @@ function placeOf(pods: number, regions: number): string {
 }
 
 try {
-  const options = readOptions(process.argv.slice(2));
-  if (options === undefined) process.stdout.write(USAGE);
+  const args = process.argv.slice(2);
+  const isOfSeeds = args.some((arg) => arg.startsWith('--seeds'));
+  const options = isOfSeeds ? readSeedOptions(args) : readOptions(args);
+  if (options === undefined) process.stdout.write(USAGE + SEEDS_USAGE);
+  else if ('seeds' in options) process.exitCode = (await trySeeds(options, console.log)) === 0 ? 0 : 1;
   else await run(options);
 } catch (error) {
   const isUsage = error instanceof UsageError;
-  process.stderr.write(isUsage ? `${error.message}\n\n${USAGE}` : `${(error as Error).stack ?? String(error)}\n`);
+  process.stderr.write(
+    isUsage ? `${error.message}\n\n${USAGE}${SEEDS_USAGE}` : `${(error as Error).stack ?? String(error)}\n`,
+  );
   process.exitCode = isUsage ? 2 : 1;
 }
