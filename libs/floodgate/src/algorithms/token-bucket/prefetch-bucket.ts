@@ -41,8 +41,13 @@ const FOOTPRINT: Footprint<PrefetchState> = {
 
 /**
  * A token bucket whose tokens pods prefetch. Prefetched tokens that are not settled occupy the bucket: the tokens in the bucket
- * and the prefetched ones together never exceed the capacity, so a refill cannot add to a full capacity. docs/prefetch.md has
- * the proof.
+ * and the prefetched ones together never exceed the capacity, so a refill cannot add to a full capacity.
+ *
+ * Proof that an interval t admits at most C + r x t, for a capacity C and a refill r. Let B be the tokens in the bucket, and O the
+ * prefetched ones that are not settled. A prefetch of n moves n from B to O, and a refill stops at B = C - O. A settlement refills B
+ * first, then lowers O by n and raises B by what was not used. A prefetch that ends unsettled lowers O alone. So B + O <= C always.
+ * Let V be B plus the unused tokens in pods, so V <= C: a refill alone raises V, each admission lowers it by its cost, a settlement
+ * moves tokens within it.
  *
  * A prefetch of generation g counts until the end of generation g + 1, which is its length after it was granted or later. So two
  * sums suffice, whatever the number of pods. A prefetch that is not settled until then counts as used.
