@@ -73,9 +73,9 @@ async function framesOf(of: Browser, colorScheme: (typeof THEMES)[number]): Prom
   return frames;
 }
 
-/** From the headline to the end of the two worlds: a picture has no button and no scrubber. */
+/** From the headline to the sentence below the two worlds: a picture has no button and no scrubber. */
 async function pictureOf(page: Page): Promise<{ x: number; y: number; width: number; height: number }> {
-  const bottom = await page.locator('.fh-worlds').evaluate((worlds) => worlds.getBoundingClientRect().bottom);
+  const bottom = await page.locator('.fh-caption').evaluate((worlds) => worlds.getBoundingClientRect().bottom);
   return { x: 0, y: 0, width: WIDTH, height: Math.ceil(bottom) + 16 };
 }
 

@@ -20,7 +20,7 @@ export interface City {
 }
 
 /**
- * A quarter of the application's city, with 2.5 times the riders that matching can serve, as in the control room. Its queue takes
+ * A quarter of the application's city, with about 2.5 times the riders that matching can serve, as in the control room. Its queue takes
  * whatever comes, as that of a process does by default. With the service's own bound, of five seconds, the same riders are served and
  * the same fail; about half of those who fail get an error at once.
  */
@@ -28,8 +28,8 @@ export const CITY: City = {
   workers: 2,
   serviceMs: 53,
   queue: Infinity,
-  limit: { capacity: 2, refill: 25 },
-  demand: (2.5 * 2 * 1000) / 53,
+  limit: { capacity: 2, refill: 35 }, // a little less than matching can serve
+  demand: 94,
   rushMs: 12_000,
   patienceMs: PATIENCE_MS,
   roundTripMs: 3, // the mean 429 of a surge of real processes

@@ -8,27 +8,72 @@ export interface WorldState {
   readonly served: number;
   readonly refused: number;
   readonly failed: number;
-  /** The part of the requests sent so far that failed, 0 to 1. */
-  readonly failedShare: number;
   /** 99 % of the riders who have an answer, or gave up, waited no longer: milliseconds; 0 before the first of them. */
   readonly waitMs: number;
 }
 
-/** The two worlds: the same rush without limits and with them. */
+/** The two worlds: the same rush without a limit and with it. */
 export interface Worlds<T> {
   readonly without: T;
   readonly within: T;
 }
 
+/** What a visitor sets. Both are requests per second. */
+export interface Settings {
+  readonly demand: number;
+  readonly limit: number;
+}
+
 /** All requests of both worlds. */
-export const REQUESTS: Worlds<readonly Request[]> = { without: rush(CITY, false), within: rush(CITY, true) };
+export type Rush = Worlds<readonly Request[]>;
+
+export const SETTINGS: Settings = { demand: CITY.demand, limit: CITY.limit.refill };
+
+/** Requests per second that matching can serve. */
+export const CAPACITY = (CITY.workers * 1000) / CITY.serviceMs;
 
 /** When the last rider has an answer, or has given up, in seconds since the rush began. */
 export const END_SECONDS = (CITY.rushMs + CITY.patienceMs) / 1000;
 
+/** The same riders in both worlds. */
+export function rushOf({ demand, limit }: Settings): Rush {
+  const city = { ...CITY, demand, limit: { ...CITY.limit, refill: limit } };
+  return { without: rush(city, false), within: rush(city, true) };
+}
+
 /** Both worlds at `seconds` since the rush began. */
-export function stateAt(seconds: number): Worlds<WorldState> {
-  return { without: worldAt(REQUESTS.without, 1000 * seconds), within: worldAt(REQUESTS.within, 1000 * seconds) };
+export function stateAt(rushes: Rush, seconds: number): Worlds<WorldState> {
+  return { without: worldAt(rushes.without, 1000 * seconds), within: worldAt(rushes.within, 1000 * seconds) };
+}
+
+/**
+ * When the film begins: once the world with the limit has as many served riders as the other one, in whole tenths of a second. Before that,
+ * the queue of the other one hides what it costs.
+ */
+export function beginOf(rushes: Rush): number {
+  for (let tenths = Math.floor(10 * END_SECONDS); tenths > 0; tenths--) {
+    const { without, within } = stateAt(rushes, tenths / 10);
+    if (within.served < without.served) return (tenths + 1) / 10;
+  }
+  return 0;
+}
+
+/** What the picture shows at an instant, in a sentence. */
+export function captionOf(rushes: Rush, seconds: number): string {
+  const { without, within } = stateAt(rushes, seconds);
+  if (seconds < END_SECONDS) {
+    if (without.failed > 0)
+      return 'The queue is 3 s long: everyone leaves, and the service works for riders who have left.';
+    if (without.served > within.served) return 'Without a limit, ahead for now: its queue grows.';
+    return within.waitMs > 1000 ? 'The queue grows on both sides.' : 'Both sides keep up.';
+  }
+  const more = within.served - without.served;
+  if (within.failed > 0) {
+    return `The limit is higher than the ${Math.floor(CAPACITY)} requests a second that the service can do: the queue grows on both sides.`;
+  }
+  if (more > 0) return `${more} more rides, by saying no ${within.refused} times.`;
+  if (within.refused === 0) return 'The service keeps up. It needs no limit for so few riders.';
+  return `The limit is lower than it has to be${more < 0 ? `, and costs ${-more} rides` : ''}.`;
 }
 
 function worldAt(requests: readonly Request[], nowMs: number): WorldState {
@@ -41,9 +86,5 @@ function worldAt(requests: readonly Request[], nowMs: number): WorldState {
     if (endedAt <= nowMs) waits.push(endedAt - sentAt);
   }
   waits.sort((a, b) => a - b);
-  return {
-    ...count,
-    failedShare: count.sent === 0 ? 0 : count.failed / count.sent,
-    waitMs: waits[Math.ceil(0.99 * waits.length) - 1] ?? 0,
-  };
+  return { ...count, waitMs: waits[Math.ceil(0.99 * waits.length) - 1] ?? 0 };
 }

@@ -1,4 +1,4 @@
-import { END_SECONDS, REQUESTS, stateAt } from '../model/hero.js';
+import { beginOf, captionOf, END_SECONDS, rushOf, SETTINGS, stateAt } from '../model/hero.js';
 import { Picture, SETTLE_MS } from './picture.js';
 import { Player } from './player.js';
 
@@ -7,31 +7,28 @@ import { Player } from './player.js';
 /** @typedef {{ destroy(): void, seek(seconds: number): void, readonly duration: number }} Hero */
 
 const SIDES = /** @type {const} */ ([
-  ['without', 'Without limits'],
-  ['within', 'With limits'],
+  ['without', 'Without a limit'],
+  ['within', 'With a limit'],
 ]);
 
 /** When the last dot lies in its place. */
 const END = END_SECONDS + SETTLE_MS / 1000;
 
-/** The figures of a side: name, what it means, and its text. */
-const FIGURES = /** @type {const} */ ([
-  ['failed', 'failed', (/** @type {WorldState} */ { failedShare }) => [String(Math.round(100 * failedShare)), '%']],
-  ['wait', '99 % waited at most', (/** @type {WorldState} */ { waitMs }) => [seconds(waitMs), 's']],
-  ['served', 'got a ride', (/** @type {WorldState} */ { served }) => [String(served), 'riders']],
+/** The parts of the bar, which add up to everybody who has asked. The last one is empty in the end. */
+const PARTS = /** @type {const} */ ([
+  ['served', 'got a ride'],
+  ['refused', 'told “not now” at once'],
+  ['failed', 'waited and left'],
+  ['waiting', 'waiting'],
 ]);
+/** Those of them with a figure: who waits is on the way to another one. */
+const FIGURES = PARTS.slice(0, 3);
 
-/** What the control room shows in red, too. */
-const isBad = {
-  failed: (/** @type {WorldState} */ { failedShare }) => failedShare >= 0.01,
-  wait: (/** @type {WorldState} */ { waitMs }) => waitMs >= 1000,
-  served: () => false,
-};
-
-/** @param {number} ms */
-function seconds(ms) {
-  return (ms / 1000).toFixed(ms < 995 ? 2 : 1);
-}
+/** What the visitor sets: name, label, lowest and highest value. */
+const SLIDERS = /** @type {const} */ ([
+  ['demand', 'Riders', 10, 140],
+  ['limit', 'The limit', 5, 100],
+]);
 
 /** The tokens of hero.css that a canvas needs. Rings are as thin as text. */
 const COLORS = /** @type {const} */ ({
@@ -77,29 +74,38 @@ function say(element, text) {
  */
 export function mountHero(root, { autoplay = true } = {}) {
   const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
-  const end = stateAt(END_SECONDS);
+  let settings = SETTINGS;
+  let rushes = rushOf(settings);
+  const begin = beginOf(rushes);
   const worlds = SIDES.map(([side, title]) => {
     const canvas = make('canvas', 'fh-canvas');
     canvas.setAttribute('aria-hidden', 'true');
-    const values = FIGURES.map(([name, label, textOf]) => {
-      const value = make('span', '');
-      const unit = make('small', '');
-      const shown = make('dd', 'fh-value', value, unit);
-      return { name, textOf, value, unit, group: make('div', `fh-figure fh-${name}`, make('dt', '', label), shown) };
+    const parts = PARTS.map(([name]) => ({ name, part: make('span', `fh-part fh-${name}`) }));
+    const stack = make('div', 'fh-stack', ...parts.map(({ part }) => part));
+    stack.setAttribute('aria-hidden', 'true');
+    const values = FIGURES.map(([name, label]) => {
+      const shown = make('dd', 'fh-value');
+      return { name, shown, group: make('div', `fh-figure fh-${name}`, make('dt', '', label), shown) };
     });
     const figures = make('dl', 'fh-figures', ...values.map(({ group }) => group));
-    const section = make('section', `fh-world fh-${side}`, make('h3', 'fh-title', title), canvas, figures);
-    return { side, section, canvas, values, picture: new Picture(canvas, REQUESTS[side]) };
+    const section = make('section', `fh-world fh-${side}`, make('h3', 'fh-title', title), canvas, stack, figures);
+    const picture = new Picture(canvas);
+    picture.show(rushes[side]);
+    return { side, section, canvas, parts, values, picture };
+  });
+  const caption = make('p', 'fh-caption');
+  const sliders = SLIDERS.map(([name, label, min, max]) => {
+    const input = sliderOf(min, max, 1);
+    const shown = make('output', '');
+    input.value = String(settings[name]);
+    return { name, input, shown, field: make('label', 'fh-setting', make('span', '', label), input, shown) };
   });
   const button = make('button', 'fh-play');
   button.type = 'button';
-  const scrubber = make('input', 'fh-scrubber');
-  scrubber.type = 'range';
-  scrubber.min = '0';
-  scrubber.max = String(END);
-  scrubber.step = '0.25';
+  const scrubber = sliderOf(0, END, 0.25);
+  scrubber.classList.add('fh-scrubber');
   scrubber.setAttribute('aria-label', 'Time since the rush began');
-  const table = tableOf(end);
+  const table = make('details', 'fh-details', make('summary', '', 'The result as a table'));
   table.open = calm;
   const hero = make(
     'section',
@@ -108,10 +114,13 @@ export function mountHero(root, { autoplay = true } = {}) {
     make(
       'p',
       'fh-lead',
-      'The same rush, twice. Each dot is one rider’s request: the higher it climbs, the longer the rider waits.',
+      'The same rush, twice. A limit lets so many requests a second through, and tells the rest “not now” at once. Each dot is a request: the higher it climbs, the longer its rider waits.',
     ),
     make('div', 'fh-worlds', ...worlds.map(({ section }) => section)),
+    caption,
     make('div', 'fh-bar', button, scrubber),
+    make('p', 'fh-invite', 'Now you: cause the collapse, and find the limit that prevents it.'),
+    make('div', 'fh-settings', ...sliders.map(({ field }) => field)),
     table,
   );
   hero.setAttribute('aria-label', 'A rush without limits and with them');
@@ -122,27 +131,42 @@ export function mountHero(root, { autoplay = true } = {}) {
   const draw = () => {
     const { now, playing, ended } = player;
     colors ??= colorsOf(hero);
-    const state = stateAt(now);
-    for (const { side, picture, values } of worlds) {
+    const state = stateAt(rushes, now);
+    for (const { side, picture, parts, values } of worlds) {
       picture.draw(1000 * now, colors);
-      for (const { name, textOf, value, unit, group } of values) {
-        const [number, its] = textOf(state[side]);
-        say(value, String(number));
-        say(unit, ` ${its}`);
-        group.toggleAttribute('data-bad', isBad[name](state[side]));
+      for (const { name, part } of parts) part.style.flexGrow = String(state[side][name]);
+      for (const { name, shown } of values) {
+        say(shown, String(state[side][name]));
+        shown.toggleAttribute('data-none', state[side][name] === 0);
       }
     }
+    say(caption, captionOf(rushes, now));
+    for (const { name, shown } of sliders) say(shown, `${settings[name]} a second`);
     say(button, playing ? 'Pause' : ended ? 'Replay' : 'Play');
     button.dataset['does'] = playing ? 'pause' : ended ? 'replay' : 'play';
     scrubber.value = String(now);
     scrubber.setAttribute('aria-valuetext', `${now.toFixed(1)} of ${END.toFixed(1)} seconds`);
   };
   const player = new Player(hero, {
+    begin,
     end: END,
     picture: autoplay && !calm ? worlds[0]?.canvas : undefined,
     changed: () => draw(),
   });
   if (calm) player.show(END);
+  const set = () => {
+    settings = { demand: valueOf('demand'), limit: valueOf('limit') };
+    rushes = rushOf(settings);
+    for (const { side, picture } of worlds) picture.show(rushes[side]);
+    fillTable(table, rushes);
+    // A film that plays goes on with the new riders. Otherwise the end shows what they came to.
+    if (player.playing) draw();
+    else player.show(END);
+  };
+  const valueOf = (/** @type {'demand' | 'limit'} */ name) =>
+    Number(sliders.find((slider) => slider.name === name)?.input.value);
+  for (const { input } of sliders) input.addEventListener('input', set);
+  fillTable(table, rushes);
   const recolor = () => {
     colors = undefined;
     draw();
@@ -174,21 +198,37 @@ export function mountHero(root, { autoplay = true } = {}) {
 }
 
 /**
+ * @param {number} min
+ * @param {number} max
+ * @param {number} step
+ */
+function sliderOf(min, max, step) {
+  const slider = make('input', '');
+  slider.type = 'range';
+  slider.min = String(min);
+  slider.max = String(max);
+  slider.step = String(step);
+  return slider;
+}
+
+/**
  * The end of the rush in words.
  *
- * @param {ReturnType<typeof stateAt>} end
+ * @param {HTMLElement} details
+ * @param {import('../model/hero.js').Rush} rushes
  */
-function tableOf(end) {
+function fillTable(details, rushes) {
+  const end = stateAt(rushes, END_SECONDS);
   const rows = [
-    ...FIGURES.map(([, label, textOf]) => [label, ...SIDES.map(([side]) => textOf(end[side]).join(' '))]),
-    ['told “not now” at once', ...SIDES.map(([side]) => `${end[side].refused} riders`)],
+    ...FIGURES.map(([name, label]) => [label, ...SIDES.map(([side]) => `${end[side][name]} riders`)]),
+    ['99 % waited at most', ...SIDES.map(([side]) => `${(end[side].waitMs / 1000).toFixed(2)} s`)],
   ];
   const head = make('tr', '', make('td', ''), ...SIDES.map(([, title]) => header('col', title)));
   const body = rows.map(([label, ...cells]) =>
     make('tr', '', header('row', String(label)), ...cells.map((cell) => make('td', '', cell))),
   );
-  const table = make('table', 'fh-table', make('thead', '', head), make('tbody', '', ...body));
-  return make('details', 'fh-details', make('summary', '', 'The result as a table'), table);
+  details.querySelector('table')?.remove();
+  details.append(make('table', 'fh-table', make('thead', '', head), make('tbody', '', ...body)));
 }
 
 /**

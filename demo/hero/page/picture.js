@@ -45,11 +45,12 @@ const KINDS = /** @type {const} */ (['waiting', 'served', 'refused', 'failed']);
 /**
  * @param {number} width
  * @param {number} height
+ * @param {number} [demand] requests per second
  * @returns {Plan}
  */
-export function planOf(width, height) {
+export function planOf(width, height, demand = CITY.demand) {
   const left = width < NARROW ? 58 : 76;
-  const plans = CELLS.map((cell) => planWith(cell, left, width - 2, height));
+  const plans = CELLS.map((cell) => planWith(cell, left, width - 2, height, demand));
   return plans.find(({ ceiling, floor }) => floor - ceiling >= height / 2) ?? /** @type {Plan} */ (plans.at(-1));
 }
 
@@ -58,11 +59,12 @@ export function planOf(width, height) {
  * @param {number} left
  * @param {number} right
  * @param {number} height
+ * @param {number} demand
  * @returns {Plan}
  */
-function planWith(cell, left, right, height) {
+function planWith(cell, left, right, height, demand) {
   const columns = Math.floor((right - left) / cell);
-  const perColumn = (CITY.demand * CITY.rushMs) / 1000 / columns;
+  const perColumn = (demand * CITY.rushMs) / 1000 / columns;
   // Riders do not come evenly to the pixel.
   const ceiling = Math.ceil(perColumn + 3) * cell + GAP;
   const floor = height - AXIS - Math.ceil(perColumn + 1) * cell - GAP;
@@ -138,17 +140,24 @@ export function failedWordEnd({ cell, left, right, ceiling, floor }, longest, wi
 /** One world in time: each dot is a request, from left to right as they were sent, as high as its rider has waited. */
 export class Picture {
   #canvas;
-  #requests;
+  /** @type {readonly Request[]} */
+  #requests = [];
   /** @type {{ width: number, height: number, plan: Plan, dots: readonly Dot[] } | undefined} */
   #layout;
 
   /**
    * @param {HTMLCanvasElement} canvas
+   */
+  constructor(canvas) {
+    this.#canvas = canvas;
+  }
+
+  /**
    * @param {readonly Request[]} requests
    */
-  constructor(canvas, requests) {
-    this.#canvas = canvas;
+  show(requests) {
     this.#requests = requests;
+    this.#layout = undefined;
   }
 
   /**
@@ -166,7 +175,7 @@ export class Picture {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
     if (this.#layout?.width !== width || this.#layout.height !== height) {
-      const plan = planOf(width, height);
+      const plan = planOf(width, height, (1000 * this.#requests.length) / CITY.rushMs);
       this.#layout = { width, height, plan, dots: dotsOf(this.#requests, plan) };
     }
     const { plan, dots } = this.#layout;
@@ -336,9 +345,10 @@ function drawWords(context, plan, dots, now, height, colors) {
     const why = isNarrow ? 'answers come too late' : 'the service works for riders who have left';
     const from = right - context.measureText(why).width;
     context.fillStyle = colors.ink;
-    if (from > left + widthOf(BEGIN)) context.fillText(why, from, below);
+    // The words for those who were told “not now” stand there, too.
+    if (!has('refused') && from > left + widthOf(BEGIN)) context.fillText(why, from, below);
   }
   if (!has('refused')) return;
   write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', 'refused', below);
-  write('got a ride', 'served', floor - 4 * cell - 10);
+  if (!has('failed')) write('got a ride', 'served', floor - 4 * cell - 10);
 }

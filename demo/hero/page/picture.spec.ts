@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { CITY } from '../model/city.js';
-import { END_SECONDS, REQUESTS } from '../model/hero.js';
+import { END_SECONDS, rushOf, SETTINGS } from '../model/hero.js';
 import { failedWordEnd, labelsOf, planOf } from './picture.js';
 
+const REQUESTS = rushOf(SETTINGS);
 /** Canvases of the control room, the landing page and the page of the hero, from phones to wide screens. */
 const SIZES = [240, 272, 330, 350, 480, 560, 602].flatMap((width) =>
   [208, 240, 280, 384].map((height) => [width, height] as const),

@@ -8,9 +8,11 @@ const IN_VIEW = 0.5;
  */
 export class Player {
   /** Simulated seconds. */
-  now = 0;
+  now;
   playing = false;
+  #begin;
   #end;
+  #isTouched = false;
   #changed;
   #inView = false;
   #frame = 0;
@@ -19,10 +21,11 @@ export class Player {
 
   /**
    * @param {HTMLElement} element
-   * @param {{ end: number, picture: HTMLElement | undefined, changed: () => void }} options `picture`: the part of the element that
+   * @param {{ begin: number, end: number, picture: HTMLElement | undefined, changed: () => void }} options `picture`: the part of the element that
    *   sets the film going when it comes into view, if anything does; `changed`: the time, or whether it plays
    */
-  constructor(element, { end, picture, changed }) {
+  constructor(element, { begin, end, picture, changed }) {
+    this.now = this.#begin = begin;
     this.#end = end;
     this.#changed = changed;
     this.#observer = new IntersectionObserver(
@@ -32,7 +35,7 @@ export class Player {
           if (target !== picture || intersectionRatio < IN_VIEW) continue;
           this.#observer.unobserve(picture);
           // A viewer who has touched it already decides.
-          if (this.now === 0) this.play();
+          if (!this.#isTouched) this.play();
         }
         this.#run();
       },
@@ -48,12 +51,13 @@ export class Player {
 
   /** The length of the film in seconds. */
   get duration() {
-    return this.#end / SPEED;
+    return (this.#end - this.#begin) / SPEED;
   }
 
   /** From the beginning, if it has ended. */
   play() {
-    if (this.ended) this.now = 0;
+    if (this.ended) this.now = this.#begin;
+    this.#isTouched = true;
     this.playing = true;
     this.#run();
     this.#changed();
@@ -69,13 +73,14 @@ export class Player {
    * @param {number} seconds simulated ones
    */
   show(seconds) {
+    this.#isTouched = true;
     this.now = Math.min(this.#end, Math.max(0, seconds));
     this.pause();
   }
 
   /** @param {number} seconds of the film */
   seek(seconds) {
-    this.show(seconds * SPEED);
+    this.show(this.#begin + seconds * SPEED);
   }
 
   destroy() {
