@@ -8,6 +8,8 @@ interface Needed {
   readonly names: readonly string[];
   /** An environment variable that chooses another file. */
   readonly variable?: string;
+  /** Whether the tests do without it: then `npm run setup` does not fail where it cannot be installed. */
+  readonly optional?: true;
 }
 
 const NEEDED = {
@@ -31,6 +33,8 @@ const NEEDED = {
     names: ['chromium', 'chromium-browser', 'google-chrome'],
     variable: 'CHROMIUM_BIN',
   },
+  spin: { packages: ['spin'], names: ['spin'], optional: true },
+  cc: { packages: ['gcc', 'libc6-dev'], names: ['cc', 'gcc'], optional: true },
 } as const satisfies Readonly<Record<string, Needed>>;
 
 /** A program that the tests run, or a library that they load. */
@@ -60,6 +64,7 @@ export const NEEDED_BY = {
   package: [],
   servers: ['redis-server'],
   simulate: ['redis-server'],
+  spec: ['redis-server'],
   surge: ['redis-server'],
   'testing-kit': [],
   throttler: ['redis-server'],
@@ -70,6 +75,7 @@ export const NEEDED_BY = {
   'npm run test:browser': ['redis-server', 'chromium'],
   'npm run test:chaos': ['redis-server', 'libfaketime'],
   'npm run test:consumers': ['redis-server'],
+  'npm run spec': ['spin', 'cc'],
   'npm run surge': ['redis-server'],
   'npm run trial': ['redis-server'],
   'npm run bench': ['redis-server'],
@@ -81,6 +87,11 @@ export function describeProgram(name: Program): string {
   const { names, variable }: Needed = NEEDED[name];
   if (name === 'libfaketime') return 'libfaketime.so.1 in a folder faketime below /usr/lib';
   return `${names.join(' or ')}${variable === undefined ? '' : ` (or ${variable}=<its path>)`}`;
+}
+
+/** Whether the tests do without a program. */
+export function isOptional(name: Program): boolean {
+  return (NEEDED[name] as Needed).optional === true;
 }
 
 /** The Debian packages of a program. */

@@ -1,7 +1,16 @@
 // `npm run setup`: installs the Debian packages that the tests need. Does nothing when all programs are there.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { describeProgram, findProgram, NEEDED_BY, onPath, packagesOf, PROGRAMS, type Program } from './programs.js';
+import {
+  describeProgram,
+  findProgram,
+  isOptional,
+  NEEDED_BY,
+  onPath,
+  packagesOf,
+  PROGRAMS,
+  type Program,
+} from './programs.js';
 
 const POLICY_FILE = '/usr/sbin/policy-rc.d';
 const APT_LOCK = '/run/lock/floodgate-apt';
@@ -17,6 +26,10 @@ function main(): void {
   }
   const packages = [...new Set(absent.flatMap(packagesOf))];
   const obstacle = obstacleToInstalling();
+  if (obstacle !== undefined && absent.every(isOptional)) {
+    console.log(`setup: all that the tests need is installed, but not ${absent.join(', ')}: ${obstacle}`);
+    return;
+  }
   if (obstacle !== undefined) {
     fail(`not installed: ${absent.join(', ')}. This command cannot install them: ${obstacle}.
 
@@ -27,7 +40,7 @@ ${untilThen(absent)}`);
   }
   console.log(`setup: installing ${packages.join(', ')}`);
   install(packages);
-  const still = missing();
+  const still = missing().filter((name) => !isOptional(name));
   if (still.length > 0) {
     fail(
       `not installed, although apt-get has run: ${still.join(', ')}. Its messages are above.\n\n${untilThen(still)}`,
