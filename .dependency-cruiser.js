@@ -438,6 +438,21 @@ export default {
       to: { path: '^lab/textbook/' },
     },
     {
+      name: 'spec-alone',
+      comment:
+        'The models share nothing with what their traces judge: they import the tools alone, and tests import them',
+      severity: 'error',
+      from: { path: '^lab/spec/' },
+      to: { pathNot: ['^lab/spec/', '^tools/programs\\.ts$'], dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'spec-for-tests',
+      comment: 'Only tests read the models and their traces',
+      severity: 'error',
+      from: { path: '^(?:src|demo|simulate|tools|bench|libs)/' },
+      to: { path: '^lab/spec/' },
+    },
+    {
       name: 'tools-alone',
       comment: 'The tools know nothing of the rest',
       severity: 'error',
