@@ -135,6 +135,7 @@ export const SIDEBAR: readonly Group[] = [
       item('HTTP headers and bodies', '/http'),
       item('Errors', '/errors'),
       item('Support', '/support'),
+      item('Proof', '/proof'),
       item('Client', '/client'),
       item('Testing', '/testing'),
       item('API', '/reference/api'),
