@@ -102,6 +102,7 @@ export const SIDEBAR: readonly Group[] = [
       item('Overrides', '/overrides'),
       item('Settle a cost later', '/settling'),
       item('GraphQL, WebSockets, messages', '/contexts'),
+      item('Contexts of your own', '/adapters'),
     ],
   },
   {

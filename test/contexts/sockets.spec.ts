@@ -1,4 +1,12 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, UseFilters, UseGuards } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  type ExecutionContext,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
 import { SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitGuard } from 'nestjs-floodgate';
@@ -25,6 +33,33 @@ describe.each(DRIVERS)('a message over %s', (driver) => {
     await ask(client, 'say', forged);
     await ask(other, 'say', forged);
     expect(store.keys).toEqual(['rl:{ip:127.0.0.1}:Chat.say:twenty:fw:3600000000']);
+  });
+
+  it('counts by its connection, as docs/contexts.md does', async () => {
+    const ids = new WeakMap<object, string>();
+    const connection = (_: unknown, context: ExecutionContext) => {
+      const client = context.switchToWs().getClient<object>();
+      const value = ids.get(client) ?? randomUUID();
+      ids.set(client, value);
+      return { kind: 'connection', value };
+    };
+    const policy = { ...TWENTY, limit: 1, by: connection };
+    @WebSocketGateway()
+    class Counted {
+      @RateLimit(policy)
+      handleConnection(): void {}
+
+      @SubscribeMessage('say')
+      @RateLimit(policy)
+      say(): unknown {
+        return { event: 'said', data: 0 };
+      }
+    }
+    await using app = await SocketApp.start(driver, Counted, { store: new StillStore() });
+    for (const client of [await app.connect(), await app.connect()]) {
+      expect(await ask(client, 'say')).toMatchObject({ event: 'said' });
+      expect(await ask(client, 'say')).toMatchObject({ event: 'exception' });
+    }
   });
 
   it.each([
