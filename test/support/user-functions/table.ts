@@ -14,13 +14,13 @@ export interface UserFunction {
   readonly nonsense?: string;
 }
 
-const COUNTED = 'the request is counted';
-const STAYS = 'the charge stays as it is';
-const UNLISTED = 'the address counts as not in the list';
+const COUNTED = 'it is counted';
+const STAYS = 'the charge stays';
+const UNLISTED = 'not in the list';
 const LOGGED = 'the log says so';
-const ERROR = 'a logged 500, and nothing is charged';
-const ANSWER = 'its error is the answer to the request';
-const CALL = 'its error is that of the call';
+const ERROR = 'a logged 500';
+const ANSWER = 'its error is the answer';
+const CALL = 'the call fails with it';
 const NOTHING = 'nothing';
 const THROTTLER = '`ThrottlerModule`';
 const ADAPTER = 'an adapter of `contexts`';
@@ -31,19 +31,19 @@ export const USER_FUNCTIONS = {
     of: 'a policy',
     request: 0,
     promise: 'yes',
-    fails: 'its `fallback` takes its place, else the `defaults`; without either the request passes uncounted',
-    nonsense: 'the same; without a fallback and `defaults` a logged 500, and nothing is charged',
+    fails: 'its `fallback` or the `defaults` count, else nothing',
+    nonsense: 'the same; without either a logged 500',
   },
-  by: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request follows `onMissingIdentity`', nonsense: ERROR },
-  cost: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request costs 1', nonsense: ERROR },
+  by: { of: 'a policy', request: 0, promise: 'yes', fails: '`onMissingIdentity`', nonsense: ERROR },
+  cost: { of: 'a policy', request: 0, promise: 'yes', fails: 'it costs 1', nonsense: ERROR },
   skipIf: { of: 'a policy', request: 0, promise: 'yes', fails: COUNTED },
-  timeZone: { of: 'a policy', request: 0, promise: 'yes', fails: 'the request counts in UTC' },
+  timeZone: { of: 'a policy', request: 0, promise: 'yes', fails: 'UTC' },
   priority: {
     of: 'a policy',
     request: 0,
     promise: 'yes',
-    fails: 'the request has the last class of `priorities`',
-    nonsense: 'undefined and null: the first class; else a logged 500, and nothing is charged',
+    fails: 'the last class of `priorities`',
+    nonsense: 'undefined, null: the first class; else a logged 500',
   },
   countIf: { of: 'a policy', promise: 'yes', fails: STAYS },
   settle: { of: 'a policy', promise: 'yes', fails: STAYS },
@@ -51,21 +51,21 @@ export const USER_FUNCTIONS = {
     of: 'a resolver of `identity`',
     request: 0,
     promise: 'yes',
-    fails: 'the request follows `onMissingIdentity`',
+    fails: '`onMissingIdentity`',
     nonsense: ERROR,
   },
   'plan.resolve': {
     of: 'the module',
     request: 0,
     promise: 'yes',
-    fails: 'the last known plan counts, else the `fallback`',
-    hangs: 'the same; before it rejects, it waits for `plan.timeout`',
+    fails: 'the last known plan, else the `fallback`',
+    hangs: 'the same; a rejection waits for `plan.timeout` (1 s)',
   },
-  'shed.check': { of: 'the module', promise: 'no', fails: 'the process counts as not over its threshold' },
-  'shed.priority': { of: 'the module', request: 0, promise: 'yes', fails: 'the request is not shed' },
+  'shed.check': { of: 'the module', promise: 'no', fails: 'not over its threshold' },
+  'shed.priority': { of: 'the module', request: 0, promise: 'yes', fails: 'it is not shed' },
   allowList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
   blockList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
-  problem: { of: 'the module', request: 1, promise: 'yes', fails: 'the answer has the standard members' },
+  problem: { of: 'the module', request: 1, promise: 'yes', fails: 'the standard members' },
   onDecision: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
   onThreshold: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
   onStoreStateChange: { of: 'the module', promise: 'not awaited', fails: LOGGED, hangs: NOTHING, nonsense: NOTHING },
@@ -81,13 +81,13 @@ export const USER_FUNCTIONS = {
     of: 'a subclass of `RateLimitGuard`',
     promise: 'yes',
     fails: ANSWER,
-    hangs: 'the request follows `onMissingIdentity`',
+    hangs: '`onMissingIdentity`',
     nonsense: ERROR,
   },
   setHeaders: {
     of: 'a subclass of `RateLimitGuard`',
     promise: 'not awaited',
-    fails: `${ANSWER}, or of a promise in the log`,
+    fails: `${ANSWER}, of a promise a log line`,
     hangs: NOTHING,
     nonsense: NOTHING,
   },
@@ -95,13 +95,13 @@ export const USER_FUNCTIONS = {
     of: 'a subclass of `RateLimitGuard`',
     promise: 'yes',
     fails: ANSWER,
-    hangs: 'the request gets the 429 of the library',
-    nonsense: 'the request gets the 429 of the library',
+    hangs: 'the 429 of the library',
+    nonsense: 'the 429 of the library',
   },
   request: { of: ADAPTER, promise: 'no', fails: CALL },
   operation: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: 'the call fails, or is an operation' },
-  opened: { of: ADAPTER, promise: 'yes', fails: CALL, hangs: 'the call waits: it has no deadline', nonsense: NOTHING },
-  toError: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: 'the call fails with it' },
+  opened: { of: ADAPTER, promise: 'yes', fails: CALL, hangs: 'the call waits', nonsense: NOTHING },
+  toError: { of: ADAPTER, promise: 'no', fails: CALL },
   client: { of: ADAPTER, promise: 'no', fails: CALL },
   ends: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: "as `'handler'`" },
   author: { of: '`RateLimitAdminModule`', request: 0, promise: 'yes', fails: 'a logged 500, and nothing is changed' },
@@ -123,30 +123,30 @@ export const USER_FUNCTIONS = {
     of: THROTTLER,
     promise: 'yes',
     fails: ANSWER,
-    hangs: 'the request counts by its address',
+    hangs: 'its address',
     nonsense: 'a logged 500, or its text is the tracker',
   },
   generateKey: {
     of: THROTTLER,
     promise: 'yes',
     fails: ANSWER,
-    hangs: 'the request counts by its handler and tracker',
+    hangs: 'its handler and tracker',
     nonsense: ERROR,
   },
-  limit: { of: THROTTLER, promise: 'yes', fails: ANSWER, hangs: 'the request passes without it', nonsense: ERROR },
+  limit: { of: THROTTLER, promise: 'yes', fails: ANSWER, hangs: 'it passes without it', nonsense: ERROR },
   errorMessage: { of: THROTTLER, promise: 'yes', fails: ANSWER, hangs: 'the default message', nonsense: 'any answer' },
   throwThrottlingException: {
     of: 'a subclass of `ThrottlerGuard`',
     promise: 'yes',
     fails: ANSWER,
     hangs: 'the default answer',
-    nonsense: 'the request passes, as with @nestjs/throttler',
+    nonsense: 'it passes, as with @nestjs/throttler',
   },
   partition: { of: '`rateLimitFetch`', promise: 'no', fails: CALL },
   onWait: {
     of: '`rateLimitFetch`',
     promise: 'not awaited',
-    fails: `${CALL}, of a promise nothing`,
+    fails: `${CALL}; of a promise nothing`,
     hangs: NOTHING,
     nonsense: NOTHING,
   },
