@@ -46,6 +46,7 @@ export class Shell {
 export function unknownCommands(block: string): string[] {
   return block
     .replaceAll(/\\\n\s*/g, ' ')
+    .replaceAll(/(?<=-d )'[^']*'/g, "'...'") // a body may take several lines
     .split('\n')
     .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
     .filter((line) => line !== '')
