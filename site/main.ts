@@ -11,6 +11,7 @@ import { GENERATED, ROOT } from './build/pages.js';
 import { shrinkPictures } from './build/pictures.js';
 import { adoptPlayground } from './build/playground.js';
 import { writeReference } from './build/reference.js';
+import { writeSocial } from './build/social.js';
 
 const site = join(ROOT, 'site');
 const { SITE_BASE: base = '/', SITE_OUT: out = join(site, 'dist') } = process.env;
@@ -18,6 +19,7 @@ const { SITE_BASE: base = '/', SITE_OUT: out = join(site, 'dist') } = process.en
 writeReference();
 adoptPlayground();
 copyFileSync(join(ROOT, 'demo/palette/icon.svg'), join(ROOT, GENERATED, 'public/icon.svg'));
+await writeSocial();
 if (process.argv[2] === 'build') {
   await build(site);
   await shrinkPictures(out);

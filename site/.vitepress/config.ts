@@ -1,18 +1,21 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { defineConfig } from 'vitepress';
-import { GENERATED, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
+import { defineConfig, type HeadConfig } from 'vitepress';
+import { GENERATED, ORIGIN, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
 import { samplesOf, slugify, useRepositoryMarkdown } from '../build/markdown.js';
 import { byClass } from '../build/dark.js';
 import { pictureSizes } from '../build/pictures.js';
 import { playground, sources } from '../build/vite-plugins.js';
 import { hoversOf } from '../build/hovers.js';
 import { MINI_SEARCH, searchedText } from '../build/search.js';
+import { descriptions, socialHead } from '../build/social.js';
 
 const site = join(ROOT, 'site');
 const pages = sitePages();
 const sizes = await pictureSizes();
 const base = process.env['SITE_BASE'] ?? '/';
+const described = descriptions();
+const description = 'Rate limiting for NestJS that holds across every pod';
 
 /** Everything that is no page. */
 const notPages = readdirSync(ROOT, { withFileTypes: true })
@@ -21,7 +24,7 @@ const notPages = readdirSync(ROOT, { withFileTypes: true })
 
 export default defineConfig({
   title: 'Floodgate',
-  description: 'Rate limiting for NestJS that holds across every pod',
+  description,
   lang: 'en',
   base,
   // The pages stay where GitHub and the tests read them.
@@ -37,10 +40,14 @@ export default defineConfig({
   // `checkSite` looks at every link of what was built, with its anchor.
   ignoreDeadLinks: [/^https?:\/\/localhost/, /^\/playground\//],
   head: [['link', { rel: 'icon', href: `${base}icon.svg`, type: 'image/svg+xml' }]],
-  transformHead: ({ assets }) =>
-    assets
+  sitemap: { hostname: ORIGIN },
+  transformPageData: ({ filePath }) => ({ description: described.get(filePath) ?? description }),
+  transformHead: ({ assets, pageData }) => [
+    ...assets
       .filter((path) => path.endsWith('.woff2'))
-      .map((href) => ['link', { rel: 'preload', href, as: 'font', type: 'font/woff2', crossorigin: '' }]),
+      .map((href): HeadConfig => ['link', { rel: 'preload', href, as: 'font', type: 'font/woff2', crossorigin: '' }]),
+    ...socialHead(pageData, description),
+  ],
   markdown: {
     // VitePress's own themes have contrasts of 3.5 in names and comments.
     theme: { light: 'github-light-default', dark: 'github-dark-default' },

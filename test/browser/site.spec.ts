@@ -156,6 +156,16 @@ describe('the site', () => {
     expect(await page.locator('main').innerText()).not.toMatch(/checked=|example=|ts module/);
   });
 
+  it('tells crawlers its pages, and what each is about', async () => {
+    const read = (name: string): Promise<string> => readFile(join(dist, name), 'utf8');
+    expect(await read('robots.txt')).toContain('Sitemap: https://floodgate-nest.github.io/floodgate/sitemap.xml');
+    expect(await read('sitemap.xml')).toContain('<loc>https://floodgate-nest.github.io/floodgate/policies</loc>');
+    const pages = await Promise.all(['llm.html', 'mcp.html', 'redis.html', 'index.html'].map(read));
+    const abouts = pages.map((page) => /<meta property="og:description" content="([^"]*)">/.exec(page)?.[1]);
+    expect([new Set(abouts).size, abouts.includes(undefined)]).toEqual([4, false]);
+    expect((await read('social.png')).length).toBeGreaterThan(0);
+  });
+
   it('is there as Markdown: each page, an index and the whole', async () => {
     const names = await readdir(dist);
     const pages = names.filter((name) => name.endsWith('.html') && name !== '404.html');
