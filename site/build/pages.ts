@@ -136,6 +136,7 @@ export const SIDEBAR: readonly Group[] = [
       item('HTTP headers and bodies', '/http'),
       item('Errors', '/errors'),
       item('Support', '/support'),
+      item('Compare', '/compare'),
       item('Proof', '/proof'),
       item('Client', '/client'),
       item('Testing', '/testing'),
