@@ -32,7 +32,13 @@ function metricsOf(expression: string): string[] {
 if (process.env.WRITE_RULES === '1') writeFileSync(join(FOLDER, 'opentelemetry.yaml'), recordingRules(INSTRUMENTS));
 
 const { panels } = JSON.parse(text('dashboard.json')) as { panels: readonly Panel[] };
-const { groups } = parse(text('alerts.yaml')) as { groups: { rules: { alert: string; expr: string }[] }[] };
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly runbook_url: string };
+}
+
+const { groups } = parse(text('alerts.yaml')) as { groups: { rules: Alert[] }[] };
 const alerts = groups.flatMap(({ rules }) => rules);
 const shown = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsOf(expr)));
 const watched = alerts.flatMap(({ expr }) => metricsOf(expr));
@@ -65,6 +71,11 @@ describe("the package's dashboard, alerts and rules", () => {
   it('docs/metrics.md says what each alert means', () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
     for (const { alert } of alerts) expect(page.includes(`| \`${alert}\``) ? '' : alert).toBe('');
+  });
+
+  it('each alert has the address of that table as its runbook', () => {
+    const runbook = 'https://github.com/floodgate-nest/floodgate/blob/main/docs/metrics.md#the-alerts';
+    expect([...new Set(alerts.map(({ annotations }) => annotations.runbook_url))]).toEqual([runbook]);
   });
 
   it.each(['alerts.yaml', 'opentelemetry.yaml'])('promtool takes %s', async (file) => {

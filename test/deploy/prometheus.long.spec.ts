@@ -26,6 +26,7 @@ cpSync(join(MONITORING, 'alerts.yaml'), join(FOLDER, 'floodgate-alerts.yaml'));
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly annotations: { readonly runbook_url: string };
 }
 
 interface Configuration {
@@ -40,8 +41,8 @@ interface Sample {
 }
 
 const [OWN_RULES, LIBRARY_RULES] = ['rules.yaml', 'floodgate-alerts.yaml'].map((file) =>
-  (parse(readFileSync(join(FOLDER, file), 'utf8')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
-    ({ rules }) => rules,
+  (parse(readFileSync(join(FOLDER, file), 'utf8')) as { groups: { rules: Rule[] }[] }).groups.flatMap(({ rules }) =>
+    rules.filter((rule) => 'alert' in rule),
   ),
 ) as [Rule[], Rule[]];
 const RULES = [...OWN_RULES, ...LIBRARY_RULES];
@@ -95,12 +96,6 @@ const EXPRESSIONS: readonly (readonly [where: string, expression: string])[] = [
     asSent(expr),
   ]),
 ];
-
-/**
- * Those that have samples: no policy of the application is in shadow or has an `else`, and no call is scheduled here. test/metrics and
- * test/e2e/limiter have their labels.
- */
-const SAMPLED = EXPRESSIONS.filter(([, expression]) => !isUnused(expression));
 
 let redis: ManifestRedis;
 let service: Service;
@@ -199,6 +194,20 @@ describe('the alerts', () => {
     expect(textOf('README.md').split('\n')).toContain(`### ${alert}`);
   });
 
+  it.each(OWN_RULES)('$alert has the address of that section as its runbook', ({ alert, annotations }) => {
+    const guide = 'https://github.com/floodgate-nest/floodgate/blob/main/deploy/README.md';
+    expect(annotations.runbook_url).toBe(`${guide}#${alert.toLowerCase()}`);
+  });
+
+  it('ask for the Redis of the scrape configuration, and for that of no other team', () => {
+    expect(CONFIGURATION.scrape_configs.map(({ job_name }) => job_name)).toContain('rate-limit-redis');
+    const asked = EXPRESSIONS.flatMap(([where, expression]) =>
+      [...expression.matchAll(/\bredis_\w+(\{[^}]*\})?/g)].map(([, selector]) => [where, selector]),
+    );
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.filter(([, selector]) => selector !== '{job="rate-limit-redis"}')).toEqual([]);
+  });
+
   it('contain the numbers of the manifests', () => {
     const expressionOf = (alert: string): string => RULES.find((rule) => rule.alert === alert)!.expr;
     const { data } = all('ConfigMap').find(({ metadata }) => metadata.name === 'ride-hailing')!;
@@ -212,11 +221,11 @@ describe('the alerts', () => {
 });
 
 describe('a real Prometheus', () => {
-  it.each(SAMPLED)('understands %s, and has its metrics', async (_, expression) => {
+  it.each(EXPRESSIONS)('understands %s, and has its metrics', async (_, expression) => {
     await query(expression);
     const names = metricsOf(expression);
     expect(names.length).toBeGreaterThan(0);
-    for (const name of names) {
+    for (const name of names.filter((one) => !UNUSED.test(one))) {
       await until(`a sample of ${name}`, SCRAPE_LIMIT_MS, async () => {
         return (await query(name)).length > 0;
       });
@@ -237,10 +246,11 @@ describe('the dashboard', () => {
   });
 });
 
-/** Whether an expression is about what the application does not use, or not here. */
-function isUnused(expression: string): boolean {
-  return /rate_limiter_(?:shadow_|run_over_|scheduled_|time_in_queue_|leases)/.test(expression);
-}
+/**
+ * Metrics without samples: no policy of the application is in shadow or has an `else`, and no call is scheduled here. test/metrics and
+ * test/e2e/limiter have their labels.
+ */
+const UNUSED = /^rate_limiter_(?:shadow_|run_over_|scheduled_|time_in_queue_|leases)/;
 
 /** The names of the metrics in an expression: its words without strings, grouping labels and functions. */
 function metricsOf(expression: string): string[] {
