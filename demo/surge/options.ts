@@ -52,7 +52,7 @@ export const USAGE = `npm run surge -- [options]
   --store S         redis, or memory: each process counts for itself (redis)
   --quick           cases of 10 seconds: about a minute in all
   --details         prints the tables of all figures, and the setting, after the verdict
-  --json            prints the figures as one line of JSON at the end (docs/demo.md)
+  --json            prints the figures as one line of JSON at the end
   --report FILE     writes an HTML page with the verdict and charts; it needs no network
   --help            prints this text
 `;

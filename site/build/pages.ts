@@ -92,9 +92,29 @@ export const SIDEBAR: readonly Group[] = [
     ],
   },
   {
+    text: 'Recipes',
+    collapsed: true,
+    items: [
+      item('Three plans', '/recipe-plans'),
+      item('Failed logins', '/recipe-failed-logins'),
+      item('A budget of tokens', '/recipe-token-budget'),
+      item('A roll-out in the shadow', '/recipe-shadow'),
+      item('A soft limit', '/recipe-soft-limit'),
+      item('Three in flight', '/recipe-in-flight'),
+      item('A month in Paris', '/recipe-monthly-quota'),
+      item('Usage and warnings', '/recipe-usage'),
+      item('A queue', '/recipe-partner-queue'),
+      item('Credits', '/recipe-credits'),
+      item('Shares', '/recipe-shares'),
+      item('Why a 429', '/recipe-why-429'),
+    ],
+  },
+  {
     text: 'Limits',
     items: [
       item('Policies', '/policies'),
+      item('Algorithms', '/algorithms'),
+      item('Try in the shadow', '/shadow'),
       item('Language models', '/llm'),
       item('Tools of an agent (MCP)', '/mcp'),
       item('What goes together', '/together'),
@@ -108,8 +128,9 @@ export const SIDEBAR: readonly Group[] = [
   {
     text: 'Protect',
     items: [
-      item('Priorities', '/policies#keep-a-reserve-for-what-matters'),
-      item('Spill over', '/policies#run-over-into-another-policy'),
+      item('Priorities', '/priorities'),
+      item('Spill over', '/priorities#run-over-into-another-policy'),
+      item('Blocks', '/blocks'),
       item('Shed load', '/production#shed-load'),
       item('Calls that you send', '/outbound'),
       item('Floods', '/floods'),

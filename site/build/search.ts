@@ -50,7 +50,7 @@ export const MINI_SEARCH = {
       )
         return 0.4;
       // It says what the words mean.
-      return /\/policies(?:#|$)/.test(id) ? 1.3 : 1;
+      return /\/(?:policies|algorithms)(?:#|$)/.test(id) ? 1.3 : 1;
     },
   },
 };

@@ -90,7 +90,7 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
 
 describe('the site', () => {
   it.each([
-    ['token bucket', /policies#choose-an-algorithm$/],
+    ['token bucket', /algorithms#token-bucket$/],
     ['kubernetes', /production#run-on-kubernetes$/],
     ['FG_TRUST_PROXY', /errors#fg_trust_proxy$/],
   ])('finds the right page of %s first', async (query, address) => {

@@ -101,7 +101,7 @@ describe('a processor of BullMQ that asks the limiter', () => {
 
   it("waits for the partner's turn, gives long waits back to the queue, and pauses after a 429", async () => {
     await using partner = await ScriptedServer.start([{}, {}, { status: 429, headers: { 'Retry-After': '1' } }]);
-    const { InvoicesProcessor } = await Recipe.of('docs/recipes.md', 'invoices.processor.ts').import<{
+    const { InvoicesProcessor } = await Recipe.of('docs/recipe-partner-queue.md', 'invoices.processor.ts').import<{
       InvoicesProcessor: Type<WorkerHost>;
     }>(redis.server.url);
     const policy = { name: 'partner', algorithm: 'sliding-window-log', limit: 4, window: '1s', by: 'global' } as const;

@@ -95,10 +95,11 @@ it('the README is short', () => {
   expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(LONGEST_README);
 });
 
-it('the index of docs/ and llms.txt name every page of docs/', () => {
+it('the index of docs/, with the list of recipes, and llms.txt name every page of docs/', () => {
   const docs = PAGES.filter((path) => path.startsWith('docs/') && path !== 'docs/README.md');
   const linked = (from: string): string[] =>
     pageOf(from).links.map(({ url }) => normalize(join(dirname(from), url.replace(REPOSITORY, ''))));
-  expect(docs.filter((path) => !linked('docs/README.md').includes(path))).toEqual([]);
+  const listed = [...linked('docs/README.md'), ...linked('docs/recipes.md')];
+  expect(docs.filter((path) => !listed.includes(path))).toEqual([]);
   expect(docs.filter((path) => !linked('llms.txt').includes(path))).toEqual([]);
 });

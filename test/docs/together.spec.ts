@@ -176,15 +176,25 @@ describe('docs/together.md', () => {
   });
 });
 
-/** A table as prettier writes it. */
+/** A table as prettier writes it. Pairs that share an option and the reason share a row. */
 function tableOf(refusals: readonly Refusal[]): string {
   const code = (name: string): string => (/^(?:a|by a|behind|Cloudflare) /.test(name) ? name : `\`${name}\``);
-  const rows = [
-    ['does not go', 'with', 'what boot says'],
-    ...refusals.map(([one, other, why]) => [code(one), code(other), why.replace(/(?<!\w)(\w+: '\w+')/g, '`$1`')]),
-  ];
+  const rows: string[][] = [['does not go', 'with', 'because, or instead']];
+  for (const [one, other, why] of refusals) {
+    const row = [code(one), code(other), reasonOf(why)];
+    const before = rows.at(-1)!;
+    const differs = row.flatMap((cell, column) => (cell === before[column] ? [] : [column]));
+    if (differs.length === 1 && differs[0]! < 2) before[differs[0]!] += `, ${row[differs[0]!]}`;
+    else rows.push(row);
+  }
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
   const line = (row: readonly string[]): string => `| ${row.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`;
   const [head, ...body] = rows.map(line);
   return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...body].join('\n');
+}
+
+/** The sentence behind the one that names the pair, which the table's other columns do. */
+function reasonOf(why: string): string {
+  const reason = /^(?:window: )?.*?: (?!')(.*)$/.exec(why)?.[1] ?? why;
+  return reason.replace(/(?<!\w)(\w+: '\w+')/g, '`$1`');
 }

@@ -4,7 +4,10 @@ import type { CaseFigures } from '../figures/figures.js';
 import { servedRateOf } from './tables.js';
 import type { Results, Verdict } from './verdict.js';
 
-/** The figures as one line of JSON. docs/demo.md explains the fields. */
+/**
+ * The figures as one line of JSON: `before` without a limiter, `after` with both limits. Rates and `utilisation` are 0 to 1. Times are in
+ * milliseconds, of requests that were not refused, and null where there was none. `busy` lists the cases for which the machine was too busy.
+ */
 export function jsonLine(
   { pods, riders, seconds, scale }: SurgeOptions,
   { before, after }: Results,

@@ -6,8 +6,6 @@ import { type HttpApp } from '../../support/http-app.js';
 import { dial } from '../support/waiting-routes.js';
 import { atOnce, counts, KINDS, type RecipeModule, sendJson, useRecipe } from './support/story.js';
 
-// docs/recipes.md, "Five failed logins".
-
 jest.setTimeout(30_000);
 
 interface Login extends RecipeModule {
@@ -17,7 +15,7 @@ interface Login extends RecipeModule {
 const ADA = { kind: 'account', value: 'ada@example.com' };
 const RIGHT = 'correct horse';
 
-const { open } = useRecipe<Login>('docs/recipes.md', 'login.module.ts');
+const { open } = useRecipe<Login>('docs/recipe-failed-logins.md', 'login.module.ts');
 
 async function login(app: HttpApp, password: string, email = 'ada@example.com'): Promise<number> {
   return (await sendJson(app, 'POST', '/login', { email, password })).status;

@@ -7,8 +7,6 @@ import type { Kind } from '../support/kinds.js';
 import { dial, requestFor } from '../support/waiting-routes.js';
 import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
 
-// docs/recipes.md, "Three requests in flight".
-
 jest.setTimeout(30_000);
 
 interface Exports extends RecipeModule {
@@ -18,7 +16,7 @@ interface Exports extends RecipeModule {
 const PODS = 3;
 const ADA = { kind: 'user', value: 'ada' };
 
-const { open: tell } = useRecipe<Exports>('docs/recipes.md', 'exports.module.ts');
+const { open: tell } = useRecipe<Exports>('docs/recipe-in-flight.md', 'exports.module.ts');
 const apps: Told<Exports>[] = [];
 const running: (() => void)[] = [];
 

@@ -5,8 +5,6 @@ import { adapterOf } from '../../support/http-app.js';
 import { Recipe } from '../../support/recipe.js';
 import { counts, type RecipeModule } from './support/story.js';
 
-// docs/recipes.md, "A monthly quota in Paris".
-
 jest.setTimeout(60_000);
 
 const LIMIT = 100;
@@ -20,7 +18,7 @@ const EDGES = [
 let recipe: Recipe;
 
 beforeAll(() => {
-  recipe = Recipe.of('docs/recipes.md', 'quota.module.ts');
+  recipe = Recipe.of('docs/recipe-monthly-quota.md', 'quota.module.ts');
 });
 
 afterAll(() => recipe[Symbol.dispose]());

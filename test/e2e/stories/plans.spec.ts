@@ -6,8 +6,6 @@ import { adapterOf } from '../../support/http-app.js';
 import { Recipe } from '../../support/recipe.js';
 import { atOnce, type RecipeModule } from './support/story.js';
 
-// docs/recipes.md, "Three plans, and a raise for one tenant".
-
 const DAY_MS = 24 * 3_600_000;
 
 interface Reports extends RecipeModule {
@@ -17,7 +15,7 @@ interface Reports extends RecipeModule {
 let recipe: Recipe;
 
 beforeAll(() => {
-  recipe = Recipe.of('docs/recipes.md', 'reports.module.ts');
+  recipe = Recipe.of('docs/recipe-plans.md', 'reports.module.ts');
 });
 
 afterAll(() => recipe[Symbol.dispose]());

@@ -11,8 +11,6 @@ import { until } from '../../support/faults/until.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Recipe } from '../../support/recipe.js';
 
-// docs/recipes.md, "A queue that calls a partner".
-
 jest.setTimeout(60_000);
 
 const LIMIT = 10;
@@ -30,7 +28,7 @@ let rejections = 1;
 beforeAll(async () => {
   redis = await RedisServer.start();
   // Jobs that wait for longer go back into the queue.
-  recipe = Recipe.of('docs/recipes.md', 'invoices.processor.ts', [["maxWait: '5s'", 'maxWait: 100']]);
+  recipe = Recipe.of('docs/recipe-partner-queue.md', 'invoices.processor.ts', [["maxWait: '5s'", 'maxWait: 100']]);
   partner = createServer((_, response) => {
     calls.push(performance.now());
     if (rejections-- > 0) response.writeHead(429, { 'Retry-After': '2' });

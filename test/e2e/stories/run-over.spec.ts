@@ -6,8 +6,6 @@ import { useRedis } from '../../support/redis-fixture.js';
 import type { Kind } from '../support/kinds.js';
 import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
 
-// docs/recipes.md, "A quota that runs over into credits" and "A share for each tenant, and a common surplus".
-
 jest.setTimeout(60_000);
 
 interface Searches extends RecipeModule {
@@ -15,8 +13,8 @@ interface Searches extends RecipeModule {
 }
 
 const redis = useRedis();
-const searches = useRecipe<Searches>('docs/recipes.md', 'searches.module.ts', { redis });
-const shares = useRecipe('docs/recipes.md', 'shares.module.ts', { redis });
+const searches = useRecipe<Searches>('docs/recipe-credits.md', 'searches.module.ts', { redis });
+const shares = useRecipe('docs/recipe-shares.md', 'shares.module.ts', { redis });
 
 interface Opening<T extends RecipeModule> {
   readonly open: (kind: Kind) => Promise<Told<T>>;

@@ -4,11 +4,9 @@ import { Recipe } from '../../support/recipe.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, type RecipeModule, tell, type Told } from './support/story.js';
 
-// docs/recipes.md, "Roll a limit out in the shadow".
-
 jest.setTimeout(30_000);
 
-const PAGE = 'docs/recipes.md';
+const PAGE = 'docs/recipe-shadow.md';
 const USERS = { ada: 25, bob: 7, cleo: 11 } as const;
 /** What a limit of 10 rejects. */
 const WOULD_BE = { ada: 15, bob: 0, cleo: 1 } as const;
@@ -70,6 +68,6 @@ it('a roll-out that is enforced without a pause goes on counting in Redis', asyn
 function enforce(): Recipe {
   return Recipe.of(PAGE, 'fares.module.ts', [
     ['limit: 100,', 'limit: 10,'],
-    [", { ...FARES, name: 'fares-10', limit: 10, mode: 'shadow' }", ''],
+    [", {\n    ...FARES,\n    name: 'fares-10',\n    limit: 10,\n    mode: 'shadow',\n  }", ''],
   ]);
 }

@@ -1,15 +1,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { counts, KINDS, useRecipe } from './support/story.js';
 
-// docs/recipes.md, "A cheaper answer over the quota".
-
 jest.setTimeout(30_000);
 
 // As a reader who asks less of their patience than 100 questions.
-const { open } = useRecipe('docs/recipes.md', 'assistant.module.ts', {
+const { open } = useRecipe('docs/recipe-soft-limit.md', 'assistant.module.ts', {
   changes: [
     ['limit: 100,', 'limit: 5,'],
-    ["capacity: 20, refill: '20/m'", "capacity: 8, refill: '1/h'"],
+    ['capacity: 20,', 'capacity: 8,'],
+    ["refill: '20/m'", "refill: '1/h'"],
   ],
 });
 

@@ -4,8 +4,6 @@ import { RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { atOnce, counts, KINDS, type RecipeModule, sendJson, type Told, useRecipe } from './support/story.js';
 
-// docs/recipes.md, "A budget of tokens for a language model".
-
 jest.setTimeout(30_000);
 
 interface Answers extends RecipeModule {
@@ -14,7 +12,7 @@ interface Answers extends RecipeModule {
 
 const ADA = { kind: 'user', value: 'ada' };
 
-const { open } = useRecipe<Answers>('docs/recipes.md', 'answers.module.ts');
+const { open } = useRecipe<Answers>('docs/recipe-token-budget.md', 'answers.module.ts');
 
 async function ask(app: Told<Answers>, prompt = 'why?'): Promise<Response> {
   return sendJson(app, 'POST', '/answers', { prompt }, { 'X-User-Id': 'ada' });

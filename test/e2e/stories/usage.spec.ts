@@ -5,15 +5,13 @@ import { until } from '../../support/faults/until.js';
 import type { HttpApp } from '../../support/http-app.js';
 import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
 
-// docs/recipes.md, "Usage and warnings".
-
 jest.setTimeout(30_000);
 
 interface Usage extends RecipeModule {
   readonly Mails: Type<{ send(event: ThresholdEvent): void }>;
 }
 
-const { open } = useRecipe<Usage>('docs/recipes.md', 'usage.module.ts');
+const { open } = useRecipe<Usage>('docs/recipe-usage.md', 'usage.module.ts');
 
 /** The mails of an application, by their customer and level. */
 function mailsOf(app: Told<Usage>): string[] {

@@ -5,8 +5,6 @@ import { asUser, type HttpApp } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, type RecipeModule, useRecipe } from './support/story.js';
 
-// docs/recipes.md, "Why a user gets a 429".
-
 jest.setTimeout(30_000);
 
 interface Desk extends RecipeModule {
@@ -20,7 +18,7 @@ interface Desk extends RecipeModule {
 const EVE = 'eve@example.com';
 
 const redis = useRedis();
-const recipe = useRecipe<Desk>('docs/recipes.md', 'support.module.ts', { redis });
+const recipe = useRecipe<Desk>('docs/recipe-why-429.md', 'support.module.ts', { redis });
 
 const three = (app: HttpApp, user = 'ada'): Promise<number[]> => app.statuses(3, '/rides', asUser(user));
 

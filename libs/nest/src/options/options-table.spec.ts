@@ -45,7 +45,7 @@ describe('the options of docs/module.md', () => {
   });
 });
 
-describe('the options of docs/policies.md', () => {
+describe('the options of docs/policies.md and docs/algorithms.md', () => {
   // What depends on where the policy stands, or on the module.
   const besides = {
     name: text(DEFAULT_NAME),
@@ -58,10 +58,10 @@ describe('the options of docs/policies.md', () => {
     prefetch: 'each request asks Redis',
   };
 
-  it('are those of the table and of the algorithms, with their defaults', () => {
+  it('are those of the tables, with their defaults', () => {
     const common = Object.entries(POLICY_OPTIONS).map(([name, rule]) => [name, text(rule.default)]);
     const own = ALGORITHM_NAMES.flatMap((name) => algorithmEntry(name)!.options.map((option) => [option, '']));
-    expect(Object.fromEntries(optionsOf('policies'))).toEqual({
+    expect(Object.fromEntries([...optionsOf('policies'), ...optionsOf('algorithms')])).toEqual({
       ...Object.fromEntries([...common, ...own]),
       ...besides,
     });
