@@ -11,6 +11,7 @@ import { PrometheusMetrics } from '../metrics/support/otel.js';
 import { Exposition } from '../support/exposition.js';
 import { start } from '../support/http-app.js';
 import { promtool } from '../support/prometheus.js';
+import { flat, type Panel } from './support/dashboard.js';
 import { recordingRules } from './support/recording-rules.js';
 
 jest.setTimeout(60_000);
@@ -19,11 +20,6 @@ const FOLDER = join(import.meta.dirname, '../../libs/nest/monitoring');
 const METRICS = INSTRUMENTS.flatMap(({ prometheus }) => prometheus.map(({ name }) => name));
 const text = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 
-interface Panel {
-  readonly title: string;
-  readonly targets?: readonly { readonly expr: string }[];
-}
-
 /** The names of the library's metrics in an expression. */
 function metricsOf(expression: string): string[] {
   return [...expression.matchAll(/\brate_limiter_\w+/g)].map(([name]) => name.replace(/_(?:bucket|sum|count)$/, ''));
@@ -31,7 +27,8 @@ function metricsOf(expression: string): string[] {
 
 if (process.env.WRITE_RULES === '1') writeFileSync(join(FOLDER, 'opentelemetry.yaml'), recordingRules(INSTRUMENTS));
 
-const { panels } = JSON.parse(text('dashboard.json')) as { panels: readonly Panel[] };
+const { panels: rows } = JSON.parse(text('dashboard.json')) as { panels: readonly Panel[] };
+const panels = flat(rows);
 interface Alert {
   readonly alert: string;
   readonly expr: string;
@@ -68,6 +65,18 @@ describe("the package's dashboard, alerts and rules", () => {
     }
   });
 
+  it.each([
+    ['RateLimitRefusals', 'Share of rejected requests, by policy', 0.3],
+    ['RateLimitStoreFailures', 'Failures', 0.1],
+    ['RateLimitFallbackInUse', 'Share decided without the store', 0.01],
+    ['RateLimitDecisionLatency', 'Decision latency', 0.005],
+    ['RateLimitFunctionFailures', 'Failures', 0.1],
+  ])('%s has its threshold drawn in the panel "%s"', (name, title, threshold) => {
+    expect(alerts.find(({ alert }) => alert === name)!.expr).toMatch(new RegExp(`> ${threshold}\\b`));
+    const { defaults } = panels.find((panel) => panel.title === title)!.fieldConfig!;
+    expect(defaults.thresholds!.steps.at(-1)!.value).toBe(threshold);
+  });
+
   it('docs/metrics.md says what each alert means', () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
     for (const { alert } of alerts) expect(page.includes(`| \`${alert}\``) ? '' : alert).toBe('');
@@ -82,6 +91,62 @@ describe("the package's dashboard, alerts and rules", () => {
     expect(await promtool('check', 'rules', join(FOLDER, file))).toContain('SUCCESS');
   });
 });
+
+describe.each([
+  ["the package's dashboard", join(FOLDER, 'dashboard.json')],
+  ["the application's dashboard", join(import.meta.dirname, '../../deploy/grafana/dashboard.json')],
+])('%s', (_, file) => {
+  const { panels: top } = JSON.parse(readFileSync(file, 'utf8')) as { panels: readonly Panel[] };
+
+  it('opens with the first row, and the others collapsed', () => {
+    const found = top.filter(({ type }) => type === 'row');
+    expect(found.map(({ collapsed }) => collapsed)).toEqual(found.map((_row, index) => index > 0));
+    expect(top.slice(top.indexOf(found[1]!)).every(({ type }) => type === 'row')).toBe(true);
+    expect(found.slice(1).every(({ panels: inner = [] }) => inner.length > 0)).toBe(true);
+  });
+
+  it('has no id twice, and no panel over another', () => {
+    const all = flat(top);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+    for (const one of all.filter(({ type }) => type !== 'row')) {
+      const { x, y, w, h } = one.gridPos;
+      expect(x + w).toBeLessThanOrEqual(24);
+      const siblings = top.includes(one) ? top : top.find(({ panels: inner = [] }) => inner.includes(one))!.panels!;
+      const over = siblings.filter(
+        ({ gridPos: other }) => other.x < x + w && x < other.x + other.w && other.y < y + h && y < other.y + other.h,
+      );
+      expect(over.map(({ title }) => title)).toEqual([one.title]);
+    }
+  });
+
+  it('has one unit in each panel', () => {
+    for (const { title, targets = [], fieldConfig } of flat(top)) {
+      expect([title, (fieldConfig?.overrides ?? []).filter((one) => /"unit"/.test(JSON.stringify(one)))]).toEqual([
+        title,
+        [],
+      ]);
+      const kinds = new Set(targets.map(({ expr }) => unitOf(expr)));
+      expect([title, [...kinds].slice(1)]).toEqual([title, []]);
+    }
+  });
+
+  it('draws the thresholds that a chart has', () => {
+    for (const { title, type, fieldConfig } of flat(top)) {
+      if (type !== 'timeseries' || fieldConfig!.defaults.thresholds === undefined) continue;
+      expect([title, fieldConfig!.defaults.custom?.thresholdsStyle]).toEqual([title, { mode: 'dashed' }]);
+    }
+  });
+});
+
+/** What an expression measures: a share, seconds, a rate, bytes, or the subject of a gauge. */
+function unitOf(expression: string): string {
+  if (/\brate\(.*\/.*\brate\(/.test(expression) && !/_(?:sum|bucket)\b/.test(expression)) return 'share';
+  if (/\bprocess_cpu_seconds_total\b|\bredis_cpu_\w+/.test(expression)) return 'cores';
+  if (/batch_size/.test(expression)) return 'requests in a batch';
+  if (/_seconds_(?:bucket|sum)\b|_seconds\{/.test(expression)) return 'seconds';
+  if (/\brate\(/.test(expression)) return 'rate';
+  return /\b(?:rate_limiter|ride_hailing|redis|up|nodejs)\w*/.exec(expression)![0];
+}
 
 describe('the recording rules for OpenTelemetry', () => {
   it('are those of the table of instruments', () => {

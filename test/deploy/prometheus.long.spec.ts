@@ -9,6 +9,7 @@ import { type Service, start } from '../app/support/start-app.js';
 import { Exposition } from '../support/exposition.js';
 import { until } from '../support/faults/until.js';
 import { Daemon, promtool } from '../support/prometheus.js';
+import { flat, type Panel } from './support/dashboard.js';
 import { ManifestRedis } from './support/manifest-redis.js';
 import { DEPLOY, all, podOf, textOf, variablesOf, workload } from './support/manifests.js';
 
@@ -48,12 +49,6 @@ const [OWN_RULES, LIBRARY_RULES] = ['rules.yaml', 'floodgate-alerts.yaml'].map((
 const RULES = [...OWN_RULES, ...LIBRARY_RULES];
 const CONFIGURATION = parse(textOf('prometheus', 'prometheus.yml')) as Configuration;
 
-interface Panel {
-  readonly title: string;
-  readonly type: string;
-  readonly targets?: readonly { readonly expr: string }[];
-}
-
 interface Annotation {
   readonly name: string;
   readonly expr: string;
@@ -75,7 +70,7 @@ const DASHBOARD = JSON.parse(textOf('grafana', 'dashboard.json')) as Dashboard;
 /** The library's own, which fits any application. */
 const LIBRARY = JSON.parse(readFileSync(join(MONITORING, 'dashboard.json'), 'utf8')) as Dashboard;
 const VARIABLES = LIBRARY.templating.list.filter(({ type }) => type === 'query');
-const PANELS = [...DASHBOARD.panels, ...LIBRARY.panels].filter(({ type }) => type !== 'row');
+const PANELS = flat([...DASHBOARD.panels, ...LIBRARY.panels]).filter(({ type }) => type !== 'row');
 
 /** An expression as Grafana sends it. */
 function asSent(expression: string): string {
