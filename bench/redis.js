@@ -19,7 +19,19 @@ const START_LIMIT_MS = 10_000;
  */
 export async function startRedis({ choosePort = freePort, settings = () => [], directory } = {}) {
   const port = await choosePort();
-  const args = ['--bind', HOST, '--port', `${port}`, '--save', '', '--appendonly', 'no', ...settings(port)];
+  const args = [
+    '--bind',
+    HOST,
+    '--port',
+    `${port}`,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--rdb-del-sync-files',
+    'yes',
+    ...settings(port),
+  ];
   let child;
   let dismiss;
   let ended;
