@@ -4,13 +4,13 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runCommand, UsageError, valuesOf } from '../../tools/command-line.js';
 import { ADAPTERS, type Contestant, load } from './contestants.js';
-import { PROMISE_NAMES, type PromiseName } from './promises/titles.js';
+import { isPromiseName, PROMISE_NAMES } from './promises/titles.js';
 import { historiesOf, tableOf } from './report.js';
 import { resultsOf, type Tried, tryOut } from './trial.js';
 
 const USAGE = `npm run trial -- [options]
   --only NAME      limiters whose names contain this (all)
-  --promise NAME   one promise: ${PROMISE_NAMES.join(', ')}
+  --promise NAMES  some promises, by commas: ${PROMISE_NAMES.join(', ')}
   --adapter FILE   a limiter of your own, in place of those here
   --json           prints the results as JSON in place of the tables
   --write          writes results.json and results.md`;
@@ -23,10 +23,8 @@ async function main(): Promise<number> {
     json: { type: 'boolean' },
     write: { type: 'boolean' },
   });
-  if (promise !== undefined && !(PROMISE_NAMES as readonly string[]).includes(promise)) {
-    throw new UsageError(`--promise takes one of ${PROMISE_NAMES.join(', ')}, got ${promise}`);
-  }
-  const names = promise === undefined ? PROMISE_NAMES : [promise as PromiseName];
+  const names = promise?.split(',') ?? PROMISE_NAMES;
+  if (!names.every(isPromiseName)) throw new UsageError(`--promise takes ${PROMISE_NAMES.join(', ')}, got ${promise}`);
   const urls = adapter === undefined ? ADAPTERS : [pathToFileURL(resolve(adapter)).href];
   const all = await Promise.all(urls.map(load));
   const matches = ({ name }: Contestant['adapter']): boolean => name.toLowerCase().includes((only ?? '').toLowerCase());

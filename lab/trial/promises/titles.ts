@@ -20,3 +20,7 @@ export const TITLES = {
 export type PromiseName = keyof typeof TITLES;
 
 export const PROMISE_NAMES = Object.keys(TITLES) as readonly PromiseName[];
+
+export function isPromiseName(name: string): name is PromiseName {
+  return Object.hasOwn(TITLES, name);
+}

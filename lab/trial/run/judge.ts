@@ -10,6 +10,8 @@ const MOST: Readonly<Record<Definition, (limit: number, windows: number) => numb
   bucket: (limit, windows) => limit + limit * windows,
 };
 
+export const DEFINITIONS = Object.keys(MOST) as readonly Definition[];
+
 /** The most that a limiter may admit in an interval, by what it counts. */
 export function most(definition: Definition, { limit, windowMs }: Limit, lengthMs: number): number {
   return MOST[definition](limit, lengthMs / windowMs);

@@ -6,6 +6,8 @@ import type { Reply, Request } from './pod.js';
 const [path, settings] = process.argv.slice(2) as [string, string];
 const { default: adapter } = (await import(path)) as { default: Adapter };
 const limiter = await adapter.create(JSON.parse(settings));
+// An adapter that is wrong is no limiter that breaks its promises.
+if (typeof limiter?.consume !== 'function') throw new TypeError('create returns no object with consume');
 
 async function answer({ id, key, cost }: Request): Promise<void> {
   const sent = clock();
