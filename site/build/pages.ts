@@ -70,7 +70,6 @@ interface Item {
 }
 interface Group {
   readonly text: string;
-  readonly collapsed?: boolean;
   readonly items: readonly Item[];
 }
 
@@ -89,24 +88,6 @@ export const SIDEBAR: readonly Group[] = [
       item('Recipes', '/recipes'),
       item('Examples', '/examples'),
       item('Without Nest', '/without-nest'),
-    ],
-  },
-  {
-    text: 'Recipes',
-    collapsed: true,
-    items: [
-      item('Three plans', '/recipe-plans'),
-      item('Failed logins', '/recipe-failed-logins'),
-      item('A budget of tokens', '/recipe-token-budget'),
-      item('A roll-out in the shadow', '/recipe-shadow'),
-      item('A soft limit', '/recipe-soft-limit'),
-      item('Three in flight', '/recipe-in-flight'),
-      item('A month in Paris', '/recipe-monthly-quota'),
-      item('Usage and warnings', '/recipe-usage'),
-      item('A queue', '/recipe-partner-queue'),
-      item('Credits', '/recipe-credits'),
-      item('Shares', '/recipe-shares'),
-      item('Why a 429', '/recipe-why-429'),
     ],
   },
   {
@@ -164,6 +145,23 @@ export const SIDEBAR: readonly Group[] = [
       item('API', '/reference/api'),
       item('Types', '/reference/api-types'),
       item('API without Nest', '/reference/api-floodgate'),
+    ],
+  },
+  {
+    text: 'Recipes',
+    items: [
+      item('Three plans', '/recipe-plans'),
+      item('Failed logins', '/recipe-failed-logins'),
+      item('A budget of tokens', '/recipe-token-budget'),
+      item('A roll-out in the shadow', '/recipe-shadow'),
+      item('A soft limit', '/recipe-soft-limit'),
+      item('Three in flight', '/recipe-in-flight'),
+      item('A month in Paris', '/recipe-monthly-quota'),
+      item('Usage and warnings', '/recipe-usage'),
+      item('A queue', '/recipe-partner-queue'),
+      item('Credits', '/recipe-credits'),
+      item('Shares', '/recipe-shares'),
+      item('Why a 429', '/recipe-why-429'),
     ],
   },
   {
