@@ -28,7 +28,7 @@ const EXPECTED: readonly Expected[] = [
   {
     packed: LIBRARY,
     folder: 'libs/nest',
-    texts: ['llms.txt', 'monitoring/dashboard.json', 'dist/schematics/collection.json'],
+    texts: ['llms.txt', 'skills/nestjs-floodgate/SKILL.md', 'monitoring/dashboard.json', 'dist/schematics/collection.json'],
     most: 550_000,
     imports: [
       '@nestjs/common',
@@ -55,7 +55,7 @@ describe.each(EXPECTED)('the tarball of $packed.name', ({ packed, folder, texts,
     });
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json', ...texts, ...built]));
     const known =
-      /^(?:CHANGELOG\.md|LICENSE(?:-(?:eventsource-parser|ms|js-yaml|semver)\.md)?|README\.md|llms\.txt|package\.json|bin\/nestjs-floodgate\.c?js|monitoring\/[\w.]+|dist\/schematics\/(?:collection\.json|nest-add\.(?:cjs|schema\.json))|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
+      /^(?:CHANGELOG\.md|LICENSE(?:-(?:eventsource-parser|ms|js-yaml|semver)\.md)?|README\.md|llms\.txt|package\.json|bin\/nestjs-floodgate\.c?js|monitoring\/[\w.]+|skills\/nestjs-floodgate\/SKILL\.md|dist\/schematics\/(?:collection\.json|nest-add\.(?:cjs|schema\.json))|dist\/(?:shared\/)?[\w.-]+\.(?:d\.)?c?[jt]s(?:\.map)?)$/;
     expect(files.filter((file) => !known.test(file))).toEqual([]);
   });
 
