@@ -28,7 +28,12 @@ const EXPECTED: readonly Expected[] = [
   {
     packed: LIBRARY,
     folder: 'libs/nest',
-    texts: ['llms.txt', 'skills/nestjs-floodgate/SKILL.md', 'monitoring/dashboard.json', 'dist/schematics/collection.json'],
+    texts: [
+      'llms.txt',
+      'skills/nestjs-floodgate/SKILL.md',
+      'monitoring/dashboard.json',
+      'dist/schematics/collection.json',
+    ],
     most: 550_000,
     imports: [
       '@nestjs/common',
