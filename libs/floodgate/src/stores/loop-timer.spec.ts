@@ -20,6 +20,13 @@ describe('afterLoopTime', () => {
     expect(runs).toBe(0);
   });
 
+  it('never runs a task after Infinity', async () => {
+    let runs = 0;
+    afterLoopTime(Infinity, () => runs++);
+    await delay(20); // a timer of Infinity fires after 1 ms
+    expect(runs).toBe(0);
+  });
+
   it('counts a stall as one part of its time, so bytes that came meanwhile are read first', async () => {
     const server = createServer((socket) => {
       for (let ms = 10; ms < 60; ms += 10) setTimeout(() => socket.write('x'), ms);

@@ -8,11 +8,12 @@ const PARTS = 5;
  * Runs a task after the event loop was free to read answers for a while. A plain timer fires right after a stall of the loop,
  * before the answers that arrived meanwhile are read.
  *
- * @param ms milliseconds of a loop that turns; a stall of any length counts as a fifth of them
+ * @param ms milliseconds of a loop that turns; a stall of any length counts as a fifth of them. Infinity: the task never runs
  * @param isAwaited whether somebody waits for it: it then keeps the process alive; default false
  * @returns cancels the task
  */
 export function afterLoopTime(ms: number, task: () => void, isAwaited = false): () => void {
+  if (ms === Infinity) return () => undefined; // a timer of Infinity fires at once
   let left = PARTS;
   let timer: NodeJS.Timeout | undefined;
   let turn: NodeJS.Immediate | undefined;

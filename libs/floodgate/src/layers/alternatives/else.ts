@@ -113,10 +113,9 @@ export class ElseLayer implements Decider {
     asked: readonly PolicyCharge[],
     ask: () => Answer<LayerVerdict>,
   ): Answer<LayerVerdict> {
+    if (since === undefined) return ask();
     const { abandoned, deadlines } = this.settings;
     const { ms } = deadlines;
-    // A timer of Infinity would fire at once.
-    if (since === undefined || ms === Infinity) return ask();
     const leftMs = since + ms - performance.now();
     const answer = ask();
     if (!isPromise(answer)) return answer;
