@@ -1,10 +1,9 @@
 // What a failover of Redis admits beyond the limit: npm run bench:failover [-- --json --smoke]. See README.md.
-import { once } from 'node:events';
-import { connect as dial, createServer } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { conclude, readCommonOptions } from './command.js';
 import { late, openLimiter, passed } from './floodgate.js';
 import { verify } from './measure.js';
+import { startProxy } from './proxy.js';
 import { startRedis } from './redis.js';
 import { render } from './table.js';
 
@@ -20,46 +19,16 @@ const LIMIT_MS = given.smoke ? 1_000 : 4_000;
 const DOWN_MS = 1_000;
 const TICK_MS = 5;
 
-/** Passes everything on to the current target, `lagMs` later. */
-async function relay(target, lagMs = 0) {
-  let port = target;
-  const sockets = new Set();
-  const server = createServer((client) => {
-    const upstream = dial(port, '127.0.0.1');
-    const end = () => [client, upstream].forEach((socket) => socket.destroy());
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', end).on('close', end);
-    }
-    const pass = (from, to) =>
-      from.on('data', (data) => (lagMs === 0 ? to.write(data) : setTimeout(() => to.write(data), lagMs)));
-    pass(client, upstream);
-    pass(upstream, client);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: server.address().port,
-    turnTo: (next) => {
-      port = next;
-      for (const socket of sockets) socket.destroy();
-    },
-    close: () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
-
 /** How many requests more than the limit passed. The store alone decides: what it cannot decide is rejected. */
 async function beyond({ rate, lagMs }) {
   const [master, replica] = [await startRedis(), await startRedis()];
-  const link = await relay(master.port, lagMs);
-  const door = await relay(master.port);
+  const link = await startProxy(master.port, lagMs);
+  const door = await startProxy(master.port);
   const closing = [];
   try {
     await replica.admin.replicaof('127.0.0.1', link.port);
     while (!(await replica.admin.info('replication')).includes('master_link_status:up')) await delay(TICK_MS);
-    const bench = { url: `redis://127.0.0.1:${door.port}`, onClose: (close) => closing.unshift(close) };
+    const bench = { url: door.url, onClose: (close) => closing.unshift(close) };
     const limiter = await openLimiter(bench, { redis: bench.url, denialCache: 0 });
     const limit = (rate * LIMIT_MS) / 1000;
     const policy = { name: 'rides', algorithm: 'fixed-window', limit, window: '300d' };

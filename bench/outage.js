@@ -1,6 +1,4 @@
 // What callers get while Redis is away, from Floodgate and its peers: npm run bench:outage [-- --json --smoke]. See README.md.
-import { once } from 'node:events';
-import { connect as dial, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { rateLimit } from 'express-rate-limit';
@@ -10,6 +8,7 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { conclude, readCommonOptions } from './command.js';
 import { openLimiter } from './floodgate.js';
 import { verify } from './measure.js';
+import { startProxy } from './proxy.js';
 import { startRedis } from './redis.js';
 import { render } from './table.js';
 
@@ -127,7 +126,7 @@ async function away(contestant, begin, end) {
 function answerLost(open) {
   let proxy;
   const throughProxy = async ({ url }, closing) => {
-    proxy = await cuttingProxy(url);
+    proxy = await startProxy(Number(new URL(url).port));
     closing.push(proxy.close);
     return proxy.url;
   };
@@ -139,29 +138,6 @@ function answerLost(open) {
     await delay(RESEND_MS);
     return (await contestant.charged()) - before;
   });
-}
-
-/** Passes everything on, until it is told to swallow the next answer and to cut the connection in its place. */
-async function cuttingProxy(url) {
-  const { hostname, port } = new URL(url);
-  let cutting = false;
-  const server = createServer((client) => {
-    const upstream = dial(Number(port), hostname);
-    const end = () => [client, upstream].forEach((socket) => socket.destroy());
-    for (const socket of [client, upstream]) socket.on('error', end).on('close', end);
-    client.pipe(upstream);
-    upstream.on('data', (data) => {
-      if (cutting) end();
-      else client.write(data);
-      cutting = false;
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `redis://127.0.0.1:${server.address().port}`,
-    cutNext: () => (cutting = true),
-    close: () => server.close(),
-  };
 }
 
 const ms = (value) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
