@@ -49,18 +49,28 @@ describe('the film', () => {
   });
 
   it('says at each of its stages what the picture shows', () => {
-    const says = (second: number): string => captionOf(RUSH, second);
+    const says = (second: number): string => captionOf(stateAt(RUSH, second), second >= END_SECONDS);
     expect(says(0.1)).toBe('Both sides keep up.');
     expect(says(2)).toBe('Without a limit, ahead for now: its queue grows.');
     expect(says(beginOf(RUSH))).toMatch(/^The queue is 3 s long: everyone leaves/);
     expect(says(END_SECONDS)).toBe('235 more rides, by saying no 707 times.');
   });
 
+  it('speaks of a queue only where more riders come than the service can serve, whatever the visitor sets', () => {
+    const law = property(anySettings, anySecond, (settings, second) => {
+      const says = captionOf(stateAt(rushOf(settings), second), false);
+      if (settings.demand <= CAPACITY) return says === 'Both sides keep up.';
+      return !/on both sides/.test(says) || settings.limit > CAPACITY;
+    });
+    assert(law, histories());
+  });
+
   it('ends with a sentence that is true, whatever the visitor sets', () => {
     const law = property(anySettings, (settings) => {
       const rush = rushOf(settings);
-      const { without, within } = stateAt(rush, END_SECONDS);
-      const says = captionOf(rush, END_SECONDS);
+      const state = stateAt(rush, END_SECONDS);
+      const { without, within } = state;
+      const says = captionOf(state, true);
       const right =
         within.failed > 0
           ? settings.limit > CAPACITY && says.startsWith('The limit is higher than the 37')

@@ -52,20 +52,25 @@ export function stateAt(rushes: Rush, seconds: number): Worlds<WorldState> {
  */
 export function beginOf(rushes: Rush): number {
   for (let tenths = Math.floor(10 * END_SECONDS); tenths > 0; tenths--) {
-    const { without, within } = stateAt(rushes, tenths / 10);
-    if (within.served < without.served) return (tenths + 1) / 10;
+    if (servedBy(rushes.within, 100 * tenths) < servedBy(rushes.without, 100 * tenths)) return (tenths + 1) / 10;
   }
   return 0;
 }
 
-/** What the picture shows at an instant, in a sentence. */
-export function captionOf(rushes: Rush, seconds: number): string {
-  const { without, within } = stateAt(rushes, seconds);
-  if (seconds < END_SECONDS) {
+function servedBy(requests: readonly Request[], nowMs: number): number {
+  return requests.filter(({ outcome, endedAt }) => outcome === 'served' && endedAt <= nowMs).length;
+}
+
+/** What the picture shows, in a sentence. */
+export function captionOf({ without, within }: Worlds<WorldState>, hasEnded: boolean): string {
+  if (!hasEnded) {
     if (without.failed > 0)
       return 'The queue is 3 s long: everyone leaves, and the service works for riders who have left.';
-    if (without.served > within.served) return 'Without a limit, ahead for now: its queue grows.';
-    return within.waitMs > 1000 ? 'The queue grows on both sides.' : 'Both sides keep up.';
+    if (!hasQueue(without)) return 'Both sides keep up.';
+    if (hasQueue(within)) return 'The queue grows on both sides.';
+    return without.served > within.served
+      ? 'Without a limit, ahead for now: its queue grows.'
+      : 'Without a limit the queue grows.';
   }
   const more = within.served - without.served;
   if (within.failed > 0) {
@@ -74,6 +79,11 @@ export function captionOf(rushes: Rush, seconds: number): string {
   if (more > 0) return `${more} more rides, by saying no ${within.refused} times.`;
   if (within.refused === 0) return 'The service keeps up. It needs no limit for so few riders.';
   return `The limit is lower than it has to be${more < 0 ? `, and costs ${-more} rides` : ''}.`;
+}
+
+/** Whether more wait than chance brings together. */
+function hasQueue({ waiting }: WorldState): boolean {
+  return waiting > 4 * CITY.workers;
 }
 
 function worldAt(requests: readonly Request[], nowMs: number): WorldState {

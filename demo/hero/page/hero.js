@@ -140,7 +140,7 @@ export function mountHero(root, { autoplay = true } = {}) {
         shown.toggleAttribute('data-none', state[side][name] === 0);
       }
     }
-    say(caption, captionOf(rushes, now));
+    say(caption, captionOf(state, now >= END_SECONDS));
     for (const { name, shown } of sliders) say(shown, `${settings[name]} a second`);
     say(button, playing ? 'Pause' : ended ? 'Replay' : 'Play');
     button.dataset['does'] = playing ? 'pause' : ended ? 'replay' : 'play';
