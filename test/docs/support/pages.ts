@@ -30,6 +30,7 @@ export const OTHER_PAGES: readonly string[] = [
   'SECURITY.md',
   'STABILITY.md',
   'CHANGELOG.md',
+  '.changeset/README.md',
   'deploy/README.md',
   'bench/README.md',
   'examples/README.md',
