@@ -66,7 +66,7 @@ afterEach(async () => {
 /** The formats of the module that the client reads: a field of each that the other does not have, and a seed. */
 const FORMATS = {
   'x-ratelimit': { mark: 'X-RateLimit-Remaining', seed: 1 },
-  draft: { mark: 'RateLimit', seed: 2 },
+  'draft-11': { mark: 'RateLimit', seed: 2 },
 } as const;
 type Format = keyof typeof FORMATS;
 const NAMES = Object.keys(FORMATS) as Format[];
@@ -150,13 +150,13 @@ describe('clients behind one fetch, for one limit', () => {
     { name: 'bucket', format: 'x-ratelimit', clients: CROWD },
     { name: 'window', format: 'x-ratelimit' },
     { name: 'counter', format: 'x-ratelimit' },
-    { name: 'two', format: 'draft', clients: CROWD },
+    { name: 'two', format: 'draft-11', clients: CROWD },
     // The module's `t` of a sliding window is the time until all of the limit is back: an upper bound of the time until the next
     // request passes. The log forgets a burst as a whole, so for a crowd this bound is exact.
-    { name: 'log', format: 'draft' },
+    { name: 'log', format: 'draft-11' },
     // The counter forgets a burst bit by bit in the next window: `t` is up to two windows, and the next request would pass
     // sooner. The client believes `t`, so it gets less than one limit per window.
-    { name: 'counter', format: 'draft', clients: CROWD, share: 1.8 },
+    { name: 'counter', format: 'draft-11', clients: CROWD, share: 1.8 },
   ])('$name, $format: none is rejected twice, and all are through in time', async (row) => {
     const { name, format, clients = FEWER, share = 1.1 } = row;
     const idealMs = await idealOf(POLICIES[name === 'two' ? 'bucket' : name], clients);

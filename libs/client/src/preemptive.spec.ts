@@ -25,8 +25,8 @@ describe('a response that leaves nothing', () => {
     // Ten requests come back evenly in ten seconds.
     { headers: { 'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '10' }, ms: 1000 },
     // Charges may be refunded at any time.
-    { headers: { RateLimit: '"a";r=0;t=1;est' }, ms: 1000 },
-    { headers: { RateLimit: '"a";r=0;t=900;est, "b";r=0;t=2' }, ms: 2000 },
+    { headers: { RateLimit: '"a";r=0;t=1;floodgate-estimated' }, ms: 1000 },
+    { headers: { RateLimit: '"a";r=0;t=900;floodgate-estimated, "b";r=0;t=2' }, ms: 2000 },
     {
       headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '900', 'X-RateLimit-Estimated': 'true' },
       ms: 1000,

@@ -15,7 +15,7 @@ export { AddressList } from './http/address-list.js';
 export { besideEarlier } from './http/beside-headers.js';
 export { clientAddress, peerAddress, trustsHop } from './http/client-address.js';
 export { Connections, takesUpgrades } from './http/connections.js';
-export { decisionHeaders, HEADER_FORMATS, retryAfterSeconds, saysUnits } from './http/headers.js';
+export { decisionHeaders, FORMATS_WITH_UNITS, HEADER_FORMATS, retryAfterSeconds } from './http/headers.js';
 export { ClockOffset } from './http/headers/clock-offset.js';
 export { DRAFT, X_RATE_LIMIT, X_RATE_LIMIT_ESTIMATED } from './http/headers/names.js';
 export { throttlerSuffix } from './http/headers/throttler.js';

@@ -33,7 +33,7 @@ describe('a policy with blockFor', () => {
   it('rejects for the rest of the block, says so, and charges nothing meanwhile', async () => {
     let now = START;
     const store = new MemoryStore({ clock: () => now });
-    await using app = await limited('Express', Login, { store, headers: 'draft', problem: true });
+    await using app = await limited('Express', Login, { store, headers: 'draft-11', problem: true });
     const asked = async (count: number): Promise<Reply[]> => {
       const replies: Reply[] = [];
       for (let i = 0; i < count; i++) replies.push(await app.send('/login'));

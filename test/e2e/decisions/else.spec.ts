@@ -27,7 +27,7 @@ function routeWith(first: Policy, ...more: Policy[]): Type {
 const options = (policies: Record<string, Policy> = { credits: CREDITS }): RateLimitModuleOptions => ({
   store: new StillStore(),
   policies,
-  headers: 'draft',
+  headers: 'draft-11',
 });
 
 describe.each(PLATFORMS)('over %s, a policy with an else', (platform) => {

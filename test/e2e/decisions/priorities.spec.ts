@@ -78,7 +78,7 @@ describe('priorities', () => {
   });
 
   it('tell the part of the class: limit, remaining, the wait and the class', async () => {
-    await using app = await limited('Express', Rides, { store: new StillStore(), headers: 'both' });
+    await using app = await limited('Express', Rides, { store: new StillStore(), headers: 'x-ratelimit+draft-11' });
     const first = await app.send('/estimate');
     expect(left(first)).toBe(4);
     expect(limitHeaders(first)).toContain('x-ratelimit-limit');

@@ -77,7 +77,10 @@ async function replies(platform: Platform, controller: object, options: RateLimi
   return all;
 }
 
-const FORMATS: RateLimitModuleOptions[] = [{ headers: 'throttler' }, { headers: 'both', problem: true }];
+const FORMATS: RateLimitModuleOptions[] = [
+  { headers: 'throttler' },
+  { headers: 'x-ratelimit+draft-11', problem: true },
+];
 
 describe.each(KINDS)('over $platform with $store, a policy in shadow', ({ platform, store }) => {
   it.each(FORMATS)('changes no byte of a response: %j', async (options) => {

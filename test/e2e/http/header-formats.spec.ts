@@ -69,7 +69,7 @@ describe.each(PLATFORMS)('over %s', (platform) => {
     });
 
   it('no cache stores a 429 or a 503; an allowed answer is left alone, as is a stricter value of the application', async () => {
-    await using app = await open({ headers: 'draft' });
+    await using app = await open({ headers: 'draft-11' });
     expect((await app.send('/one')).headers['cache-control']).toBeUndefined();
     await app.crowd(2, '/one');
     const caching = async (path: string): Promise<unknown[]> => {
@@ -88,9 +88,9 @@ describe.each(PLATFORMS)('over %s', (platform) => {
   it('boot warns of a quota unit that no header says', async () => {
     await using silent = await open({});
     expect(silent.logs.of('warn')).toEqual([
-      "Routes.bytes: quotaUnit of policy 'route' has no effect on headers: 'x-ratelimit'; it needs headers: 'draft' or 'both' RateLimit",
+      "Routes.bytes: quotaUnit of policy 'route' has no effect on headers: 'x-ratelimit'; it needs headers: 'draft-11' or 'x-ratelimit+draft-11' RateLimit",
     ]);
-    await using loud = await open({ headers: 'both' });
+    await using loud = await open({ headers: 'x-ratelimit+draft-11' });
     expect(loud.logs.of('warn')).toEqual([]);
   });
 });

@@ -68,7 +68,12 @@ const WRONG: [problem: string, options: unknown][] = [
   ],
   [`${IDENTITY}, got the function userIdentity, which is not called, at [0]`, { identity: [userIdentity] }],
   [`${IDENTITY}, got kind 'user' without a function resolve at [0]`, { identity: [{ kind: 'user' }] }],
-  ["headers must be one of 'x-ratelimit', 'draft', 'both', 'throttler', false, got 'off'", { headers: 'off' }],
+  [
+    "headers must be one of 'x-ratelimit', 'draft-11', 'x-ratelimit+draft-11', 'throttler', false, got 'off'",
+    { headers: 'off' },
+  ],
+  ["got 'draft'. Its name is now 'draft-11'", { headers: 'draft' }],
+  ["got 'both'. Its name is now 'x-ratelimit+draft-11'", { headers: 'both' }],
   ["clock must be one of 'redis', 'app', got 'server'", { clock: 'server' }],
   [
     "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got '11s'",

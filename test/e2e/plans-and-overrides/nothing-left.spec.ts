@@ -81,7 +81,7 @@ describe.each(KINDS)('over $platform with $store, a limit of 0', (kind) => {
 
   it('is in the headers of the draft, which say no time either', async () => {
     const own: Policy = { ...WINDOW, name: 'api', limit: 5, plans: { none: { limit: 0 } } };
-    await using http = await app([own], { headers: 'draft' });
+    await using http = await app([own], { headers: 'draft-11' });
     expect((await http.as('none-1', '/')).headers).toMatchObject({
       'ratelimit-policy': `"api";q=0;w=${300 * 86_400}`,
       ratelimit: '"api";r=0',

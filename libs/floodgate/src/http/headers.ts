@@ -1,6 +1,6 @@
 import type { Decision } from '../policy/decision.js';
 import type { ClockOffset } from './headers/clock-offset.js';
-import { draftHeaders } from './headers/draft.js';
+import { draftHeaders } from './headers/draft-11.js';
 import type { Header } from './headers/header.js';
 import { throttlerHeaders } from './headers/throttler.js';
 import { xRateLimitHeaders } from './headers/x-ratelimit.js';
@@ -8,11 +8,29 @@ import { xRateLimitHeaders } from './headers/x-ratelimit.js';
 export type { Header } from './headers/header.js';
 export { retryAfterSeconds } from './headers/retry-after.js';
 
-/** The formats in which responses say what is left of the limits. */
-export const HEADER_FORMATS = ['x-ratelimit', 'draft', 'both', 'throttler'] as const;
+type WriteHeaders = (decision: Decision, receivedAtMs: number, offset: ClockOffset) => readonly Header[];
+
+/** The formats in which responses say what is left of the limits. A revision of the draft is another row. */
+const FORMATS = {
+  'x-ratelimit': xRateLimitHeaders,
+  'draft-11': draftHeaders,
+  'x-ratelimit+draft-11': (decision, receivedAtMs, offset) => [
+    ...xRateLimitHeaders(decision, receivedAtMs, offset),
+    ...draftHeaders(decision),
+  ],
+  throttler: throttlerHeaders,
+} satisfies Record<string, WriteHeaders>;
 
 /** See the module's option `headers`. */
-export type HeaderFormat = (typeof HEADER_FORMATS)[number];
+export type HeaderFormat = keyof typeof FORMATS;
+
+export const HEADER_FORMATS = Object.keys(FORMATS) as readonly HeaderFormat[];
+
+/** Names without a version, each with the one that says the same. */
+export const UNVERSIONED_FORMATS = {
+  draft: 'draft-11',
+  both: 'x-ratelimit+draft-11',
+} as const satisfies Record<string, HeaderFormat>;
 
 /** The settings of the headers of a decision. */
 export interface HeaderSettings {
@@ -31,14 +49,8 @@ export function decisionHeaders(
   receivedAtMs: number,
   { headers, offset }: HeaderSettings,
 ): readonly Header[] {
-  if (headers === 'x-ratelimit') return xRateLimitHeaders(decision, receivedAtMs, offset);
-  if (headers === 'draft') return draftHeaders(decision);
-  if (headers === 'throttler') return throttlerHeaders(decision);
-  if (headers === false) return [];
-  return [...xRateLimitHeaders(decision, receivedAtMs, offset), ...draftHeaders(decision)];
+  return headers === false ? [] : FORMATS[headers](decision, receivedAtMs, offset);
 }
 
-/** Whether the format has what `RateLimit-Policy` and `RateLimit` alone can say: quota units. */
-export function saysUnits(format: HeaderFormat | false): boolean {
-  return format === 'draft' || format === 'both';
-}
+/** The formats that have `RateLimit-Policy` and `RateLimit`, which alone can say quota units. */
+export const FORMATS_WITH_UNITS: readonly (HeaderFormat | false)[] = ['draft-11', 'x-ratelimit+draft-11'];

@@ -123,8 +123,8 @@ function decisionHeaders(format: HeaderFormat | false, policies: readonly string
     },
   };
   if (format === 'x-ratelimit') return own;
-  if (format === 'draft') return fields;
-  if (format === 'both') return { ...own, ...fields };
+  if (format === 'draft-11') return fields;
+  if (format === 'x-ratelimit+draft-11') return { ...own, ...fields };
   const named = policies.map((policy) => {
     const suffix = throttlerSuffix(policy);
     const retry = { [`Retry-After${suffix}`]: RETRY_AFTER['Retry-After'] };

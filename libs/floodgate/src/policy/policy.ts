@@ -107,7 +107,7 @@ export interface CommonPolicyOptions<Context = never> {
   shards?: number | undefined;
   /**
    * What the policy's numbers count, for clients: the parameter `qu` of `RateLimit-Policy`. Default `'requests'`, which is not
-   * sent. It changes no decision, and needs the module's `headers: 'draft'` or `'both'`.
+   * sent. It changes no decision, and needs the module's `headers: 'draft-11'` or `'x-ratelimit+draft-11'`.
    *
    * @example { name: 'upload', algorithm: 'token-bucket', capacity: 50_000_000, refill: '1000000/s', cost: bytesOf, quotaUnit: 'content-bytes' }
    */

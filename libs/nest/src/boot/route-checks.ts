@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { type Logger, type ParsedPolicy, type PolicyChecks, shown, withHelp } from 'floodgate/internal';
-import { meantInSeconds, type Monitor, type NamedPolicies, ROOMS, saysUnits } from 'floodgate/internal-boot';
+import { FORMATS_WITH_UNITS, meantInSeconds, type Monitor, type NamedPolicies, ROOMS } from 'floodgate/internal-boot';
 import type { CheckedOptions } from '../options/check-options.js';
 import type { Route, RoutePolicies } from '../routes/route-policies.js';
 import type { BoundPolicy } from '../types.js';
@@ -66,9 +66,10 @@ function idleUnit(
   { headers }: CheckedOptions,
 ): Warning | undefined {
   // A concurrency has its unit by default.
-  if (shadow || quotaUnit === 'requests' || algorithm.lease !== undefined || saysUnits(headers)) return undefined;
+  if (shadow || quotaUnit === 'requests' || algorithm.lease !== undefined || FORMATS_WITH_UNITS.includes(headers))
+    return undefined;
   return [
-    `quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: 'draft' or 'both'`,
+    `quotaUnit of policy '${name}' has no effect on headers: ${shown(headers)}; it needs headers: ${FORMATS_WITH_UNITS.map(shown).join(' or ')}`,
     'FG_OPTION_WITHOUT_EFFECT',
   ];
 }

@@ -89,12 +89,12 @@ export interface RateLimitModuleOptions extends Omit<LimiterOptions, 'policies' 
   /**
    * The format in which limited responses, allowed and rejected, say what is left. `Retry-After` is in each of them:
    * - `'x-ratelimit'` (default): `X-RateLimit-Limit`, `-Remaining` and `-Reset` of the policy with the smallest share left
-   * - `'draft'`: `RateLimit-Policy` and `RateLimit` for every policy, draft-ietf-httpapi-ratelimit-headers-11
-   * - `'both'` of them
+   * - `'draft-11'`: `RateLimit-Policy` and `RateLimit` for every policy, draft-ietf-httpapi-ratelimit-headers-11
+   * - `'x-ratelimit+draft-11'`: both of them
    * - `'throttler'`: the names of `@nestjs/throttler`, such as `X-RateLimit-Limit-short`, for a migration
    * - `false`: none of them
    *
-   * @example headers: 'draft'
+   * @example headers: 'draft-11'
    */
   headers?: HeaderFormat | false | undefined;
   /**

@@ -35,7 +35,7 @@ describe('a decision in the format', () => {
       },
     ],
     [
-      'draft',
+      'draft-11',
       1,
       {
         'RateLimit-Policy': '"short";q=3;w=1, "long";q=10;w=60, "default";q=5;w=300',

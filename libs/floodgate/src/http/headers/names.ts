@@ -4,7 +4,7 @@ export const X_RATE_LIMIT = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-Ra
 /** Says that what the others say may become better at any time. */
 export const X_RATE_LIMIT_ESTIMATED = 'X-RateLimit-Estimated';
 
-/** The names of the format `'draft'`. */
+/** The names of the draft's fields. */
 export const DRAFT = ['RateLimit-Policy', 'RateLimit'] as const;
 
 /**

@@ -51,7 +51,7 @@ describe('one window has one instant', () => {
               ? afterMiddleware(judging, route, Math.min(latencies[i]! + 999, 5000))
               : judging.take();
             const receivedAtMs = Math.floor((judging.clock.now + skew + latencies[i]!) / 1000);
-            const both = headersOf('both', told, receivedAtMs, offset);
+            const both = headersOf('x-ratelimit+draft-11', told, receivedAtMs, offset);
             resets.add(both['X-RateLimit-Reset']!);
             // The others count seconds from now, each rounded up once.
             const left = String(Math.ceil((end - told.decidedAtMs * 1000) / SECOND - 1e-6));

@@ -58,7 +58,7 @@ function readField(field: string, policies: string | undefined): Statement[] {
       // Of bytes or of concurrent requests only none means that no request passes.
       remaining: countsRequests || remaining === 0 ? remaining : Infinity,
       ...(seconds !== undefined && { moreAfterMs: seconds * 1000 }),
-      ...(parameters.get('est') === '?1' && { estimated: true }),
+      ...(parameters.get('floodgate-estimated') === '?1' && { estimated: true }),
     });
   }
   return statements;

@@ -12,6 +12,12 @@ const MAX_INTEGER = 999_999_999_999_999;
 /** The effective window of a policy that has nothing left, where charges may be refunded at any time. */
 const ESTIMATE_S = 1;
 
+/**
+ * The library's own parameter of `RateLimit`, a Boolean of RFC 9651. The draft wants a vendor's prefix (section 4.1), so that no
+ * revision gives the name another meaning. A key has a-z, 0-9, `_`, `-`, `.` and `*`, and begins with a letter or `*`.
+ */
+const ESTIMATED = 'floodgate-estimated';
+
 /** What the fields say of one policy; seconds are whole. */
 interface FieldValues {
   /** The policy's name as a String of RFC 9651. */
@@ -31,16 +37,15 @@ interface FieldValues {
 }
 
 /**
- * The spelling of the two fields. A new revision of the draft that renames a parameter changes these two lines.
+ * The spelling of the two fields.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-11 (23 May 2026), sections 3.1 and 4.1.
  */
 const spelled = {
   policy: ({ name, quota, unit, window }: Pick<FieldValues, 'name' | 'quota' | 'unit' | 'window'>): string =>
     `${name};q=${quota}${parameter('qu', unit && sfString(unit))}${parameter('w', window)}`,
-  /** `est` is no parameter of the draft, which allows others: a Boolean of RFC 9651, section 3.3.6. */
   limit: ({ name, available, effectiveWindow, estimated }: Omit<FieldValues, 'quota' | 'unit' | 'window'>): string =>
-    `${name};r=${available}${parameter('t', effectiveWindow)}${estimated ? ';est' : ''}`,
+    `${name};r=${available}${parameter('t', effectiveWindow)}${estimated ? `;${ESTIMATED}` : ''}`,
 };
 
 /** What depends on a policy alone. */
