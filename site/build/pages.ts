@@ -142,6 +142,7 @@ export const SIDEBAR: readonly Group[] = [
       item('Proof', '/proof'),
       item('Client', '/client'),
       item('Testing', '/testing'),
+      item('A store of your own', '/store'),
       item('API', '/reference/api'),
       item('Types', '/reference/api-types'),
       item('API without Nest', '/reference/api-floodgate'),
