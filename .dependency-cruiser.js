@@ -273,7 +273,7 @@ export default {
     },
     {
       name: 'library-loads-later',
-      comment: 'The library loads its own modules later in these places alone: CONTRIBUTING.md, "What is loaded when"',
+      comment: 'The library loads its own modules later in these places alone: libs/README.md, "What is loaded when"',
       severity: 'error',
       from: {
         path: [LIBRARY, NEST],

@@ -4,6 +4,8 @@ import { delimiter, join, resolve } from 'node:path';
 interface Needed {
   /** The Debian packages that contain it. */
   readonly packages: readonly string[];
+  /** The Homebrew formulae that contain it. */
+  readonly formulae?: readonly string[];
   /** Its names on `PATH`, the preferred one first. */
   readonly names: readonly string[];
   /** An environment variable that chooses another file. */
@@ -15,15 +17,21 @@ interface Needed {
 const NEEDED = {
   'redis-server': {
     packages: ['redis-server'],
+    formulae: ['redis'],
     names: ['redis-server', 'valkey-server'],
     variable: 'REDIS_SERVER_BIN',
   },
-  'nats-server': { packages: ['nats-server'], names: ['nats-server'], variable: 'NATS_SERVER_BIN' },
-  postgres: { packages: ['postgresql'], names: ['postgres'], variable: 'POSTGRES_BIN' },
+  'nats-server': {
+    packages: ['nats-server'],
+    formulae: ['nats-server'],
+    names: ['nats-server'],
+    variable: 'NATS_SERVER_BIN',
+  },
+  postgres: { packages: ['postgresql'], formulae: ['postgresql@17'], names: ['postgres'], variable: 'POSTGRES_BIN' },
   libfaketime: { packages: ['libfaketime'], names: [] },
   openssl: { packages: ['openssl'], names: ['openssl'] },
-  prometheus: { packages: ['prometheus'], names: ['prometheus'] },
-  promtool: { packages: ['prometheus'], names: ['promtool'] },
+  prometheus: { packages: ['prometheus'], formulae: ['prometheus'], names: ['prometheus'] },
+  promtool: { packages: ['prometheus'], formulae: ['prometheus'], names: ['promtool'] },
   'prometheus-redis-exporter': {
     packages: ['prometheus-redis-exporter'],
     names: ['prometheus-redis-exporter', 'redis_exporter'],
@@ -52,7 +60,7 @@ export const NEEDED_BY = {
   concurrency: ['redis-server', 'libfaketime'],
   conformance: ['redis-server'],
   consumers: [],
-  contexts: ['redis-server'],
+  contexts: ['redis-server', 'nats-server'],
   deploy: ['redis-server', 'prometheus', 'promtool', 'prometheus-redis-exporter'],
   docs: ['redis-server', 'openssl'],
   e2e: ['redis-server', 'libfaketime', 'openssl'],
@@ -71,7 +79,6 @@ export const NEEDED_BY = {
   tools: ['redis-server'],
   trial: ['redis-server'],
   alone: ['redis-server', 'libfaketime', 'openssl', 'postgres'],
-  'test/contexts/brokers.spec.ts': ['nats-server'],
   'npm run test:browser': ['redis-server', 'chromium'],
   'npm run test:chaos': ['redis-server', 'libfaketime'],
   'npm run test:consumers': ['redis-server'],
@@ -81,6 +88,11 @@ export const NEEDED_BY = {
   'npm run bench': ['redis-server'],
   'npm run site:bench': ['redis-server'],
 } as const satisfies Readonly<Record<string, readonly Program[]>>;
+
+/** Whether a name of `NEEDED_BY` is a project of Jest, and not a command. */
+export function isProject(name: string): boolean {
+  return /^[\w-]+$/.test(name);
+}
 
 /** How a program is called on `PATH`, and what else finds it. */
 export function describeProgram(name: Program): string {
@@ -97,6 +109,16 @@ export function isOptional(name: Program): boolean {
 /** The Debian packages of a program. */
 export function packagesOf(name: Program): readonly string[] {
   return NEEDED[name].packages;
+}
+
+/** The Homebrew formulae of a program. */
+export function formulaeOf(name: Program): readonly string[] {
+  return (NEEDED[name] as Needed).formulae ?? [];
+}
+
+/** The programs that are missing. */
+export function missingPrograms(names: readonly Program[] = PROGRAMS): Program[] {
+  return names.filter((name) => findProgram(name) === undefined);
 }
 
 /**
@@ -130,7 +152,7 @@ export function requireProgram(name: Program): string {
 
 /** @throws {Error} one for all programs that are missing, with how to install them */
 export function requirePrograms(names: readonly Program[]): void {
-  const absent = names.filter((name) => findProgram(name) === undefined);
+  const absent = missingPrograms(names);
   if (absent.length > 0) throw missing(absent);
 }
 
@@ -140,7 +162,7 @@ function missing(names: readonly Program[]): Error {
     return variable === undefined ? [] : [variable];
   });
   const choice = variables.length === 0 ? '' : `, or set ${variables.join(' and ')}`;
-  return oneLineError(`Not installed: ${names.join(', ')}. Run \`npm run setup\` (Debian, Ubuntu)${choice}`);
+  return oneLineError(`Not installed: ${names.join(', ')}. Run \`npm run setup\`${choice}`);
 }
 
 /** The executable file of this name, as a shell would find it. */
@@ -174,13 +196,18 @@ function findFaketime(): string | undefined {
   return undefined;
 }
 
-const POSTGRES_FOLDER = '/usr/lib/postgresql';
+const POSTGRES_FOLDERS = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt'];
 
-/** Debian keeps each version's programs in a folder of its own, and no server on `PATH`. */
+/** Debian and Homebrew keep each version's programs in a folder of its own, and no server on `PATH`. */
 function findPostgres(): string | undefined {
-  const versions = namesIn(POSTGRES_FOLDER).toSorted((a, b) => Number(b) - Number(a));
-  const paths = versions.map((version) => fileAt(join(POSTGRES_FOLDER, version, 'bin', 'postgres'), constants.X_OK));
-  return paths.find((path) => path !== undefined);
+  for (const folder of POSTGRES_FOLDERS) {
+    const versions = namesIn(folder).filter((name) => /^(?:postgresql@)?\d+$/.test(name));
+    const newestFirst = versions.toSorted((a, b) => Number(b.replace(/.*@/, '')) - Number(a.replace(/.*@/, '')));
+    const paths = newestFirst.map((version) => fileAt(join(folder, version, 'bin', 'postgres'), constants.X_OK));
+    const found = paths.find((path) => path !== undefined);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 function namesIn(folder: string): string[] {

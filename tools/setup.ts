@@ -1,14 +1,15 @@
-// `npm run setup`: installs the Debian packages that the tests need. Does nothing when all programs are there.
+// `npm run setup`: installs the programs that the tests need, by apt-get or Homebrew. Does nothing when all are there.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import {
   describeProgram,
-  findProgram,
+  formulaeOf,
+  isProject,
   isOptional,
+  missingPrograms,
   NEEDED_BY,
   onPath,
   packagesOf,
-  PROGRAMS,
   type Program,
 } from './programs.js';
 
@@ -16,40 +17,66 @@ const POLICY_FILE = '/usr/sbin/policy-rc.d';
 const APT_LOCK = '/run/lock/floodgate-apt';
 const APT_LOCK_SECONDS = 120;
 
-const missing = (): Program[] => PROGRAMS.filter((name) => findProgram(name) === undefined);
+/** How programs are installed on a system. */
+interface Installer {
+  /** What has them: a package has one program or several. */
+  packagesOf(program: Program): readonly string[];
+  /** The command that a person would type. */
+  readonly command: string;
+  readonly install?: (packages: readonly string[]) => void;
+  /** Why this command cannot run it. */
+  readonly obstacle?: string;
+}
 
 function main(): void {
-  const absent = missing();
+  const absent = missingPrograms();
   if (absent.length === 0) {
     console.log('setup: everything that the tests need is installed');
     return;
   }
-  const packages = [...new Set(absent.flatMap(packagesOf))];
-  const obstacle = obstacleToInstalling();
+  const installer = installerHere();
+  const obstacle = installer?.obstacle ?? (installer ? undefined : 'this system has neither apt-get nor Homebrew');
   if (obstacle !== undefined && absent.every(isOptional)) {
     console.log(`setup: all that the tests need is installed, but not ${absent.join(', ')}: ${obstacle}`);
     return;
   }
-  if (obstacle !== undefined) {
-    fail(`not installed: ${absent.join(', ')}. This command cannot install them: ${obstacle}.
-
-${hasApt() ? withApt(packages) : byName(absent)}
-
-${untilThen(absent)}`);
+  const packages = installer ? [...new Set(absent.flatMap((name) => installer.packagesOf(name)))] : [];
+  if (installer?.install === undefined) {
+    const how = installer ? `Install them with\n  ${installer.command} ${packages.join(' ')}` : byName(absent);
+    fail(
+      `not installed: ${absent.join(', ')}. This command cannot install them: ${obstacle}.\n\n${how}\n\n${untilThen(absent)}`,
+    );
     return;
   }
   console.log(`setup: installing ${packages.join(', ')}`);
-  install(packages);
-  const still = missing().filter((name) => !isOptional(name));
-  if (still.length > 0) {
-    fail(
-      `not installed, although apt-get has run: ${still.join(', ')}. Its messages are above.\n\n${untilThen(still)}`,
-    );
-  }
+  installer.install(packages);
+  const still = missingPrograms().filter((name) => !isOptional(name));
+  if (still.length === 0) return;
+  const without = still.filter((name) => installer.packagesOf(name).length === 0);
+  const failed = still.filter((name) => !without.includes(name));
+  const told = [
+    ...(failed.length > 0 ? [`not installed, although ${installer.command} has run: ${failed.join(', ')}`] : []),
+    ...(without.length > 0 ? [`not for this system: ${without.join(', ')}. \`npm test\` skips what needs them`] : []),
+  ];
+  const message = `${told.join('\n')}\n\n${untilThen(still)}`;
+  if (failed.length > 0) fail(message);
+  else console.log(`setup: ${message}`);
 }
 
-function withApt(packages: readonly string[]): string {
-  return `Install them with\n  sudo apt-get install ${packages.join(' ')}`;
+function installerHere(): Installer | undefined {
+  if (isDebianLike() && onPath('apt-get') !== undefined) {
+    const isRoot = process.getuid?.() === 0;
+    const command = 'sudo apt-get install';
+    return isRoot ? { packagesOf, command, install } : { packagesOf, command, obstacle: 'it does not run as root' };
+  }
+  if (onPath('brew') === undefined) return undefined;
+  return {
+    packagesOf: formulaeOf,
+    command: 'brew install',
+    install: (formulae) => {
+      for (const name of formulae) spawnSync('brew', ['install', name], { stdio: 'inherit' });
+    },
+  };
 }
 
 function byName(absent: readonly Program[]): string {
@@ -61,7 +88,6 @@ function byName(absent: readonly Program[]): string {
 function untilThen(absent: readonly Program[]): string {
   const names = Object.keys(NEEDED_BY) as (keyof typeof NEEDED_BY)[];
   const stands = (name: keyof typeof NEEDED_BY): boolean => NEEDED_BY[name].some((one) => absent.includes(one));
-  const isProject = (name: string): boolean => /^[\w-]+$/.test(name);
   const projects = names.filter((name) => isProject(name) && !stands(name));
   const commands = names.filter((name) => !isProject(name) && name.startsWith('npm') && !stands(name));
   const failing = names.filter(stands).map((name) => (isProject(name) ? `the project ${name}` : name));
@@ -75,16 +101,6 @@ These do not:
 function fail(message: string): void {
   process.stderr.write(`setup: ${message}\n`);
   process.exitCode = 1;
-}
-
-function obstacleToInstalling(): string | undefined {
-  if (!hasApt()) return 'this system has no apt-get (it is neither Debian nor Ubuntu)';
-  if (process.getuid?.() !== 0) return 'it does not run as root';
-  return undefined;
-}
-
-function hasApt(): boolean {
-  return isDebianLike() && onPath('apt-get') !== undefined;
 }
 
 function isDebianLike(): boolean {

@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
+import { isProject, missingPrograms, NEEDED_BY } from './programs.js';
 
 const WORKERS = availableParallelism();
 const BROWSER_CONFIG = 'test/browser/jest.config.js';
@@ -24,10 +25,18 @@ interface Run {
 const SIDE_BY_SIDE = `--maxWorkers=${WORKERS}`;
 const ALONE = '--maxWorkers=1';
 
+/** The projects of Jest whose programs are missing on this machine. Continuous integration skips nothing: there, they fail. */
+const SKIPPED = process.env['CI']
+  ? []
+  : Object.entries(NEEDED_BY).filter(([name, needed]) => isProject(name) && missingPrograms(needed).length > 0);
+const SKIPPED_PROJECTS = SKIPPED.map(([name]) => name);
+
 const QUICK: Readonly<Record<string, Run>> = {
-  test: { command: ['jest', '--ignoreProjects', 'alone', SIDE_BY_SIDE] },
+  test: {
+    command: ['jest', '--ignoreProjects', ...new Set(['alone', ...SKIPPED_PROJECTS]), SIDE_BY_SIDE],
+  },
   // The tests that measure real time.
-  alone: { command: ['jest', '--selectProjects', 'alone', ALONE] },
+  ...(SKIPPED_PROJECTS.includes('alone') ? {} : { alone: { command: ['jest', '--selectProjects', 'alone', ALONE] } }),
 };
 
 /** What `npm run test:all` adds. Each check of the chaos run, consumer and scenario of a bench counts as a test. */
@@ -95,6 +104,10 @@ async function failuresOf(
 }
 
 function succeeded(failures: readonly string[]): boolean {
+  if (SKIPPED_PROJECTS.length > 0) {
+    const programs = new Set(SKIPPED.flatMap(([, needed]) => missingPrograms(needed)));
+    console.log(`Skipped: ${SKIPPED_PROJECTS.join(', ')}. Not installed: ${[...programs].join(', ')} (npm run setup)`);
+  }
   if (failures.length > 0) console.log(`Failed: ${failures.join(', ')}`);
   return failures.length === 0;
 }

@@ -14,7 +14,7 @@ import { PAGES, ROOT, textOf } from './support/pages.js';
 import { GLOBALS, runSpecs, type SpecResults } from './support/specs.js';
 
 // Every snippet of the pages: modules are type-checked and run, their applications are asked with the page's own commands, and
-// what the page shows is compared with what comes. CONTRIBUTING.md says how a page says what a snippet needs.
+// what the page shows is compared with what comes. test/docs/README.md says how a page says what a snippet needs.
 
 const TYPE_CHECK_MS = 120_000;
 const BLOCK_MS = 100_000;

@@ -29,7 +29,7 @@ export type Kind =
 export const FRAMES = ['', 'module', 'route', 'limiter'] as const;
 export type Frame = (typeof FRAMES)[number];
 
-const RIGHT = `CONTRIBUTING.md, "How the pages are tested", lists the annotations`;
+const RIGHT = `test/docs/README.md lists the annotations`;
 
 export function kindOf(fence: Fence): Kind {
   const { page, line, lang, meta } = fence;

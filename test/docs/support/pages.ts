@@ -27,7 +27,13 @@ function examples(): string[] {
 /** Pages of which links and npm scripts are checked, and no snippets run. */
 export const OTHER_PAGES: readonly string[] = [
   'CONTRIBUTING.md',
+  'libs/README.md',
+  'test/README.md',
+  'test/docs/README.md',
+  'site/README.md',
   'SECURITY.md',
+  'CODE_OF_CONDUCT.md',
+  'ROADMAP.md',
   'STABILITY.md',
   'CHANGELOG.md',
   '.changeset/README.md',
