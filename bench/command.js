@@ -1,8 +1,16 @@
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { exitWithUsage, optionsOf } from '../tools/command-line.js';
 import { startRedis } from './redis.js';
 import { run } from './run.js';
 import { floorsTables, render, standings } from './table.js';
+
+const COMMON_USAGE = `
+  --json          prints the figures as one line of JSON, too
+  --smoke         runs each scenario once and for a moment: whether it runs, not how fast
+  --results FILE  writes how many scenarios passed and failed`;
+const USAGE = `
+  --only NAME     ratios whose names begin so
+  --quick         shorter rounds${COMMON_USAGE}`;
 
 /** What each bench takes. */
 const COMMON = {
@@ -12,19 +20,21 @@ const COMMON = {
 };
 
 /**
- * The command line of a bench: `--quick`, `--smoke`, `--results <file>`, `--json`, `--only <how the names of ratios begin>`.
+ * Runs a bench with the options of its command line.
  *
  * @param {object} bench
+ * @param {string} bench.command such as `npm run bench`
  * @param {object} bench.floors
  * @param {import('./scenarios/index.js').Scenario[]} bench.scenarios
  * @param {() => Promise<object[]>} [bench.startClusters] beside the one Redis; each has a `stop`
  */
-export async function runBench({ floors, scenarios, startClusters = async () => [] }) {
+export async function runBench({ command, floors, scenarios, startClusters = async () => [] }) {
   checkNames(floors, scenarios);
-  const options = readOptions({ ...COMMON, quick: { type: 'boolean' }, only: { type: 'string', default: '' } });
+  const usage = `${command} -- [options]${USAGE}`;
+  const options = optionsOf(usage, { ...COMMON, quick: { type: 'boolean' }, only: { type: 'string', default: '' } });
   if (!Object.keys(floors).some((name) => name.startsWith(options.only))) {
-    process.stderr.write(`--only takes how a name begins, of:\n${Object.keys(floors).join('\n')}\n`);
-    process.exit(1);
+    const names = Object.keys(floors).join(', ');
+    exitWithUsage(usage, `--only is ${JSON.stringify(options.only)}, expected how one of these begins: ${names}`);
   }
 
   const redis = await startRedis();
@@ -50,19 +60,9 @@ export function checkNames(floors, scenarios) {
   if (names !== named) throw new Error(`The floors name ${named}; the scenarios measure ${names}`);
 }
 
-/** The options of this command line. One that does not exist ends the process with a line that says so. */
-export function readOptions(options) {
-  try {
-    return parseArgs({ options }).values;
-  } catch (error) {
-    process.stderr.write(`${error.message}\n`);
-    return process.exit(1);
-  }
-}
-
-/** The options of `npm run bench:outage`. */
-export function readCommonOptions() {
-  return readOptions(COMMON);
+/** The options of `npm run bench:outage` and `npm run bench:failover`. */
+export function readCommonOptions(command) {
+  return optionsOf(`${command} -- [options]${COMMON_USAGE}`, COMMON);
 }
 
 /**

@@ -7,7 +7,7 @@ import { startProxy } from './proxy.js';
 import { startRedis } from './redis.js';
 import { render } from './table.js';
 
-const given = readCommonOptions();
+const given = readCommonOptions('npm run bench:failover');
 
 /** Requests a second, and by how many milliseconds the replica gets the master's writes late. */
 const CASES = given.smoke

@@ -3,4 +3,4 @@ import { runBench } from './command.js';
 import { FLOORS } from './floors.js';
 import { SCENARIOS } from './scenarios/index.js';
 
-await runBench({ floors: FLOORS, scenarios: SCENARIOS });
+await runBench({ command: 'npm run bench', floors: FLOORS, scenarios: SCENARIOS });

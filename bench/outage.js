@@ -12,7 +12,7 @@ import { startProxy } from './proxy.js';
 import { startRedis } from './redis.js';
 import { render } from './table.js';
 
-const given = readCommonOptions();
+const given = readCommonOptions('npm run bench:outage');
 
 /** How long a caller is watched for an answer: whatever waits longer has hung. */
 const PATIENCE_MS = given.smoke ? 500 : 3_000;

@@ -11,6 +11,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { optionsOf } from '../tools/command-line.js';
 import { stripped } from './strip.js';
 
 const FOLDER = dirname(fileURLToPath(import.meta.url));
@@ -111,4 +112,7 @@ export function bundle() {
   );
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(TARGET, bundle());
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  optionsOf('npm run lua:bundle');
+  writeFileSync(TARGET, bundle());
+}

@@ -1,6 +1,7 @@
 // The simulation: npm run simulate -- --help
 import { disturbWith, type Fault, FAULTS, type FaultFigures } from './faults.js';
-import { readOptions, type SimulateOptions, USAGE, UsageError } from './options.js';
+import { runCommand } from '../tools/command-line.js';
+import { readOptions, type SimulateOptions, USAGE } from './options.js';
 import { paintFor } from './output/colours.js';
 import {
   type DisturbedFigures,
@@ -94,17 +95,9 @@ function placeOf(pods: number, regions: number): string {
   return `${whole(pods)} pods, ${regions === 1 ? 'one region' : `${regions} regions`}`;
 }
 
-try {
+await runCommand(USAGE + SEEDS_USAGE, async () => {
   const args = process.argv.slice(2);
-  const isOfSeeds = args.some((arg) => arg.startsWith('--seeds'));
-  const options = isOfSeeds ? readSeedOptions(args) : readOptions(args);
-  if (options === undefined) process.stdout.write(USAGE + SEEDS_USAGE);
-  else if ('seeds' in options) process.exitCode = (await trySeeds(options, console.log)) === 0 ? 0 : 1;
-  else await run(options);
-} catch (error) {
-  const isUsage = error instanceof UsageError;
-  process.stderr.write(
-    isUsage ? `${error.message}\n\n${USAGE}${SEEDS_USAGE}` : `${(error as Error).stack ?? String(error)}\n`,
-  );
-  process.exitCode = isUsage ? 2 : 1;
-}
+  if (args.some((arg) => arg.startsWith('--seeds')))
+    return Math.min(1, await trySeeds(readSeedOptions(args), console.log));
+  return run(readOptions(args));
+});

@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { readOptions, USAGE, UsageError } from './options.js';
+import { UsageError } from '../tools/command-line.js';
+import { readOptions, USAGE } from './options.js';
 
 describe('the command line', () => {
   it('asks for everything by default', () => {
-    const options = readOptions([])!;
+    const options = readOptions([]);
     expect(options.pods).toEqual([10, 100, 1000]);
     expect(options.regions).toEqual([1, 2]);
     expect(options.scenarios).toEqual(['hot', 'users', 'concert', 'fleet']);
@@ -13,8 +14,7 @@ describe('the command line', () => {
   });
 
   it('prints a usage text with every strategy', () => {
-    expect(readOptions(['--help'])).toBeUndefined();
-    for (const { name } of readOptions([])!.strategies) expect(USAGE).toContain(name);
+    for (const { name } of readOptions([]).strategies) expect(USAGE).toContain(name);
     expect(USAGE.split('\n').filter((line) => line.length > 100)).toEqual([]);
   });
 

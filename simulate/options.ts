@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { UsageError, valuesOf } from '../tools/command-line.js';
 import { SCENARIO_NAMES, type ScenarioName } from './scenarios/scenario.js';
 import { COSTS, NETWORK, type Settings } from './settings.js';
 import { STRATEGIES } from './strategies/strategies.js';
@@ -40,11 +40,6 @@ export const USAGE = `npm run simulate -- [options]
   --help              prints this text
 `;
 
-/** A wrong command line. The message is one line for the user. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 const OPTIONS = {
   pods: { type: 'string' },
   regions: { type: 'string' },
@@ -58,10 +53,9 @@ const OPTIONS = {
   seed: { type: 'string' },
   faults: { type: 'boolean' },
   json: { type: 'boolean' },
-  help: { type: 'boolean' },
 } as const;
 
-type Given = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+type Given = ReturnType<typeof valuesOf<typeof OPTIONS>>;
 type TextOption = {
   [Name in keyof typeof OPTIONS]: (typeof OPTIONS)[Name]['type'] extends 'string' ? Name : never;
 }[keyof typeof OPTIONS];
@@ -69,12 +63,10 @@ type TextOption = {
 /**
  * Reads the command line.
  *
- * @returns undefined for `--help`
  * @throws {UsageError} for an unknown option or a wrong value
  */
-export function readOptions(args: readonly string[]): SimulateOptions | undefined {
-  const given = parse(args);
-  if (given.help) return undefined;
+export function readOptions(args: readonly string[]): SimulateOptions {
+  const given = valuesOf(OPTIONS, args);
   const whole = (name: TextOption, fallback: number, min: number, max: number): number =>
     wholes(given, name, [fallback], min, max)[0]!;
   const homeShare = whole('home-share', 70, 1, 99) / 100;
@@ -169,15 +161,6 @@ function namesOf<Name extends string>(
 
 function wrong(option: TextOption, value: string, expected: string): UsageError {
   return new UsageError(`--${option} is ${JSON.stringify(value)}, expected ${expected}`);
-}
-
-function parse(args: readonly string[]): Given {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values;
-  } catch (error) {
-    // The sentences after the first are about positional arguments, which a simulation does not have.
-    throw new UsageError((error as Error).message.split('. ')[0]);
-  }
 }
 
 /** The names of the strategies, in lines of the usage text. */

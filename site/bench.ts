@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { optionsOf } from '../tools/command-line.js';
 import { requireProgram } from '../tools/programs.js';
 import { type Benchmarks, GROUPS, type Ratio } from './build/benchmarks.js';
 import { ROOT } from './build/pages.js';
@@ -21,6 +22,7 @@ const SPREAD = 1.5;
 /** A quick run says enough while the machine is quiet. The last attempt has longer rounds, and more of them. */
 const ATTEMPTS = [['--quick'], ['--quick'], []];
 
+optionsOf('npm run site:bench');
 const ratios: Record<string, Ratio> = {};
 const busy: string[] = [];
 for (const only of SCENARIOS) {

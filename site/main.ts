@@ -5,6 +5,7 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, createServer } from 'vitepress';
+import { optionsOf } from '../tools/command-line.js';
 import { brokenLinks } from './build/check-site.js';
 import { writeMarkdown } from './build/markdown-pages.js';
 import { GENERATED, ROOT } from './build/pages.js';
@@ -13,6 +14,9 @@ import { adoptPlayground } from './build/playground.js';
 import { writeReference } from './build/reference.js';
 import { writeSocial } from './build/social.js';
 
+const builds = process.argv[2] === 'build';
+if (builds) process.argv.splice(2, 1);
+optionsOf(`npm run site${builds ? ':build' : ''}, with the environment variables SITE_BASE and SITE_OUT`);
 const site = join(ROOT, 'site');
 const { SITE_BASE: base = '/', SITE_OUT: out = join(site, 'dist') } = process.env;
 
@@ -20,7 +24,7 @@ writeReference();
 adoptPlayground();
 copyFileSync(join(ROOT, 'demo/palette/icon.svg'), join(ROOT, GENERATED, 'public/icon.svg'));
 await writeSocial();
-if (process.argv[2] === 'build') {
+if (builds) {
   await build(site);
   await shrinkPictures(out);
   writeMarkdown(out);

@@ -4,8 +4,8 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { build, type Format } from 'esbuild';
+import { optionsOf } from './command-line.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const BUILT = join(ROOT, 'dist');
@@ -19,9 +19,12 @@ const FONT = '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2';
 /** Browsers load no module from `file://`. A deferred script runs at the same time as a module. */
 const MODULE = /<script type="module" src="([^"]+)">/;
 
-const { values, positionals } = parseArgs({ options: { out: { type: 'string' } }, allowPositionals: true });
-const [name = ''] = positionals;
+// The scripts of package.json name it.
+const [name = ''] = process.argv.splice(2, 1);
 if (!Object.hasOwn(PAGES, name)) throw new Error(`the page is "${name}", expected ${Object.keys(PAGES).join(' or ')}`);
+const values = optionsOf(`npm run build:${name} -- [options]\n  --out DIR  the folder that is written (dist/${name})`, {
+  out: { type: 'string' },
+});
 const out = resolve(values.out ?? join(BUILT, name));
 const folder = `demo/${name}/page`;
 

@@ -5,13 +5,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { optionsOf } from './command-line.js';
 
 const PACKAGES = ['floodgate', 'nestjs-floodgate', 'floodgate-client'];
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const [given] = process.argv[2]?.endsWith('.tgz') ? process.argv.splice(2, 1) : [];
+optionsOf('npm run check:package -- [tarball.tgz]');
 const folder = mkdtempSync(join(tmpdir(), 'check-package-'));
 
 try {
-  const [given] = process.argv.slice(2);
   for (const tarball of given === undefined ? PACKAGES.map(pack) : [given]) {
     execFileSync('tar', ['-xzf', tarball, '-C', folder]);
     check('publint', 'run', '--strict', '--pack', 'false', join(folder, 'package'));

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import ts from 'typescript';
+import { optionsOf } from './command-line.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** The folders of the packages whose public API is written down. */
@@ -107,5 +108,6 @@ function onUnRecoverableConfigFileDiagnostic({ messageText }: ts.Diagnostic): ne
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  optionsOf('npm run public-api');
   for (const [file, text] of publicApis()) writeFileSync(join(ROOT, file), text);
 }

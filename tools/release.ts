@@ -1,14 +1,16 @@
 // What a release has beside its packages (docs/releasing.md):
-//
-//   npm run release -- check [v0.1.0]   whether the packages, the changelog, the changesets and the tag agree
-//   npm run release -- notes            prints the newest section of the changelog: the text of the GitHub release
-//   npm run release -- version          raises all versions by the changesets, and makes these a section of the changelog
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
+import { exitWithUsage } from './command-line.js';
 import { PUBLISHED, type Published } from './published.js';
+
+const USAGE = `npm run release -- <command>
+  check [v0.1.0]  whether the packages, the changelog, the changesets and the tag agree
+  notes           prints the newest section of the changelog: the text of the GitHub release
+  version         raises all versions by the changesets, and makes these a section of the changelog`;
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CHANGELOG = join(ROOT, 'CHANGELOG.md');
@@ -139,5 +141,5 @@ if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.a
   if (command === 'check') check(tag);
   else if (command === 'notes') console.log(newestSection(releaseNow().changelog).lines.join('\n'));
   else if (command === 'version') raiseVersions();
-  else throw new Error(`'${command ?? ''}' is not a command: give check, notes or version`);
+  else exitWithUsage(USAGE, `'${command ?? ''}' is not a command: give check, notes or version`);
 }

@@ -1,6 +1,7 @@
 // `npm run setup`: installs the programs that the tests need, by apt-get or Homebrew. Does nothing when all are there.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { optionsOf } from './command-line.js';
 import {
   describeProgram,
   formulaeOf,
@@ -148,6 +149,7 @@ function apt(...args: string[]): void {
   if (status !== 0) process.stderr.write(`${stdout}${stderr}`);
 }
 
+optionsOf('npm run setup');
 try {
   main();
 } catch (error) {

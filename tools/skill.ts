@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, posix } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { optionsOf } from './command-line.js';
 
 const ROOT = new URL('../', import.meta.url);
 const REPOSITORY = 'https://github.com/floodgate-nest/floodgate/blob/main/';
@@ -60,6 +61,7 @@ function absolute(page: string, link: string): string {
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  optionsOf('npm run skill');
   writeFileSync(SKILL, skillText());
   console.log(`wrote ${fileURLToPath(SKILL)}`);
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { parseArgs } from 'node:util';
+import { optionsOf } from './command-line.js';
 import { isProject, missingPrograms, NEEDED_BY } from './programs.js';
 
 const WORKERS = availableParallelism();
@@ -60,6 +60,8 @@ const LAST: readonly Readonly<Record<string, Run>>[] = [
   },
 ];
 
+const ALL_USAGE = `npm run test:all -- [options]\n  --results DIR  writes the counts of each run to a file in this folder`;
+
 const started = performance.now();
 
 function report(name: string, failed: boolean, since: number): void {
@@ -112,11 +114,11 @@ function succeeded(failures: readonly string[]): boolean {
   return failures.length === 0;
 }
 
-async function main([mode, ...options]: readonly string[]): Promise<boolean> {
-  if (mode === '--all') {
+async function main(): Promise<boolean> {
+  if (process.argv[2] === '--all') {
     process.env['LONG_TESTS'] = '1';
     process.env['SEED'] ??= 'random';
-    const { values } = parseArgs({ args: options, options: { results: { type: 'string' } } });
+    const values = optionsOf(ALL_USAGE, { all: { type: 'boolean' }, results: { type: 'string' } });
     const checked = await check();
     const failures = await failuresOf({ ...QUICK, ...MORE }, [], values.results);
     const last = await Promise.all(LAST.map((runs) => failuresOf(runs, [], values.results, 'pipe')));
@@ -130,4 +132,4 @@ async function main([mode, ...options]: readonly string[]): Promise<boolean> {
   );
 }
 
-process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;
+process.exitCode = (await main()) ? 0 : 1;

@@ -1,20 +1,19 @@
 // Prints how much code of the library one warm request runs: its files and named functions, by V8's precise coverage.
-//
-//   npm run walk                 files and functions, in the process, on Redis, and of a route with much on it
-//   npm run walk -- --verbose    names them
-//   npm run walk -- --json       as one line
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Session } from 'node:inspector/promises';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { optionsOf } from './command-line.js';
 import { compile } from './compile.js';
 
-const { values } = parseArgs({ options: { verbose: { type: 'boolean' }, json: { type: 'boolean' } } });
+const USAGE = `npm run walk -- [options]
+  --verbose  names the files and functions
+  --json     prints the counts as one line of JSON`;
+const values = optionsOf(USAGE, { verbose: { type: 'boolean' }, json: { type: 'boolean' } });
 
 /** Requests before the one that is measured: V8 and the library keep what they need again. */
 const WARM = 30;

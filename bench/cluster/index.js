@@ -9,6 +9,7 @@ import { CLUSTER_SCENARIOS } from './scenarios.js';
 const SIZES = [1, 3, 6];
 
 await runBench({
+  command: 'npm run bench:cluster',
   floors: CLUSTER_FLOORS,
   scenarios: CLUSTER_SCENARIOS,
   startClusters: () => Promise.all(SIZES.map(startCluster)),

@@ -78,10 +78,6 @@ function checkReport({ report }: SurgeOptions): void {
 
 await runCommand(USAGE, async () => {
   const options = readOptions(process.argv.slice(2));
-  if (options === undefined) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
   checkReport(options);
   return (await run(options)) ? 0 : 1;
 });

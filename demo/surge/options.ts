@@ -79,7 +79,6 @@ const OPTIONS = {
   quick: { type: 'boolean' },
   details: { type: 'boolean' },
   json: { type: 'boolean' },
-  help: { type: 'boolean' },
 } as const;
 
 type NumberOption = 'pods' | 'riders' | 'seconds' | 'scale' | 'demand' | 'seed' | 'queue' | 'patience-ms';
@@ -88,12 +87,10 @@ type NumberOption = 'pods' | 'riders' | 'seconds' | 'scale' | 'demand' | 'seed' 
  * Reads the command line.
  *
  * @param cores those of this machine, which the default of `--scale` depends on
- * @returns undefined for `--help`
  * @throws UsageError for an unknown option or a wrong value
  */
-export function readOptions(args: readonly string[], cores = availableParallelism()): SurgeOptions | undefined {
-  const given = valuesOf(args, OPTIONS);
-  if (given.help) return undefined;
+export function readOptions(args: readonly string[], cores = availableParallelism()): SurgeOptions {
+  const given = valuesOf(OPTIONS, args);
   if (given.quick && given.seconds !== undefined)
     throw new UsageError('--quick and --seconds are both given: use only one of them');
   for (const [name, value] of Object.entries(given)) {

@@ -1,13 +1,16 @@
-// `npm run spec`: checks the models, finds each wrong line in them, and compares the kept traces with new ones. `-- --write` keeps these.
+// `npm run spec`: checks the models, finds each wrong line in them, and compares the kept traces with new ones.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { optionsOf } from '../../tools/command-line.js';
 import { NEEDED_BY, requirePrograms } from '../../tools/programs.js';
 import { findMutation } from './find-mutation.js';
 import { FOLDER, MODELS, sourceOf } from './models.js';
 import { checkModel } from './spin.js';
 import { fileOf, makeTraces, textOf } from './traces.js';
 
+const { write: writes = false } = optionsOf('npm run spec -- [options]\n  --write  keeps the new traces', {
+  write: { type: 'boolean' },
+});
 requirePrograms(NEEDED_BY['npm run spec']);
-const writes = process.argv.includes('--write');
 let failures = 0;
 
 function say(isWell: boolean, text: string): void {

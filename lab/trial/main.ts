@@ -16,7 +16,7 @@ const USAGE = `npm run trial -- [options]
   --write          writes results.json and results.md`;
 
 async function main(): Promise<number> {
-  const { only, promise, adapter, json, write } = valuesOf(process.argv.slice(2), {
+  const { only, promise, adapter, json, write } = valuesOf({
     only: { type: 'string' },
     promise: { type: 'string' },
     adapter: { type: 'string' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { UsageError } from '../options.js';
+import { UsageError } from '../../tools/command-line.js';
 import { readSeedOptions, SEEDS_USAGE, trySeeds } from './try-seeds.js';
 
 describe('the command line of seeds', () => {

@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { UsageError } from '../options.js';
+import { UsageError, valuesOf } from '../../tools/command-line.js';
 import { trySeed } from './seeds.js';
 import { SEED_STRATEGIES } from './strategies/strategies.js';
 import type { SeedStrategy } from './strategy.js';
@@ -28,7 +27,7 @@ export interface SeedOptions {
 
 /** @throws {UsageError} for an unknown option or a wrong value */
 export function readSeedOptions(args: readonly string[]): SeedOptions {
-  const given = parse(args);
+  const given = valuesOf(OPTIONS, args);
   const names = SEED_STRATEGIES.map(({ name }) => name);
   const chosen = given.strategy?.split(',') ?? names;
   if (!chosen.every((name) => names.includes(name))) {
@@ -67,12 +66,4 @@ export async function trySeeds(
 function wholeOf(name: string, text: string | undefined, least: number): number {
   if (text !== undefined && /^\d+$/.test(text) && Number(text) >= least && Number(text) <= MOST) return Number(text);
   throw new UsageError(`--${name} is ${JSON.stringify(text)}, expected a whole number from ${least} to ${MOST}`);
-}
-
-function parse(args: readonly string[]): { seeds?: string; from: string; strategy?: string } {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values;
-  } catch (error) {
-    throw new UsageError((error as Error).message.split('. ')[0]);
-  }
 }

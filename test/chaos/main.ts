@@ -98,10 +98,6 @@ function keep(folder: string): void {
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
-  if (options === undefined) {
-    console.log(USAGE);
-    return 0;
-  }
   const storms = planOf(options.seed, options.minutes * 60_000);
   console.log(`chaos: seed ${options.seed}, ${options.minutes} minutes`);
   requirePrograms(NEEDED_BY['npm run test:chaos']);

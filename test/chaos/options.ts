@@ -30,20 +30,15 @@ const OPTIONS = {
   seed: { type: 'string' },
   client: { type: 'string' },
   json: { type: 'string' },
-  help: { type: 'boolean' },
 } as const;
 
 const MIN_MINUTES = 0.7;
 const MAX_MINUTES = 120;
 const MAX_SEED = 2 ** 31 - 1;
 
-/**
- * @returns undefined when help is asked for
- * @throws {UsageError} with the option, the given value and the expected one
- */
-export function readOptions(args: readonly string[]): ChaosOptions | undefined {
-  const given = valuesOf(args, OPTIONS);
-  if (given.help === true) return undefined;
+/** @throws {UsageError} with the option, the given value and the expected one */
+export function readOptions(args: readonly string[]): ChaosOptions {
+  const given = valuesOf(OPTIONS, args);
   const { minutes = '1', seed, client = 'ioredis', json } = given;
   if (!(/^\d+(\.\d+)?$/.test(minutes) && Number(minutes) >= MIN_MINUTES && Number(minutes) <= MAX_MINUTES)) {
     throw new UsageError(`--minutes must be a number from ${MIN_MINUTES} to ${MAX_MINUTES}, got '${minutes}'`);

@@ -49,10 +49,6 @@ function reportOf(results: readonly Result[]): object {
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
-  if (options === undefined) {
-    console.log(USAGE);
-    return 0;
-  }
   if (options.list) {
     for (const row of options.rows) console.log(describeRow(row));
     return 0;

@@ -41,16 +41,11 @@ const OPTIONS = {
   json: { type: 'string' },
   'write-readme': { type: 'boolean' },
   keep: { type: 'boolean' },
-  help: { type: 'boolean' },
 } as const;
 
-/**
- * @returns undefined when help is asked for
- * @throws {UsageError} with the option, the given value and the expected one
- */
-export function readOptions(args: readonly string[]): ConsumersOptions | undefined {
-  const given = valuesOf(args, OPTIONS);
-  if (given.help === true) return undefined;
+/** @throws {UsageError} with the option, the given value and the expected one */
+export function readOptions(args: readonly string[]): ConsumersOptions {
+  const given = valuesOf(OPTIONS, args);
   const { only = [], nest, node, ci = false, list = false, json, keep = false } = given;
   const writeReadme = given['write-readme'] === true;
   const rows = ROWS.filter(

@@ -7,6 +7,7 @@ import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { launch } from '../browser.js';
+import { optionsOf } from '../command-line.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDER = `${ROOT}docs/images/`;
@@ -36,6 +37,7 @@ interface Hero {
   seek(seconds: number): void;
 }
 
+optionsOf('npm run screenshots:hero');
 const browser = await launch();
 try {
   for (const theme of THEMES) {

@@ -1,9 +1,9 @@
 // `npm run screenshots`: takes the pictures of the README and of docs/ from the built application, each in light and dark.
 import { mkdirSync, statSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { launch } from '../browser.js';
+import { exitWithUsage, optionsOf } from '../command-line.js';
 import { BUILT_APPLICATION, ServiceProcess } from '../service-process.js';
 
 const FOLDER = fileURLToPath(new URL('../../docs/images/', import.meta.url));
@@ -25,15 +25,19 @@ const MARGIN = 12;
 const VIEWS = { worlds, pods, playground } as const;
 type View = keyof typeof VIEWS;
 
-const { values } = parseArgs({
-  options: { only: { type: 'string', multiple: true }, tries: { type: 'string', default: '5' } },
+const USAGE = `npm run screenshots -- [options]
+  --only NAME  this picture, ${Object.keys(VIEWS).join(', ')}; may be given several times (all)
+  --tries N    runs until the machine is quiet enough (5)`;
+const values = optionsOf(USAGE, {
+  only: { type: 'string', multiple: true },
+  tries: { type: 'string', default: '5' },
 });
 const tries = Number(values.tries);
 if (!Number.isInteger(tries) || tries < 1)
-  throw new Error(`--tries is "${values.tries}", expected a whole number from 1`);
+  exitWithUsage(USAGE, `--tries is "${values.tries}", expected a whole number from 1`);
 const wanted = values.only ?? Object.keys(VIEWS);
 const unknown = wanted.filter((name) => !(name in VIEWS));
-if (unknown.length > 0) throw new Error(`--only is "${unknown[0]}", expected ${Object.keys(VIEWS).join(', ')}`);
+if (unknown.length > 0) exitWithUsage(USAGE, `--only is "${unknown[0]}", expected ${Object.keys(VIEWS).join(', ')}`);
 
 mkdirSync(FOLDER, { recursive: true });
 await using app = await ServiceProcess.start(BUILT_APPLICATION);

@@ -6,8 +6,8 @@ import { figures, RESULTS } from './support/results.js';
 import { plain } from './colours.js';
 import { burstText, type Results, verdictOf } from './verdict.js';
 
-const OPTIONS = readOptions([], 2)!;
-const MEMORY = readOptions(['--store', 'memory'], 2)!;
+const OPTIONS = readOptions([], 2);
+const MEMORY = readOptions(['--store', 'memory'], 2);
 const CORES = 2;
 
 const withAfter = (some: Partial<CaseFigures>): Results => ({ ...RESULTS, after: figures(some) });

@@ -1,6 +1,7 @@
 // `npm run vectors`: writes the vectors of each algorithm, one line for each.
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { optionsOf } from '../../../tools/command-line.js';
 import { makeVectors } from './families.js';
 import { type AlgorithmName, ALGORITHMS, fileOf } from './vector.js';
 
@@ -12,5 +13,6 @@ export function textOf(algorithm: AlgorithmName): string {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]!).href) {
+  optionsOf('npm run vectors');
   for (const algorithm of ALGORITHMS) writeFileSync(fileOf(algorithm), textOf(algorithm));
 }

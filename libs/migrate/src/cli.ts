@@ -15,6 +15,9 @@ new Command('nestjs-floodgate-migrate')
   .argument('[folder]', 'the folder of the application, with its package.json', '.')
   .option('-n, --dry-run', 'write nothing, and say what would be written')
   .version(version)
+  .configureOutput({
+    outputError: (error, write) => write(`Usage: nestjs-floodgate-migrate [options] [folder]\n\n${error}`),
+  })
   .action((folder: string, { dryRun = false }: { dryRun?: boolean }) => {
     try {
       run({ folder: resolve(folder), dryRun, version: `^${version}`, print: (line) => console.log(line) });

@@ -36,6 +36,6 @@ if (command === 'migrate') {
 } else if (command === undefined || command === '--help' || command === '-h') {
   console.log(USAGE);
 } else {
-  console.error(`nestjs-floodgate: '${command}' is not a command\n\n${USAGE}`);
+  console.error(`${USAGE}\n\nnestjs-floodgate: '${command}' is not a command`);
   process.exitCode = 1;
 }
