@@ -80,11 +80,23 @@ export function rangeOf({ low, high }: Ratio): string {
   return from === to ? from : `${from} to ${to}`;
 }
 
+/** The median in words: "27 % less", "3.4 times as many". */
+export function wordsOf(one: BenchRow, ratio: Ratio): string {
+  const { median } = ratio;
+  if (verdictOf(one, ratio) === 'same') return 'the same';
+  if (median >= 2) return `${shown(median)} times as ${one.better === 'more' ? 'many' : 'much'}`;
+  const percent = `${Math.round(Math.abs(median - 1) * 100)} %`;
+  if (median > 1) return `${percent} more`;
+  return `${percent} ${one.better === 'more' ? 'fewer' : 'less'}`;
+}
+
 /** The figures of a group as a table, for the page as Markdown. */
 export function tableOf(group: GroupName, { ratios }: Benchmarks): string {
   const rows = GROUPS[group].flatMap((one) => {
     const ratio = ratios[one.name];
-    return ratio === undefined ? [] : [`| ${one.what} | ${rangeOf(ratio)} | ${one.to} | ${verdictOf(one, ratio)} |`];
+    return ratio === undefined
+      ? []
+      : [`| ${one.what} | ${wordsOf(one, ratio)} | ${rangeOf(ratio)} | ${one.to} | ${verdictOf(one, ratio)} |`];
   });
-  return ['| figure | ratio | to | Floodgate is |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  return ['| figure | in words | ratio | to | Floodgate is |', '| --- | --- | --- | --- | --- |', ...rows].join('\n');
 }
