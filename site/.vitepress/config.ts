@@ -19,7 +19,7 @@ const description = 'Rate limiting for NestJS that holds across every pod';
 
 /** Everything that is no page. */
 const notPages = readdirSync(ROOT, { withFileTypes: true })
-  .filter(({ name }) => !['docs', 'examples', 'site'].includes(name))
+  .filter(({ name }) => !['docs', 'examples', 'site', 'CHANGELOG.md'].includes(name))
   .map((entry) => (entry.isDirectory() ? `${entry.name}/**` : entry.name));
 
 export default defineConfig({

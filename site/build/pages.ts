@@ -15,9 +15,11 @@ const MOVED: Readonly<Record<string, string>> = {
   'docs/README.md': 'docs',
   'docs/playground.md': 'playground-guide', // /playground/ is the playground itself
   'examples/README.md': 'examples',
+  'CHANGELOG.md': 'changelog',
 };
 const FOLDERS = ['docs', 'site/pages'] as const;
-const EXAMPLES = 'examples/README.md';
+/** Pages that stand in other folders. */
+const SINGLE = ['examples/README.md', 'CHANGELOG.md'] as const;
 /** What `writeReference` writes. */
 export const GENERATED = 'site/generated';
 
@@ -27,7 +29,7 @@ export function sitePages(): ReadonlyMap<string, string> {
   const generated = markdownIn(GENERATED).map(
     (path) => [path, path.slice(GENERATED.length + 1, -'.md'.length)] as const,
   );
-  return new Map([...written, [EXAMPLES, addressOf(EXAMPLES)], ...generated]);
+  return new Map([...written, ...SINGLE.map((path) => [path, addressOf(path)] as const), ...generated]);
 }
 
 function addressOf(path: string): string {
@@ -143,6 +145,7 @@ export const SIDEBAR: readonly Group[] = [
       item('Client', '/client'),
       item('Testing', '/testing'),
       item('A store of your own', '/store'),
+      item('Changelog', '/changelog'),
       item('API', '/reference/api'),
       item('Types', '/reference/api-types'),
       item('API without Nest', '/reference/api-floodgate'),
