@@ -5,6 +5,7 @@ import { kindOf } from '../../test/docs/support/kinds.js';
 import { readPage } from '../../test/docs/support/markdown.js';
 import { moduleOf } from '../../test/docs/support/modules.js';
 import type { Sample } from './hovers.js';
+import { managersOf } from './managers.js';
 import type { PictureSizes } from './pictures.js';
 import { GENERATED, PLAYGROUND, ROOT, sitePages, targetOf } from './pages.js';
 
@@ -13,6 +14,9 @@ export const slugify = (text: string): string => slug(text);
 
 /** Languages of the pages that the highlighter has under no name. */
 const PLAIN: Readonly<Record<string, string>> = { promql: 'text' };
+
+/** Its command has one line's place. */
+const LANDING = 'site/pages/index.md';
 
 interface Env extends Partial<MarkdownEnv> {
   readonly realPath?: string;
@@ -40,7 +44,38 @@ export function useRepositoryMarkdown(md: MarkdownRenderer, base: string, sizes:
         }
       }
     }
+    if (!isSearched && path !== LANDING) state.tokens = state.tokens.flatMap((token) => tabsOf(token, state.Token));
   });
+}
+
+type MarkdownToken = ReturnType<MarkdownRenderer['parse']>[number];
+
+/** A block of `npm install` as tabs: VitePress's own markup of a code group, whose script changes the tab. */
+function tabsOf(
+  token: MarkdownToken,
+  Token: new (type: string, tag: string, nesting: 0) => MarkdownToken,
+): MarkdownToken[] {
+  const managers = token.type === 'fence' && token.info === 'sh' ? managersOf(token.content) : undefined;
+  if (managers === undefined) return [token];
+  const group = `manager-${token.map![0]}`;
+  const html = (content: string): MarkdownToken => Object.assign(new Token('html_block', '', 0), { content });
+  const tabs = managers.map(({ name }, i) => {
+    const id = `${group}-${name}`;
+    return `<input type="radio" name="${group}" id="${id}"${i === 0 ? ' checked' : ''}><label for="${id}">${name}</label>`;
+  });
+  return [
+    html(
+      `<div class="vp-code-group"><div class="tabs" role="radiogroup" aria-label="Package manager">${tabs.join('')}</div><div class="blocks">`,
+    ),
+    ...managers.map(({ commands }, i) =>
+      Object.assign(new Token('fence', 'code', 0), {
+        info: i === 0 ? 'sh active' : 'sh',
+        markup: token.markup,
+        content: `${commands}\n`,
+      }),
+    ),
+    html('</div></div>'),
+  ];
 }
 
 interface Token {

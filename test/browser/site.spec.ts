@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { brokenLinks } from '../../site/build/check-site.js';
 import { violations } from './support/axe.js';
 import { type OpenPage, openPage } from './support/open-page.js';
@@ -88,6 +88,48 @@ async function visit(url: string, look: { width?: number; colorScheme?: 'light' 
   };
 }
 
+/** What a developer looks for, in their words, and the page that has it. */
+const TASKS: Readonly<Record<string, string>> = {
+  'limit login attempts': 'recipe-failed-logins',
+  throttler: 'migration',
+  '429 headers': 'http',
+  'Redis down': 'failures',
+  cluster: 'redis',
+  'proxy IP': 'production',
+  GraphQL: 'contexts',
+  'websocket key': 'contexts',
+  queue: 'recipe-partner-queue',
+  'test limits jest': 'testing',
+  'reset a user': 'module',
+  'metrics grafana': 'metrics',
+  'monthly quota': 'recipe-monthly-quota',
+  'express without nest': 'without-nest',
+  'tokens LLM': 'recipe-token-budget',
+  'MCP agent': 'mcp',
+  'rolling deploy': 'production',
+  'shadow mode': 'shadow',
+  'cost per request': 'settling',
+  'blocked client': 'admin',
+  'outbound API limit': 'outbound',
+  'plans per tenant': 'plans',
+  changelog: 'changelog',
+  Upstash: 'redis',
+  Dragonfly: 'redis',
+};
+
+const addresses = (links: Locator): Promise<string[]> =>
+  links.evaluateAll((all) => all.map((link) => link.getAttribute('href')!));
+
+/** The addresses of the first three results. */
+async function search(page: Page, query: string): Promise<string[]> {
+  await page.evaluate(() => sessionStorage.clear()); // the search before
+  await page.getByRole('button', { name: 'Search' }).first().click();
+  await page.locator('#localsearch-input').fill(query);
+  const results = page.locator('#localsearch-list a');
+  await results.first().waitFor();
+  return (await addresses(results)).slice(0, 3);
+}
+
 describe('the site', () => {
   it.each([
     ['token bucket', /algorithms#token-bucket$/],
@@ -95,11 +137,61 @@ describe('the site', () => {
     ['FG_TRUST_PROXY', /errors#fg_trust_proxy$/],
   ])('finds the right page of %s first', async (query, address) => {
     await using visited = await visit(site.url);
+    const [first] = await search(visited.page, query);
+    expect(first).toMatch(address);
+  });
+
+  it("finds the page of each of a developer's tasks among the first three, and the sidebar has it", async () => {
+    await using visited = await visit(`${site.url}docs`);
     const { page } = visited;
-    await page.getByRole('button', { name: 'Search' }).first().click();
-    await page.locator('#localsearch-input').fill(query);
-    const first = page.locator('#localsearch-list a').first();
-    expect(await first.getAttribute('href')).toMatch(address);
+    const sidebar = await addresses(page.locator('.VPSidebar a'));
+    const found: Record<string, string> = {};
+    for (const [query, wanted] of Object.entries(TASKS)) {
+      const pages = (await search(page, query)).map((address) => address.split('#')[0]!);
+      await page.keyboard.press('Escape');
+      found[query] = pages.includes(`${BASE}${wanted}`) ? wanted : pages.join(', ');
+    }
+    expect(found).toEqual(TASKS);
+    const listed = sidebar.map((address) => address.split('#')[0]!.slice(BASE.length));
+    expect(Object.values(TASKS).filter((wanted) => !listed.includes(wanted))).toEqual([]);
+  });
+
+  it('has buttons that copy without a hover, tabs of package managers, and a ring around a slider', async () => {
+    await using visited = await visit(`${site.url}installation`);
+    const { page } = visited;
+    const block = page.locator('.vp-code-group').first();
+    expect(
+      await block
+        .locator('button.copy')
+        .first()
+        .evaluate((button) => getComputedStyle(button).opacity),
+    ).toBe('1');
+    expect(await block.innerText()).toContain('npx nest add nestjs-floodgate');
+    await block.locator('label', { hasText: 'pnpm' }).click();
+    const commands = ['pnpm add nestjs-floodgate', 'pnpm nest add nestjs-floodgate --skip-install', 'pnpm install'];
+    expect((await block.locator('pre').filter({ visible: true }).innerText()).trim()).toBe(commands.join('\n'));
+    await page.goto(site.url);
+    const slider = page.locator('.fh-setting input').first();
+    await slider.focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await slider.evaluate((input) => getComputedStyle(input).outlineStyle)).toBe('solid');
+    expect(visited.troubles).toEqual([]);
+  });
+
+  it('prints the text alone: in light, with code that wraps and addresses behind links', async () => {
+    await using visited = await visit(`${site.url}installation`, { colorScheme: 'dark' });
+    const { page } = visited;
+    await page.emulateMedia({ media: 'print' });
+    await page.setViewportSize({ width: 794, height: 1123 }); // A4
+    await page.locator(':root:not(.dark)').waitFor();
+    for (const part of ['.VPNav', '.VPSidebar', '.VPDocFooter', 'button.copy'])
+      expect([part, await page.locator(part).filter({ visible: true }).count()]).toEqual([part, 0]);
+    const wide = await page.locator('pre').evaluateAll((all) => all.filter((pre) => pre.scrollWidth > pre.clientWidth));
+    expect(wide).toEqual([]);
+    const link = page.locator('.vp-doc a[href^="https://github.com/nestjs"]').first();
+    expect(await link.evaluate((one) => getComputedStyle(one, '::after').content)).toContain('github.com/nestjs');
+    await page.emulateMedia({ media: 'screen' });
+    await page.locator(':root.dark').waitFor();
   });
 
   it(`sends less than ${FIRST_VIEW_BYTES / 1000} kB for the first view of each page`, async () => {

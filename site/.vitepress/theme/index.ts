@@ -8,6 +8,7 @@ import BenchMachine from './BenchMachine.vue';
 import NotFound from './NotFound.vue';
 import SimulatedRush from './SimulatedRush.vue';
 import ThreePods from './ThreePods.vue';
+import { printLight } from './print-light';
 import { showTypesOnHover } from './types-on-hover';
 
 const COMPONENTS = { BenchBars, BenchMachine, SimulatedRush, ThreePods };
@@ -16,7 +17,10 @@ export default {
   extends: DefaultTheme,
   Layout: () => h(DefaultTheme.Layout, null, { 'not-found': () => h(NotFound) }),
   enhanceApp({ app }) {
-    if (typeof document !== 'undefined') showTypesOnHover();
+    if (typeof document !== 'undefined') {
+      showTypesOnHover();
+      printLight();
+    }
     for (const [name, component] of Object.entries(COMPONENTS)) app.component(name, component);
   },
 } satisfies Theme;
