@@ -163,6 +163,10 @@ const TABLE: Readonly<Record<string, readonly [proves: string, choices: Omit<Row
     '`nest add --project=api` in the layout of an Nx workspace, with the ioredis that TypeORM 0.3 takes',
     { ...NEST_11, redis: 'url', ioredis: '5', added: true, nx: true, typeorm: true },
   ],
+  'example-sandbox': [
+    'the example for a sandbox: it starts without Redis, and its page has limits',
+    { ...EXAMPLE, folder: 'examples/sandbox' },
+  ],
   'example-nest11-commonjs': [
     'the example of Nest 11 and CommonJS: a burst, and a login',
     { ...EXAMPLE, ...NEST_11, folder: 'examples/nest11-commonjs' },
