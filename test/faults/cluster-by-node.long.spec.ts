@@ -66,7 +66,6 @@ it('nodes that forbid undeclared keys are asked by slot, with one warning, until
   await until('the nodes are probed', PROBED_MS, () => Promise.resolve(warningsOf(pod).length > 0));
   expect(await isByNode(pod, 'forbidden')).toBe(false);
   expect(warningsOf(pod)).toHaveLength(1);
-  // docs/errors.md shows the warning.
   expect(warningsOf(pod)[0]).toContain(
     "lets no script read keys in several slots, so each slot takes a call of its own: UNDECLARED ERR The user executing the script can't run this command or subcommand",
   );

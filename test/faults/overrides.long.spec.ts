@@ -8,8 +8,6 @@ import { until } from '../support/faults/until.js';
 import { Processes } from '../support/processes.js';
 import type { OverriddenPod } from './workers/overridden.js';
 
-// docs/errors.md shows the warnings.
-
 jest.setTimeout(180_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 20_000;

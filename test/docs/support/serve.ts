@@ -19,48 +19,8 @@ export async function withLimiter(
   return Object.assign(app, { limiter: app.app.get(RateLimiter) });
 }
 
-/** The message with which a boot fails, as the log shows it. */
-export async function bootError(boot: RateLimitModuleOptions | (() => ModuleMetadata)): Promise<string> {
-  try {
-    const metadata = typeof boot === 'function' ? boot() : { imports: [RateLimitModule.forRoot(boot)] };
-    const app = await start('Express', metadata);
-    await app.close();
-  } catch (error) {
-    return String(error);
-  }
-  throw new Error('the application boots');
-}
-
-/** The warnings of a boot. */
-export async function bootWarnings(boot: RateLimitModuleOptions | ModuleMetadata): Promise<string> {
-  await using app = await start('Express', isMetadata(boot) ? boot : { imports: [RateLimitModule.forRoot(boot)] });
-  return app.logs
-    .of('warn')
-    .map((text) => text.replace(/ RateLimit$/, ''))
-    .join('\n');
-}
-
-function isMetadata(boot: RateLimitModuleOptions | ModuleMetadata): boot is ModuleMetadata {
-  return 'imports' in boot || 'controllers' in boot;
-}
-
 /** Posts JSON. */
 export function post({ port }: HttpApp, path: string, body: unknown): Promise<Response> {
   const headers = { 'Content-Type': 'application/json' };
   return fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-}
-
-/** A message without the link to docs/errors.md, as that page shows it. */
-export function withoutHelp(message: string): string {
-  return message.replaceAll(/ \(see https:[^)]*\)/g, '');
-}
-
-/** Prints the message with which a boot fails. */
-export async function explain(boot: RateLimitModuleOptions | (() => ModuleMetadata)): Promise<void> {
-  console.log(withoutHelp(await bootError(boot)));
-}
-
-/** Prints the warnings of a boot. */
-export async function explainWarnings(boot: RateLimitModuleOptions | ModuleMetadata): Promise<void> {
-  console.log(withoutHelp(await bootWarnings(boot)));
 }

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, it, jest } from '@jest/globals';
 
@@ -55,8 +54,4 @@ it.each([
   ],
 ])('an application that imports %s, without %s, prints: %s', async (imports, absent, printed) => {
   expect((await boot(imports, absent)).replace(HELP, '')).toBe(printed);
-});
-
-it('docs/errors.md shows such a message', () => {
-  expect(readFileSync('docs/errors.md', 'utf8')).toContain(METRICS);
 });

@@ -44,7 +44,6 @@ describe('the spread of shards', () => {
       all.check(KEYS);
       refreshed();
     }
-    // docs/errors.md shows the warning.
     expect(lines).toEqual([
       expect.stringContaining(
         `warn: Of the 6 shards of ${KEYS[0]} and its like, 2 lie on node 10.0.0.0:6379 of 6, where 1 would be even: give each master an equal range of slots that follow each other, and the client no keyPrefix with braces (see`,

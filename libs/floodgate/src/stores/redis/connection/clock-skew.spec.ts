@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { histories } from '../../../../../../test/support/property-runs.js';
@@ -66,12 +65,6 @@ describe("the comparison with Redis's clock", () => {
     expect(await world.at(2)).toEqual([
       "log The clock of this process is 2 ms ahead of Redis's clock: within half of maxSkew (1000 ms) again",
     ]);
-  });
-
-  it('warns as docs/errors.md shows', async () => {
-    const [line] = await new World(1000).at(700);
-    const page = readFileSync(new URL('../../../../../../docs/errors.md', import.meta.url), 'utf8');
-    expect(page).toContain(line!.replace(/^warn /, '').replace(/ \(see .*/, ''));
   });
 
   it('takes a slow answer neither for skew nor for its end', async () => {
