@@ -18,8 +18,8 @@ try {
   if (configuration.apiDocs) serveDocs(app);
   endBySignal(app, logger);
   const url = await listen(app, configuration.bind, configuration.port, 'PORT');
-  logger.log(`Limited routes and their policies:\n${await app.get(RouteTable, { strict: false }).text()}`);
-  logger.log(`Listening on ${url}`);
+  logger.log(`Limited routes, with the limit of each policy:\n${await app.get(RouteTable, { strict: false }).text()}`);
+  logger.log(`Listening on\n${url}`);
 } catch (error) {
   exitWith(error);
 }

@@ -15,7 +15,7 @@ try {
   });
   endBySignal(app, logger);
   const url = await listen(app, configuration.bind, configuration.matching.port, 'MATCHING_PORT');
-  logger.log(`Listening on ${url}`);
+  logger.log(`Listening on\n${url}`);
 } catch (error) {
   exitWith(error);
 }

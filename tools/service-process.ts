@@ -41,7 +41,7 @@ export class ServiceProcess implements AsyncDisposable {
         for (const stream of [child.stdout, child.stderr]) {
           stream.setEncoding('utf8').on('data', (text: string) => {
             output.text += text;
-            const found = /Listening on http:\/\/\S+:(\d+)/.exec(output.text)?.[1];
+            const found = /Listening on\nhttp:\/\/\S+:(\d+)/.exec(output.text)?.[1];
             if (found !== undefined) resolve(Number(found));
           });
         }

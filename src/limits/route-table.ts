@@ -20,7 +20,7 @@ export class RouteTable {
     this.mode = config.get('rateLimit', { infer: true });
   }
 
-  /** One line for each limited route, such as `  GET /api/trips/history  default (sliding-window-counter, 30)`. */
+  /** One line for each limited route, such as `  GET /api/trips/history  default 30`. */
   async text(): Promise<string> {
     const routes = await Promise.all(
       this.routes.all().map(async (route) => {
@@ -47,6 +47,6 @@ export class RouteTable {
   }
 }
 
-function described({ policy, algorithm, limit }: PolicyDecision, withLimit: boolean): string {
-  return `${policy} (${algorithm}${withLimit ? `, ${limit}` : ''})`;
+function described({ policy, limit }: PolicyDecision, withLimit: boolean): string {
+  return withLimit ? `${policy} ${limit}` : policy;
 }

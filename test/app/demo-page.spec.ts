@@ -49,7 +49,7 @@ describe('docs/demo.md', () => {
 
   it('shows the first lines of the table in the log', async () => {
     const lines = (await service.app.get(RouteTable, { strict: false }).text()).split('\n');
-    expect(DEMO).toContain(`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on http://localhost:3000\n`);
+    expect(DEMO).toContain(`\n${lines.slice(0, 3).join('\n')}\n  ...\nListening on\nhttp://localhost:3000\n`);
   });
 
   it('shows a 429 that names the policy of the tour', async () => {

@@ -111,7 +111,7 @@ it('decides in a Worker of Cloudflare, from a limiter that its module makes', as
       'asks?hang': [200],
     },
     told: [
-      'Limits are kept in this isolate, so each isolate gives each client the whole limit',
+      'Each isolate counts for itself',
       'threshold of levels',
       expect.stringContaining("cost of policy 'asks' failed, the request costs 1: it did not settle within 50 ms"),
     ],

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { RoomApplication } from '../room-application.js';
 import type { WorldSize } from './city.js';
 import type { WorldId } from './surge-tick.js';
+import { OnceEach } from './once-each.js';
 import { type OfWorlds, World, WORLD_IDS, WORLD_NAMES } from './world.js';
 import type { WorldLook } from './run-world.js';
 
@@ -23,6 +24,7 @@ export class Worlds implements AsyncDisposable {
   private isLooking = false;
   private preparing = false;
   private starting: Promise<readonly PromiseSettledResult<World>[]> = Promise.resolve([]);
+  private readonly told = new OnceEach((line) => this.logger.warn(line));
 
   /**
    * @param onLook called several times per second with what both worlds look like
@@ -72,6 +74,7 @@ export class Worlds implements AsyncDisposable {
   /** Gives both worlds the limits that a run begins with, and waits until they have worked off the queue of the last run. */
   async prepare(): Promise<void> {
     this.preparing = true;
+    this.told.forget();
     try {
       await Promise.all([this.enforce('left', false), this.enforce('right', true)]);
       const until = performance.now() + MAX_QUEUE_MS;
@@ -123,7 +126,7 @@ export class Worlds implements AsyncDisposable {
       this.isLooking = false;
     }
     for (const id of WORLD_IDS) {
-      for (const line of this.shown[id].logged) this.logger.warn(`${WORLD_NAMES[id]}: ${line}`);
+      for (const line of this.shown[id].logged) this.told.tell(`${WORLD_NAMES[id]}: ${line}`);
     }
     this.onLook(this.shown);
   }

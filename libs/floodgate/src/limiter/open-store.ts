@@ -75,16 +75,13 @@ function memoryStore({ given, deadlineMs, connect, where }: CheckedLimiterOption
   }
   const rules = Object.entries<OptionRule>(LIMITER_OPTIONS).filter(([option]) => given[option as Option] !== undefined);
   const idle = rules.flatMap(([option, { needsRedis }]) => (needsRedis === true ? option : []));
-  const [whose, instead, then] = isWorker()
-    ? ['isolate', '', '']
-    : ['process', '. Set redis to share limits', ' until then'];
-  const without = idle.length === 0 ? '' : `; without effect${then}: ${idle.join(', ')}`;
+  const without = idle.length === 0 ? '' : `. ${idle.join(', ')} ${idle.length === 1 ? 'needs' : 'need'} Redis`;
   return {
     store: new MemoryStore(),
     overrides: new MemoryOverrideLog(),
     deadlines: new Deadlines(deadlineMs),
     owned: true,
-    description: `Limits are kept in this ${whose}, so each ${whose} gives each client the whole limit${instead}${without}`,
+    description: `${isWorker() ? 'Each isolate' : 'No Redis: each process'} counts for itself${without}`,
   };
 }
 
