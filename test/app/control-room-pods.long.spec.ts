@@ -37,6 +37,18 @@ class Page implements AsyncDisposable {
     return (this.stream.ticks.at(-1) as Tick).pods!;
   }
 
+  /** Pods that showed a bucket or numbers of a way in which they did not count. */
+  get mixed(): unknown[] {
+    const limits = { alone: [20, 60], together: [null, 20], outage: [6, 6] } as const;
+    return this.stream.ticks
+      .flatMap(({ pods }) => pods!.pods)
+      .filter(({ counting, bucket, result }) => {
+        const [limit, passed] = limits[counting];
+        const isOf = result === null || (result.counting === counting && result.passed <= passed);
+        return !isOf || (bucket !== null && bucket.limit !== limit);
+      });
+  }
+
   async see(what: string, holds: (pods: PodsTick) => boolean): Promise<void> {
     await until(what, 40_000, () => Promise.resolve(holds(this.pods)));
   }
@@ -80,9 +92,15 @@ describe('without a redis-server', () => {
     await count(url, false);
     expect(passedAtOnce(await press(url))).toBe(60); // they do not notice
     await count(url, true);
-    await page.see('amber', ({ store, pods }) => !store.isUp && pods.every(({ reachesStore }) => !reachesStore));
+    await page.see('amber', ({ store, pods }) => !store.isUp && pods.every(({ counting }) => counting === 'outage'));
+    // The numbers of the outage, and not those of the last press.
+    await page.see('the shares', ({ pods }) =>
+      pods.every(({ result, bucket }) => result?.passed === 6 && bucket?.limit === 6),
+    );
     await turn(url, true);
     expect(passedAtOnce(await press(url))).toBe(20);
+    await page.see('the shared bucket', ({ store, pods }) => store.isUp && pods.every(({ result }) => result !== null));
+    expect(page.mixed).toEqual([]);
   });
 });
 

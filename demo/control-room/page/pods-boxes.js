@@ -2,7 +2,6 @@ import { make, makeSvg, say } from './dom.js';
 
 /** @typedef {import('../pods/pods-tick.js').Bucket} Bucket */
 /** @typedef {import('../pods/pods-tick.js').PodTick} PodTick */
-/** @typedef {import('../pods/pods-tick.js').PodsResult} PodsResult */
 /** @typedef {import('../pods/pods-tick.js').PodsTick} PodsTick */
 
 /** Tokens, each of which can be counted. */
@@ -48,37 +47,31 @@ export class PodBox {
   }
 
   /**
-   * @param {PodTick | undefined} pod
-   * @param {boolean} together
+   * All that it shows is of one tick, in which it belongs to one way of counting.
+   *
+   * @param {PodTick} pod
    * @param {boolean} inMemory
-   * @param {PodsResult['pods'][number] | undefined} result
    */
-  draw(pod, together, inMemory, result) {
-    const state = pod?.state ?? 'asleep';
-    const away = together && pod?.reachesStore === false;
-    const bucket = pod?.bucket ?? null;
-    const hasOwn = !together || away;
-    const { dataset } = this.element;
-    dataset['state'] = state;
-    this.element.toggleAttribute('data-away', away);
-    this.tokens.element.toggleAttribute('data-none', !hasOwn);
-    this.tokens.draw(hasOwn && bucket ? bucket : { limit: this.limit, tokens: this.limit });
+  draw({ state, problem, counting, bucket, result }, inMemory) {
+    this.element.dataset['state'] = state;
+    this.element.toggleAttribute('data-away', counting === 'outage');
+    this.tokens.element.toggleAttribute('data-none', counting === 'together');
+    this.tokens.draw(bucket ?? { limit: this.limit, tokens: this.limit });
+    const decides = {
+      alone: 'its own bucket',
+      together: inMemory ? 'asks the store' : 'asks Redis',
+      outage: `its share: ${bucket?.limit ?? '…'}`,
+    };
     const texts = {
       asleep: 'not started',
-      starting: pod?.problem ? 'ended, starts again' : 'starts…',
-      ended: 'ended, starts again',
-      up: away
-        ? `its share: ${bucket?.limit ?? '…'}`
-        : together
-          ? inMemory
-            ? 'asks the store'
-            : 'asks Redis'
-          : 'its own bucket',
+      starting: problem === null ? 'starts…' : 'has ended, starts again',
+      ended: 'has ended, starts again',
+      up: decides[counting],
     };
     say(this.state, texts[state]);
-    this.state.title = pod?.problem ?? '';
-    say(this.passed, result ? `${result.passed}` : '–');
-    say(this.refused, result ? `${result.refused}` : '–');
+    this.state.title = problem ?? '';
+    say(this.passed, result === null ? '–' : `${result.passed}`);
+    say(this.refused, result === null ? '–' : `${result.refused}`);
   }
 }
 

@@ -60,7 +60,7 @@ export function sentence(tick, together, { pods, limit, share }) {
   if (!store.isUp) {
     return `${name} is stopped. Each pod admits its share, ${share} of ${limit} (localShare: ${pods}): ${pods * share} in all, and no error.`;
   }
-  if (tick.pods.some(({ reachesStore }) => !reachesStore))
+  if (tick.pods.some(({ counting }) => counting === 'outage'))
     return `${name} is back, and empty. The pods find it by themselves.`;
   return store.kind === 'redis'
     ? `${where} All count in one Redis, which this page has started.`

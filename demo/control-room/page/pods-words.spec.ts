@@ -14,9 +14,9 @@ const result = (of: Partial<PodsResult>): PodsResult => ({
   refilled: 0,
   decidedByShare: 0,
   pods: [
-    { passed: 7, refused: 18, failed: 0 },
-    { passed: 7, refused: 18, failed: 0 },
-    { passed: 6, refused: 19, failed: 0 },
+    { counting: 'together', passed: 7, refused: 18, failed: 0 },
+    { counting: 'together', passed: 7, refused: 18, failed: 0 },
+    { counting: 'together', passed: 6, refused: 19, failed: 0 },
   ],
   tookMs: 40,
   ...of,

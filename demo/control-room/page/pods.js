@@ -16,6 +16,9 @@ import { ask } from './send.js';
 /** What the section draws where this process starts no pods. @type {PodsDescription} */
 const DRAWN = { pods: 3, each: 25, limit: 20, refillPerMinute: 20, share: 6 };
 
+/** A pod before the first tick. @type {import('../pods/pods-tick.js').PodTick} */
+const ASLEEP = { state: 'asleep', problem: null, counting: 'alone', bucket: null, result: null };
+
 /** The longest time until a tick shows what a request has changed. */
 const STALE_MS = 600;
 
@@ -106,10 +109,12 @@ export class Pods {
     const { tick, works } = this;
     const ready = works && tick !== null;
     const isAway = tick?.store.isUp === false;
-    const together = this.changing > 0 ? this.together.input.checked : (tick?.together ?? false);
+    const together = tick?.together ?? false;
+    // The choice alone shows a press before the server knows of it.
+    const chosen = this.changing > 0 ? this.together.input.checked : together;
     const inMemory = tick?.store.kind === 'memory';
-    this.alone.show(!together, ready);
-    this.together.show(together, ready);
+    this.alone.show(!chosen, ready);
+    this.together.show(chosen, ready);
     this.together.say(inMemory ? 'One store' : 'One Redis');
     this.button.enable(ready);
     const { dataset } = this.picture;
@@ -118,9 +123,7 @@ export class Pods {
     this.picture.toggleAttribute('data-busy', this.sending);
     const results = Object.values(tick?.results ?? {}).flatMap((result) => (result === null ? [] : [result]));
     const newest = results.toSorted((a, b) => a.id - b.id).at(-1);
-    for (const [i, box] of this.boxes.entries()) {
-      box.draw(tick?.pods[i], together, inMemory, newest?.pods[i]);
-    }
+    for (const [i, box] of this.boxes.entries()) box.draw(tick?.pods[i] ?? ASLEEP, inMemory);
     this.store.draw(tick, together, inMemory);
     for (const [counting, card] of Object.entries(this.cards)) {
       card.draw(tick?.results[/** @type {Counting} */ (counting)] ?? null, newest?.counting === counting, inMemory);
@@ -151,7 +154,6 @@ export class Pods {
     this.draw();
     await this.tell(async () => {
       const result = /** @type {PodsResult} */ (await ask('pods/sends', 'POST', {}));
-      this.remember(result);
       const inMemory = this.tick?.store.kind === 'memory';
       say(
         this.spoken,
@@ -160,11 +162,6 @@ export class Pods {
     });
     this.sending = false;
     this.draw();
-  }
-
-  /** Draws a result before the next tick has it. @param {PodsResult} result */
-  remember(result) {
-    if (this.tick !== null) this.tick = { ...this.tick, results: { ...this.tick.results, [result.counting]: result } };
   }
 
   /** Shows the problem of a request that fails. @param {() => Promise<unknown>} job @returns whether it succeeded */

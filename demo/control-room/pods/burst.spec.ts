@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { Burst, refilledOf } from './burst.js';
+import { DECIDED_BY } from './pod-limits.js';
 
 // A bucket has 20 tokens, and one more comes back every 3 s.
 it.each([
@@ -16,6 +17,30 @@ it.each([
   ['three buckets, of which one has no token back in time', 64, 3, 3_000, 3],
 ])('explains by tokens that came back: %s', (_, passed, buckets, tookMs, refilled) => {
   expect(refilledOf(passed, buckets, tookMs)).toBe(refilled);
+});
+
+it('says of each pod how it counted, and nothing of one that changed meanwhile', async () => {
+  const counts = { store: 'together', local: 'outage', mixed: null } as const;
+  const servers = await Promise.all(
+    Object.keys(counts).map(async (name) => {
+      let turn = 0;
+      const server = createServer((_, response) => {
+        const by = name === 'mixed' ? ['store', 'local'][turn++ % 2]! : name;
+        response.writeHead(200, { [DECIDED_BY]: by }).end();
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      return server;
+    }),
+  );
+  const origins = servers.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const burst = new Burst();
+  const { signal } = new AbortController();
+  const together = await burst.send('ada', origins, { each: 4, together: true, signal });
+  const alone = await burst.send('ada', origins, { each: 4, together: false, signal });
+  await burst.close();
+  for (const server of servers) server.close();
+  expect(together.pods.map(({ counting }) => counting)).toEqual(Object.values(counts));
+  expect(alone.pods.map(({ counting }) => counting)).toEqual(['alone', 'alone', 'alone']);
 });
 
 it('counts an answer that breaks off as failed', async () => {

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Agent } from 'undici';
 import { DECIDED_BY, POD_LIMIT } from './pod-limits.js';
-import type { PodsResult } from './pods-tick.js';
+import type { Counting, PodsResult } from './pods-tick.js';
 
 interface Answer {
   readonly pod: number;
@@ -40,7 +40,10 @@ export class Burst {
       ...total,
       refilled: counting === 'outage' ? 0 : refilledOf(total.passed, together ? 1 : origins.length, tookMs),
       decidedByShare,
-      pods: origins.map((_, pod) => counts(answers.filter((answer) => answer.pod === pod))),
+      pods: origins.map((_, pod) => {
+        const own = answers.filter((answer) => answer.pod === pod);
+        return { counting: countingOf(own, together), ...counts(own) };
+      }),
       tookMs: Math.round(tookMs),
     };
   }
@@ -65,6 +68,14 @@ export class Burst {
       return { pod, status: 0, byShare: false };
     }
   }
+}
+
+/** How one pod counted; null: it changed meanwhile. */
+function countingOf(answers: readonly Answer[], together: boolean): Counting | null {
+  if (!together) return 'alone';
+  const byShare = answers.filter((answer) => answer.byShare).length;
+  if (byShare === 0) return 'together';
+  return byShare === answers.filter(({ status }) => status !== 0).length ? 'outage' : null;
 }
 
 type Counts = Pick<PodsResult, 'passed' | 'refused' | 'failed'>;

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { Child, headOf, START_LIMIT_MS } from '../../processes/child.js';
-import type { OpenCall, PodLook, PodOrigins, PodProcedures } from './pod.main.js';
+import type { OpenCall, PodLook, PodOrigins, PodProcedures, Riders } from './pod.main.js';
 
 /** The shortest time between two starts of a process that ends again and again. */
 const RESTART_MS = 2_000;
@@ -15,6 +15,8 @@ export class PodProcess {
   origins: readonly PodOrigins[] = [];
   /** What the pods said at the last look; empty before it. */
   looks: readonly PodLook[] = [];
+  /** Whose buckets `looks` has. */
+  lookedFor: Riders | undefined;
   private child: Child<PodProcedures> | undefined;
   private starting: Promise<void> | undefined;
   private startedAt = -Infinity;
@@ -41,21 +43,22 @@ export class PodProcess {
     await this.starting;
   }
 
-  /** Starts the process again if it has ended. Otherwise asks for the rider's buckets, without waiting. */
-  check(rider: string): void {
+  /** Starts the process again if it has ended. Otherwise asks for the riders' buckets, without waiting. */
+  check(riders: Riders): void {
     if (this.state === 'up') this.notice();
     if (this.state === 'up' && !this.looking) {
       this.looking = true;
-      void this.look(rider).finally(() => (this.looking = false));
+      void this.look(riders).finally(() => (this.looking = false));
     }
     const mayStart = this.state === 'ended' && performance.now() - this.startedAt > RESTART_MS;
     if (mayStart && !this.isClosed) this.start().catch(() => undefined); // `state` and `problem` say it
   }
 
-  /** Asks for the rider's buckets, and waits for them, or for the end of a process that hangs. */
-  async look(rider: string): Promise<void> {
+  /** Asks for the riders' buckets, and waits for them, or for the end of a process that hangs. */
+  async look(riders: Riders): Promise<void> {
     try {
-      this.looks = await this.child!.call('look', rider, SILENCE_MS);
+      this.looks = await this.child!.call('look', riders, SILENCE_MS);
+      this.lookedFor = riders;
     } catch {
       this.notice();
     }

@@ -1,6 +1,7 @@
 // One pod in a process of its own. Where the machine has no Redis, all pods in one process, which share a store.
 import { answerCalls } from '../../processes/answer-calls.js';
 import { type Level, PodApp } from './pod-app.js';
+import type { Counting } from './pods-tick.js';
 import { SharedMemory } from './shared-memory.js';
 
 export interface OpenCall {
@@ -24,11 +25,14 @@ export interface PodLook {
   readonly together: Level;
 }
 
+/** The last rider of each way of counting. */
+export type Riders = Readonly<Record<Counting, string>>;
+
 /** An alias, since an interface has no index signature. */
 export type PodProcedures = {
   readonly open: (call: OpenCall) => Promise<PodOrigins[]>;
-  /** The pods' buckets of a rider. */
-  readonly look: (rider: string) => Promise<PodLook[]>;
+  /** The pods' buckets of the riders: in `together` that of the outage while the store is away. */
+  readonly look: (riders: Riders) => Promise<PodLook[]>;
   /** Takes the shared memory away, or brings it back. */
   readonly turnMemory: (isUp: boolean) => void;
 };
@@ -55,11 +59,13 @@ answerCalls({
     }
     return origins;
   },
-  look: (rider) =>
+  look: (riders) =>
     Promise.all(
       pods.map(async ({ alone, together }): Promise<PodLook> => {
-        const [own, shared] = await Promise.all([alone.levelOf(rider), together.levelOf(rider)]);
-        return { reachesStore: memory?.isUp ?? together.reachesStore, alone: own, together: shared };
+        const reachesStore = memory?.isUp ?? together.reachesStore;
+        const rider = reachesStore ? riders.together : riders.outage;
+        const [own, shared] = await Promise.all([alone.levelOf(riders.alone), together.levelOf(rider)]);
+        return { reachesStore, alone: own, together: shared };
       }),
     ),
   turnMemory: (isUp) => memory?.turn(isUp),

@@ -34,7 +34,7 @@ export interface PodsTick {
     /** Why it is no Redis. */
     readonly problem: string | null;
     readonly isUp: boolean;
-    /** The shared bucket of the last rider; null while no pod reaches it. */
+    /** The shared bucket of the last rider who was counted in it; null while no pod reaches it. */
     readonly bucket: Bucket | null;
   };
   readonly pods: readonly PodTick[];
@@ -46,10 +46,21 @@ export interface PodTick {
   readonly state: 'asleep' | 'starting' | 'up' | 'ended';
   /** The last line that an ended process left. */
   readonly problem: string | null;
-  /** Whether the limiter of this pod reaches the shared store. Otherwise it decides with its share of the limit. */
-  readonly reachesStore: boolean;
-  /** The bucket that decides in this pod about the last rider; null where the shared one does. */
+  /** How this pod counts now. All else of it is of this way of counting. */
+  readonly counting: Counting;
+  /** The bucket that decides in this pod about the last rider who was counted so; null where the shared one does. */
   readonly bucket: Bucket | null;
+  /** What this pod answered to that rider; null before the first. */
+  readonly result: PodResult | null;
+}
+
+/** What one pod answered to a rider. */
+export interface PodResult {
+  /** Null: the pod decided some requests with its share and others in the shared store, which is no way of counting. */
+  readonly counting: Counting | null;
+  readonly passed: number;
+  readonly refused: number;
+  readonly failed: number;
 }
 
 /** A rider's tokens. */
@@ -58,7 +69,7 @@ export interface Bucket {
   readonly tokens: number;
 }
 
-/** How a press was counted. `outage`: together, while Redis was away for some request. */
+/** How pods count. `outage`: with their shares, since the shared store is away. A press was counted so if that was so for some request. */
 export type Counting = 'alone' | 'together' | 'outage';
 
 /** The last result of each way of counting. */
@@ -78,6 +89,6 @@ export interface PodsResult {
   readonly failed: number;
   /** Of the answers: those that a pod decided with its share of the limit, because it did not reach the shared store. */
   readonly decidedByShare: number;
-  readonly pods: readonly { readonly passed: number; readonly refused: number; readonly failed: number }[];
+  readonly pods: readonly PodResult[];
   readonly tookMs: number;
 }

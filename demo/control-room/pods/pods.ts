@@ -6,8 +6,10 @@ import { StageRedis } from '../stage-redis.js';
 import { Burst } from './burst.js';
 import type { Level } from './pod-app.js';
 import { POD_LIMIT } from './pod-limits.js';
+import type { PodLook, Riders } from './pod.main.js';
 import { PodProcess } from './pod-process.js';
 import type {
+  Counting,
   PodsDescription,
   PodsPhase,
   PodsResult,
@@ -22,6 +24,7 @@ const EACH = 25;
 /** The library rounds a share down. */
 const SHARE = Math.floor(POD_LIMIT.capacity / PODS);
 
+const NO_RIDERS: Riders = { alone: 'nobody', together: 'nobody', outage: 'nobody' };
 const NO_RESULTS: PodsResults = { alone: null, together: null, outage: null };
 
 /**
@@ -46,7 +49,7 @@ export class Pods implements OnModuleDestroy {
   private results = NO_RESULTS;
   private presses = 0;
   /** Whose buckets the page shows. */
-  private rider = 'nobody';
+  private riders = NO_RIDERS;
   private idle: NodeJS.Timeout | undefined;
   private closed = false;
 
@@ -66,8 +69,8 @@ export class Pods implements OnModuleDestroy {
   tick(): PodsTick | null {
     if (this.watches) return null;
     this.stayAwake();
-    for (const process of this.processes) process.check(this.rider);
-    const looks = this.processes.flatMap((process) => process.looks);
+    for (const process of this.processes) process.check(this.riders);
+    const looks = this.processes.flatMap(({ lookedFor, looks: all }) => (lookedFor === this.riders ? all : []));
     const shared = looks.find(({ reachesStore, together }) => reachesStore && together.decidedBy === 'store');
     return {
       phase: this.phase,
@@ -104,9 +107,9 @@ export class Pods implements OnModuleDestroy {
     );
     const sent = await this.burst.send(rider, origins, { each: EACH, together, signal });
     const result = { id: ++this.presses, ...sent };
-    this.rider = rider;
+    this.riders = { ...this.riders, [result.counting]: rider };
     this.results = { ...this.results, [result.counting]: result };
-    await Promise.all(processes.map((process) => process.look(rider))); // so that the next tick has the rider's buckets
+    await Promise.all(processes.map((process) => process.look(this.riders))); // so that the next tick has the rider's buckets
     return result;
   }
 
@@ -148,17 +151,35 @@ export class Pods implements OnModuleDestroy {
   private podTicks(): PodTick[] {
     if (this.processes.length === 0) {
       const state = this.phase === 'starting' ? 'starting' : 'asleep';
-      return Array.from({ length: PODS }, () => ({ state, problem: null, reachesStore: true, bucket: null }));
+      return Array.from({ length: PODS }, (_, i) => this.podTick(i, { state, problem: null }, undefined, true));
     }
-    return this.processes.flatMap(({ pods, state, problem, looks }) =>
-      Array.from({ length: pods }, (_, i): PodTick => {
-        const look = looks[i];
-        if (look === undefined) return { state, problem, reachesStore: true, bucket: null };
-        const { reachesStore, alone, together } = look;
-        if (!this.together) return { state, problem, reachesStore, bucket: bucketOf(alone) };
-        return { state, problem, reachesStore, bucket: reachesStore ? null : shareOf(together) };
-      }),
+    const pods = this.processes.flatMap((process) =>
+      Array.from({ length: process.pods }, (_, i) => ({ process, look: process.looks[i] })),
     );
+    return pods.map(({ process: { state, problem, lookedFor }, look }, i) =>
+      this.podTick(i, { state, problem }, look, lookedFor === this.riders),
+    );
+  }
+
+  /**
+   * What the page shows of a pod: nothing but what belongs to the way in which it counts now, and to the last rider who was counted so.
+   *
+   * @param isCurrent whether `look` has that rider's bucket
+   */
+  private podTick(
+    i: number,
+    process: Pick<PodTick, 'state' | 'problem'>,
+    look: PodLook | undefined,
+    isCurrent: boolean,
+  ): PodTick {
+    const counting = !this.together ? 'alone' : look?.reachesStore === false ? 'outage' : 'together';
+    const result = this.results[counting]?.pods[i];
+    return {
+      ...process,
+      counting,
+      bucket: look === undefined || !isCurrent ? null : BUCKETS[counting](look),
+      result: isCurrent && result?.counting === counting ? result : null,
+    };
   }
 
   /** Ends the pods when nobody has watched for a while. */
@@ -172,6 +193,7 @@ export class Pods implements OnModuleDestroy {
   /** The next viewer finds what the first one found. */
   private async sleep(): Promise<void> {
     this.together = false;
+    this.riders = NO_RIDERS;
     this.results = NO_RESULTS;
     await this.end();
     await this.redis.comeBack().catch((error: Error) => this.logger.warn(headOf(error)));
@@ -226,6 +248,13 @@ export class Pods implements OnModuleDestroy {
     await this.ending;
   }
 }
+
+/** The bucket of a pod that decides; null: the shared one. */
+const BUCKETS: Readonly<Record<Counting, (look: PodLook) => PodTick['bucket']>> = {
+  alone: ({ alone }) => bucketOf(alone),
+  together: () => null,
+  outage: ({ together }) => shareOf(together),
+};
 
 function bucketOf({ limit, tokens }: Level): PodTick['bucket'] {
   return { limit, tokens };
