@@ -25,9 +25,10 @@ it(
     await using site = await StaticSite.serve(folder, '/some/folder/');
     for (const url of [site.url, pathToFileURL(join(folder, 'index.html')).href]) {
       await using playground = await PlaygroundPage.open(browser, url);
+      await playground.more();
       await playground.clear();
       await playground.button('Edge of a window').click();
-      expect(await playground.stats('passed')).toEqual(['11', '12', '20', '10', '10', '3']);
+      expect(await playground.stats('passed')).toEqual(['10', '20', '11', '12', '10', '3']);
       await playground.button('Copy link').click();
       const link = playground.page.url();
       expect(link).toContain('#v=1&');

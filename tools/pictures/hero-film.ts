@@ -14,7 +14,7 @@ const FOLDER = `${ROOT}docs/images/`;
 const STYLES = [
   'demo/palette/palette.css',
   'demo/palette/font.css',
-  'demo/playground/page/base.css',
+  'demo/palette/frame.css',
   'demo/hero/page/hero.css',
 ];
 const FONT = 'inter-latin-wght-normal.woff2';

@@ -107,14 +107,14 @@ async function pods(of: Browser, url: string): Promise<void> {
   await close(page);
 }
 
-/** The example that the playground opens with. */
+/** The question that the playground opens with. */
 async function playground(of: Browser, url: string): Promise<void> {
   const page = await of.newPage({ viewport: VIEWPORT, deviceScaleFactor: SCALE });
   await page.goto(`${url}/playground/`);
-  await page.locator('[data-algorithm=token-bucket]').getByText('Remaining').waitFor();
+  await page.locator('article').first().getByText('Remaining').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
-  await page.locator('#numbers summary').click();
-  await shoot(page, 'playground', ['header', '#timeline']);
+  await page.mouse.move(0, 0); // off the button
+  await shoot(page, 'playground', ['header', '#controls']);
   await close(page);
 }
 

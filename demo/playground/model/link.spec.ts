@@ -29,6 +29,8 @@ describe('a link', () => {
     const law = property(anySettings, anyEvents, anyTime, (settings, events, now) => {
       const { hash, omitted } = writeLink({ settings, events, now });
       expect(readLink(hash)).toEqual({ shared: { settings, events, now }, problems: [] });
+      const all = { settings, events, now, isAll: true };
+      expect(readLink(writeLink(all).hash)).toEqual({ shared: all, problems: [] });
       expect(omitted).toBe(0);
       expect(hash).toMatch(/^#[\w=&.%-]+$/);
     });

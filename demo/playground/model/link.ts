@@ -21,6 +21,8 @@ export interface Shared {
   readonly now: number;
   /** Where the picture begins, if it shows less than it could (milliseconds). */
   readonly from?: number;
+  /** Whether it shows all six rows, and not only the two of its preset. */
+  readonly isAll?: boolean;
 }
 
 const VERSION = '1';
@@ -57,7 +59,7 @@ interface Run {
  *
  * @returns the hash, and how many of the oldest events it left out to stay short
  */
-export function writeLink({ settings, events, now, from }: Shared): {
+export function writeLink({ settings, events, now, from, isAll }: Shared): {
   readonly hash: string;
   readonly omitted: number;
 } {
@@ -68,7 +70,7 @@ export function writeLink({ settings, events, now, from }: Shared): {
     const word = settings[name as keyof typeof WORD_KEYS];
     return word === DEFAULTS[name as keyof typeof WORD_KEYS] ? [] : [`${key}=${escaped(word)}`];
   });
-  const part = from === undefined ? [] : [`f=${from}`];
+  const part = [...(from === undefined ? [] : [`f=${from}`]), ...(isAll ? ['a=1'] : [])];
   const runs = runsOf(events);
   let omitted = 0;
   while (written(runs).length > MAX_TRAFFIC) omitted += runs.shift()!.count;
@@ -135,7 +137,8 @@ export function readLink(hash: string): { readonly shared: Shared; readonly prob
   };
   const now = readTime('t', MAX_TIME_MS, events.at(-1)?.at ?? 0);
   const from = given.has('f') ? { from: readTime('f', Math.max(0, now - 1), 0) } : {};
-  return { shared: { settings, events, now, ...from }, problems };
+  const all = given.get('a') === '1' && { isAll: true };
+  return { shared: { settings, events, now, ...from, ...all }, problems };
 }
 
 function runsOf(events: readonly TrafficEvent[]): Run[] {

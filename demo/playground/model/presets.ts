@@ -2,12 +2,15 @@ import type { Policy } from './library.js';
 import { DEFAULTS, MONTH_MS, type Settings, UNITS } from './settings.js';
 import { burst, edgeScript, type TrafficEvent, type TrafficKind } from './traffic.js';
 
-/** A case that people know: the algorithm that fits, its numbers, and traffic that shows why. */
+type AlgorithmName = Policy['algorithm'];
+
+/** A case that people know: a question, its answer, and the numbers and the traffic that show it. */
 export interface Preset {
   readonly label: string;
-  readonly story: string;
-  /** Its row comes first. Undefined: none fits better than the others. */
-  readonly algorithm?: Policy['algorithm'];
+  readonly question: string;
+  readonly answer: string;
+  /** The algorithm that fits, and one to compare it with. */
+  readonly pair: readonly [AlgorithmName, AlgorithmName];
   /** Its `preset` is the name of the preset in links, which never changes. */
   readonly settings: Settings;
   readonly events: readonly TrafficEvent[];
@@ -32,24 +35,30 @@ const { s, m, h, d } = UNITS;
 /** The first one is what the page opens with. */
 export const PRESETS: readonly Preset[] = [
   {
-    label: 'All six',
-    story: 'A burst, a calm trickle, then a limit on each side of a window’s edge: where the six differ.',
+    label: 'Twice the limit',
+    question: 'The limit is 10 in 10 seconds. Can 20 pass within one?',
+    answer:
+      'Not with the log, which counts any 10 seconds. A fixed window begins again at its edge: 10 pass just before it and 10 just after.',
+    pair: ['sliding-window-log', 'fixed-window'],
     settings: DEFAULTS,
-    events: [...burst(1_500, 14), ...stream(3_500, 6, 900), ...edgeScript(3_000, 10, 10_000).events],
+    events: [...stream(1_000, 5, 2_000), ...edgeScript(3_000, 10, 10_000).events],
     now: 25_000,
   },
   {
     label: 'Login',
-    story: 'A program guesses passwords. The log lets 5 pass in any 15 minutes; a fixed window lets 10 pass within 5.',
-    algorithm: 'sliding-window-log',
+    question: 'A program guesses passwords. How many guesses get through?',
+    answer: 'The log lets 5 pass in any 15 minutes. A fixed window lets 10 pass within 5, around its edge.',
+    pair: ['sliding-window-log', 'fixed-window'],
     settings: of('login', 'ip', { capacity: 5, refill: 20, per: 'h', limit: 5, windowMs: 15 * m, atOnce: 1 }),
     events: stream(12 * m, 60, 30 * s),
     now: 44 * m,
   },
   {
     label: 'API plan',
-    story: 'A dashboard opens with 15 calls at once. The bucket takes them, and holds the average at 100 an hour.',
-    algorithm: 'token-bucket',
+    question: 'A dashboard opens with 15 calls at once. Does the limit let them through?',
+    answer:
+      'The token bucket takes them at once, and holds the average at 100 an hour. The leaky bucket makes them wait.',
+    pair: ['token-bucket', 'leaky-bucket'],
     settings: of('api', 'user', { capacity: 20, refill: 100, per: 'h', limit: 100, windowMs: h, atOnce: 5, pro: 10 }),
     events: merged(
       ...Array.from({ length: 5 }, (_, i) => burst((10 + i * 20) * m, 15)),
@@ -61,8 +70,9 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Expensive export',
-    story: 'Someone clicks four times. Two exports run, the others are told at once; no rate says how many run.',
-    algorithm: 'concurrency',
+    question: 'Someone clicks four times. How many exports run at once?',
+    answer: 'Two with the concurrency; the other clicks get a 429. A token bucket limits a rate: all four run.',
+    pair: ['concurrency', 'token-bucket'],
     settings: of('exports', 'user', {
       capacity: 4,
       refill: 4,
@@ -78,9 +88,10 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Slow service',
-    story:
-      'A partner takes 2 requests a second. Bursts wait and leave evenly apart; background jobs (pale) leave half the queue free.',
-    algorithm: 'leaky-bucket',
+    question: 'A partner takes 2 requests a second. What becomes of a burst?',
+    answer:
+      'In the leaky bucket it waits, and leaves evenly apart. The token bucket sends it at once. Background jobs (pale) fill half of either.',
+    pair: ['leaky-bucket', 'token-bucket'],
     settings: of('partner', 'global', { capacity: 10, refill: 2, limit: 20, durationMs: 500 }),
     events: merged(
       burst(2_000, 8),
@@ -93,9 +104,10 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Monthly quota',
-    story:
-      'A script uses up the month in five days. The calendar says when the next one begins, to everybody the same day.',
-    algorithm: 'fixed-window',
+    question: 'A script uses up the month in five days. When may it go on?',
+    answer:
+      'The fixed window of the calendar says: on the first, as for everybody. The token bucket lets it go on at once, three times a day.',
+    pair: ['fixed-window', 'token-bucket'],
     settings: of('monthly', 'api-key', {
       capacity: 100,
       refill: 3.3,
@@ -112,7 +124,7 @@ export const PRESETS: readonly Preset[] = [
 
 export const PRESET_NAMES = PRESETS.map(({ settings }) => settings.preset);
 
-/** The preset that settings began as, and whether they still are all its own: else its story says too much. */
+/** The preset that settings began as, and whether they still are all its own: else its answer says too much. */
 export function presetOf(settings: Settings): { readonly preset: Preset; readonly isCustomised: boolean } {
   const preset = PRESETS.find((one) => one.settings.preset === settings.preset)!;
   const names = Object.keys(DEFAULTS) as (keyof Settings)[];

@@ -33,7 +33,7 @@ export interface Settings {
   /** The policy's; `''`: none. */
   readonly name: string;
   readonly by: (typeof BYS)[number];
-  /** The preset whose story the page tells. */
+  /** The preset whose question the page asks. */
   readonly preset: string;
 }
 

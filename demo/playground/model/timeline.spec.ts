@@ -3,6 +3,7 @@ import { assert, integer, property } from 'fast-check';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { anyEvents, anySettings, scaled } from '../../../test/support/playground.js';
 import { histories } from '../../../test/support/property-runs.js';
+import type { Lane } from './lane.js';
 import type { Algorithm } from './library.js';
 import { PRESETS } from './presets.js';
 import { lowHeadroom, type Settings } from './settings.js';
@@ -115,12 +116,16 @@ describe('the lanes of the playground', () => {
 describe('the presets', () => {
   const named = PRESETS.map((preset) => [preset.settings.preset, preset] as const);
 
-  it.each(named)('%s begins on an empty limit, and shows requests that pass and that are rejected', (_, preset) => {
-    const timeline = played(preset.settings, preset.events, preset.now);
-    const lanes = timeline.rows.map(({ lane }) => lane);
-    for (const { samples } of lanes) expect(samples[0]).toEqual({ at: timeline.origin, used: 0 });
-    const told = lanes.filter(({ algorithm }) => [algorithm.name, undefined].includes(preset.algorithm));
-    expect(told.length).toBeGreaterThan(0);
-    for (const { allowed, rejected } of told) expect([allowed > 0, rejected > 0]).toEqual([true, true]);
-  });
+  it.each(named)(
+    '%s begins on an empty limit, and shows requests that pass, that are rejected, and that fare otherwise beside it',
+    (_, preset) => {
+      const timeline = played(preset.settings, preset.events, preset.now);
+      const lanes = timeline.rows.map(({ lane }) => lane);
+      for (const { samples } of lanes) expect(samples[0]).toEqual({ at: timeline.origin, used: 0 });
+      const [fits, other] = preset.pair.map((name) => lanes.find(({ algorithm }) => algorithm.name === name)!);
+      expect([fits!.allowed > 0, fits!.rejected > 0]).toEqual([true, true]);
+      const faresOf = ({ marks }: Lane): unknown[] => marks.map(({ allowed, until }) => [allowed, until]);
+      expect(faresOf(other!)).not.toEqual(faresOf(fits!));
+    },
+  );
 });

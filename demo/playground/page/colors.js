@@ -17,15 +17,21 @@ export function colors() {
 }
 
 /**
- * Calls back when the theme changes.
+ * Calls back when the theme changes: that of the system, or that of the page, which is an attribute of its root.
  *
  * @param {() => void} changed
+ * @param {AbortSignal} signal ends it
  */
-export function watchColors(changed) {
+export function watchColors(changed, signal) {
+  const forget = () => {
+    known = undefined;
+    changed();
+  };
+  forget();
   for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)', '(prefers-contrast: more)']) {
-    matchMedia(query).addEventListener('change', () => {
-      known = undefined;
-      changed();
-    });
+    matchMedia(query).addEventListener('change', forget, { signal });
   }
+  const themed = new MutationObserver(forget);
+  themed.observe(document.documentElement, { attributes: true });
+  signal.addEventListener('abort', () => themed.disconnect());
 }

@@ -41,8 +41,6 @@ export class Numbers {
     for (const by of BYS) this.#by.add(new Option(by));
     this.#name.addEventListener('input', () => this.#read(this.#name));
     this.#by.addEventListener('change', () => this.#read(this.#by));
-    // On a phone the timeline comes first.
-    byId('numbers', HTMLDetailsElement).open = !matchMedia('(max-width: 48rem)').matches;
   }
 
   /** @param {Settings} settings */

@@ -40,7 +40,6 @@ export class Player {
     this.#draw = draw;
     this.#change = change;
     this.#feed = feed;
-    document.addEventListener('visibilitychange', () => (this.#last = performance.now()));
   }
 
   play() {
@@ -102,10 +101,10 @@ export class Player {
   /**
    * Begins anew: the same traffic with other numbers, or other traffic.
    *
-   * @type {(settings: Settings, events: readonly TrafficEvent[], now: number, from?: number) => void}
+   * @type {(settings: Settings, events: readonly TrafficEvent[], now: number, from?: number, isExample?: boolean) => void}
    */
-  restart(settings, events, now, from) {
-    this.isExample = false;
+  restart(settings, events, now, from, isExample = false) {
+    this.isExample = isExample;
     this.from = from;
     this.timeline = new Timeline(settings, events);
     this.timeline.advance(now);

@@ -18,6 +18,12 @@ export class Result {
   #before = [];
   /** @type {number | undefined} */
   #timer;
+  #shows;
+
+  /** @param {(algorithm: string) => boolean} shows whether the page shows its row */
+  constructor(shows) {
+    this.#shows = shows;
+  }
 
   /** @type {(timeline: Timeline, sent: Sent) => void} */
   begin(timeline, sent) {
@@ -46,7 +52,8 @@ export class Result {
   end(timeline) {
     if (this.#sent === undefined) return;
     const sent = this.#sent;
-    const passed = timeline.rows.map(({ policy: { algorithm }, lane }, i) => {
+    const passed = timeline.rows.flatMap(({ policy: { algorithm }, lane }, i) => {
+      if (!this.#shows(algorithm)) return [];
       const count = lane.allowed - (this.#before[i] ?? 0);
       const twice = sent.edge !== undefined && algorithm === 'fixed-window' && count === sent.count;
       return `${LABELS[algorithm].toLowerCase()} ${count}${twice ? ' (twice its limit)' : ''}`;

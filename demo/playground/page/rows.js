@@ -29,6 +29,8 @@ export class Rows {
   /** @type {RowView[]} */
   #views;
   #saidAt = -Infinity;
+  /** Whether it shows all rows, and not only two. */
+  isAll = false;
 
   /**
    * @param {Timeline} timeline
@@ -49,14 +51,22 @@ export class Rows {
   }
 
   /**
-   * Puts the row that fits a case on top, the others in their order.
+   * Puts the two rows of a case on top. The others follow in their order, or are hidden.
    *
-   * @param {string} [algorithm]
+   * @param {readonly [string, string]} pair
+   * @param {boolean} isAll
    */
-  arrange(algorithm) {
-    const first = this.#views.filter((view) => view.algorithm === algorithm);
-    const rows = [...first, ...this.#views.filter((view) => view.algorithm !== algorithm)];
+  arrange(pair, isAll) {
+    this.isAll = isAll;
+    const rank = (/** @type {RowView} */ { algorithm }) => (pair.indexOf(algorithm) + 3) % 3;
+    const rows = this.#views.toSorted((a, b) => rank(a) - rank(b));
+    for (const view of rows) view.element.hidden = !isAll && rank(view) === 2;
     this.#place.append(...rows.map(({ element }) => element));
+  }
+
+  /** @param {string} algorithm */
+  shows(algorithm) {
+    return this.#views.some((view) => view.algorithm === algorithm && !view.element.hidden);
   }
 
   /** @param {import('./player.js').Player} player */
@@ -67,8 +77,10 @@ export class Rows {
     const isTime = !isPlaying || now - this.#saidAt >= FIGURES_MS;
     if (isTime) this.#saidAt = now;
     for (const [i, row] of timeline.rows.entries()) {
-      this.#views[i]?.draw(row, view);
-      if (isTime) this.#views[i]?.tell(row, timeline);
+      const shown = this.#views[i];
+      if (shown === undefined || shown.element.hidden) continue;
+      shown.draw(row, view);
+      if (isTime) shown.tell(row, timeline);
     }
   }
 }
@@ -77,7 +89,7 @@ export class Rows {
 class RowView {
   element;
   #canvas = make('canvas', 'picture');
-  #code = make('code', 'policy');
+  #code = make('code', '');
   #outlook = make('p', 'outlook');
   /** @type {HTMLElement | undefined} */
   #most;
@@ -93,14 +105,15 @@ class RowView {
    */
   constructor(algorithm, crash) {
     this.algorithm = algorithm;
-    const title = make('h3', '', LABELS[algorithm]);
+    const title = make('h3', 'title', LABELS[algorithm]);
     title.id = `row-${algorithm}`;
     const about = make('div', 'about', this.#fits, title, make('p', 'sentence', SENTENCES[algorithm]));
     const row = LABELS[algorithm].toLowerCase();
     const copies = copyButton('Copy', `@RateLimit of the ${row}`, () => this.#code.textContent ?? '');
     const copiesAll = copyButton('Copy module', `of the ${row}`, () => this.#module);
-    const buttons = [copies, copiesAll, ...(algorithm === 'concurrency' ? [crashButton(crash)] : [])];
-    about.append(this.#code, make('p', 'copies', ...buttons));
+    const copying = make('p', 'copies', copies, copiesAll);
+    about.append(make('details', 'policy', make('summary', '', 'The code'), this.#code, copying));
+    if (algorithm === 'concurrency') about.append(crashButton(crash));
     const list = make('dl', 'stats');
     for (const [name, label] of STATS) {
       const value = make('dd', '', '–');
@@ -171,6 +184,7 @@ function copyButton(label, what, text) {
 /** @param {() => void} crash */
 function crashButton(crash) {
   const button = actButton('Crash the pod', crash);
+  button.className = 'crash';
   button.title = 'The process that runs the requests dies: their leases end by themselves';
   return button;
 }

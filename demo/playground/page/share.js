@@ -7,17 +7,30 @@ import { button, byId } from './dom.js';
 const WRITE_MS = 700;
 const CONFIRMED_MS = 2500;
 
-/** Keeps the address of the page as a link to what it shows. */
+/** Keeps a link to what the page shows, as its address if the page is the playground's own. */
 export class Address {
   /** @type {number | undefined} */
   #timer;
   #player;
+  #rows;
+  #home;
   /** What this page has written itself. */
   hash = location.hash;
 
-  /** @param {Player} player */
-  constructor(player) {
+  /**
+   * @param {Player} player
+   * @param {import('./rows.js').Rows} rows
+   * @param {string} [home] the address of the playground's own page, if this page is another one
+   */
+  constructor(player, rows, home) {
     this.#player = player;
+    this.#rows = rows;
+    this.#home = home;
+  }
+
+  /** The whole link. */
+  get link() {
+    return new URL(this.hash, new URL(this.#home ?? '', location.href)).href;
   }
 
   /** Soon, since changes come in crowds. */
@@ -31,9 +44,15 @@ export class Address {
     this.#timer = undefined;
     const { timeline, from } = this.#player;
     const { settings, events, now } = timeline;
-    const { hash, omitted } = writeLink({ settings, events, now, ...(from !== undefined && { from }) });
+    const { hash, omitted } = writeLink({
+      settings,
+      events,
+      now,
+      ...(from !== undefined && { from }),
+      ...(this.#rows.isAll && { isAll: true }),
+    });
     this.hash = hash;
-    history.replaceState(null, '', hash);
+    if (this.#home === undefined) history.replaceState(null, '', hash);
     return omitted;
   }
 }
@@ -70,6 +89,6 @@ export function wireShare(address, told) {
   share.addEventListener('click', () => {
     const omitted = address.write();
     told(omitted);
-    void copy(share, location.href, 'Copied ✓');
+    void copy(share, address.link, 'Copied ✓');
   });
 }

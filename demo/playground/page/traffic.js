@@ -32,6 +32,10 @@ export class Traffic {
     button('impatient').addEventListener('click', () => this.burst('impatient'));
     button('patient').addEventListener('click', () => this.burst('patient'));
     button('low').addEventListener('click', () => this.burst('low'));
+    const size = byId('size', HTMLInputElement);
+    size.addEventListener('input', () => {
+      if (typeof readSize(size.value) === 'number') say(button('burst'), `Send ${size.value}`);
+    });
     this.#wireHold(button('hold'));
   }
 

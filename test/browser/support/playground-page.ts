@@ -17,7 +17,7 @@ export class PlaygroundPage implements AsyncDisposable {
     const { page, troubles } = await openPage(browser, look, isOwn);
     const playground = new PlaygroundPage(page, troubles);
     await page.goto(url);
-    await playground.row('token-bucket').getByText('Remaining').waitFor();
+    await page.locator('article').first().getByText('Remaining').waitFor();
     return playground;
   }
 
@@ -27,6 +27,12 @@ export class PlaygroundPage implements AsyncDisposable {
 
   button(name: string | RegExp): Locator {
     return this.page.getByRole('button', { name, exact: typeof name === 'string' });
+  }
+
+  /** Shows all six rows, and opens the drawer. */
+  async more(): Promise<void> {
+    await this.button(/^All six/).click();
+    await this.page.getByText('More traffic, and the numbers').click();
   }
 
   /** Begins anew, and stands still. */
@@ -39,9 +45,15 @@ export class PlaygroundPage implements AsyncDisposable {
     return this.row(algorithm).locator(`[data-stat=${name}]`).innerText();
   }
 
-  /** What each row shows of a figure, from top to bottom. */
+  /** What each row in view shows of a figure, from top to bottom. */
   stats(name: Stat): Promise<string[]> {
-    return this.page.locator(`[data-stat=${name}]`).allInnerTexts();
+    return this.page.locator(`article:visible [data-stat=${name}]`).allInnerTexts();
+  }
+
+  /** The question, and the button of the preset that is pressed, if any is. */
+  async asked(): Promise<readonly [string, string[]]> {
+    const pressed = this.page.locator('#presets [aria-pressed=true]');
+    return [await this.page.locator('#question').innerText(), await pressed.allInnerTexts()];
   }
 
   /** The pixels of all pictures, with their text in the page's font. */
