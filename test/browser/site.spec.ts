@@ -225,6 +225,55 @@ describe('the site', () => {
     expect(found).toEqual([]);
   });
 
+  it('embeds the playground where a reader comes near it: without a shift, in the theme of the page', async () => {
+    for (const [width, colorScheme] of [
+      [1440, 'light'],
+      [390, 'dark'],
+    ] as const) {
+      await using visited = await visit(site.url, { width, colorScheme });
+      const { page } = visited;
+      const place = page.locator('.playground');
+      expect(await place.locator('canvas').count()).toBe(0);
+      await page.evaluate(() => {
+        const shifts: string[] = [];
+        Object.assign(globalThis, { shifts });
+        // The rush above and the bar of the site are not the playground's.
+        new PerformanceObserver((list) => {
+          const places = (list.getEntries() as unknown as { readonly sources: readonly { node?: Element }[] }[])
+            .flatMap(({ sources }) => sources.map(({ node }) => node))
+            .filter((node) => node?.closest?.('main') && node.closest('.rush') === null);
+          shifts.push(...places.map((node) => node!.outerHTML.slice(0, 80)));
+        }).observe({ type: 'layout-shift' });
+      });
+      while ((await place.locator('canvas').count()) === 0 || (await place.boundingBox())!.y > 100) {
+        await page.mouse.wheel(0, 200);
+        await page.waitForTimeout(50);
+      }
+      await place.getByText('Passed').first().waitFor();
+      expect(await page.evaluate(() => (globalThis as unknown as { shifts: string[] }).shifts)).toEqual([]);
+      const below = await place.evaluate((one) => one.clientHeight - one.firstElementChild!.clientHeight);
+      expect([below >= 0, below < 120]).toEqual([true, true]);
+      await place.getByRole('button', { name: 'Login' }).click();
+      expect(await place.locator('#question').innerText()).toMatch(/guesses passwords/);
+      await place.getByText('More traffic, and the numbers').click();
+      expect((await violations(page)).map((one) => `${width} px: ${one}`)).toEqual([]);
+      const picture = (): Promise<string> =>
+        place
+          .locator('canvas.picture')
+          .first()
+          .evaluate((one) => (one as HTMLCanvasElement).toDataURL());
+      const before = await picture();
+      await page.evaluate(() => document.documentElement.classList.toggle('dark'));
+      expect(await picture()).not.toBe(before);
+      await page.evaluate(() =>
+        Object.assign(navigator.clipboard, { writeText: () => Promise.reject(new Error('no')) }),
+      );
+      await place.getByRole('button', { name: 'Copy link' }).click();
+      expect(await page.locator('#manual-text').inputValue()).toMatch(/\/playground\/#v=1&.*s=login/);
+      expect([new URL(page.url()).hash, visited.troubles]).toEqual(['', []]);
+    }
+  });
+
   it('is as wide as the window', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;

@@ -6,12 +6,13 @@ import './theme.css';
 import BenchBars from './BenchBars.vue';
 import BenchMachine from './BenchMachine.vue';
 import NotFound from './NotFound.vue';
+import Playground from './Playground.vue';
 import SimulatedRush from './SimulatedRush.vue';
 import ThreePods from './ThreePods.vue';
 import { printLight } from './print-light';
 import { showTypesOnHover } from './types-on-hover';
 
-const COMPONENTS = { BenchBars, BenchMachine, SimulatedRush, ThreePods };
+const COMPONENTS = { BenchBars, BenchMachine, Playground, SimulatedRush, ThreePods };
 
 export default {
   extends: DefaultTheme,
