@@ -8,9 +8,9 @@ export const textOf = (path: string): string => readFileSync(`${ROOT}${path}`, '
 /** The pages whose every snippet is run. A page that is added to docs/ belongs to them at once. */
 export const PAGES: readonly string[] = [
   'README.md',
-  ...['libs/floodgate/README.md', 'libs/nest/README.md', 'libs/client/README.md'].filter((path) =>
-    existsSync(`${ROOT}${path}`),
-  ),
+  ...['floodgate', 'nest', 'client', 'migrate']
+    .map((name) => `libs/${name}/README.md`)
+    .filter((path) => existsSync(`${ROOT}${path}`)),
   ...['docs', 'site/pages']
     .filter((folder) => existsSync(`${ROOT}${folder}`))
     .flatMap((folder) => readdirSync(`${ROOT}${folder}`).map((name) => `${folder}/${name}`))

@@ -46,6 +46,7 @@ export class Packed {
 export const ENGINE = new Packed('floodgate');
 export const LIBRARY = new Packed('nestjs-floodgate');
 export const CLIENT = new Packed('floodgate-client');
+export const MIGRATE = new Packed('nestjs-floodgate-migrate');
 
 /** An application in a folder of its own, into which a package is installed, and packages of this repository are linked. */
 export class Application {
