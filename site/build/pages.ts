@@ -149,6 +149,7 @@ export const SIDEBAR: readonly Group[] = [
       item('API', '/reference/api'),
       item('Types', '/reference/api-types'),
       item('API without Nest', '/reference/api-floodgate'),
+      item('Releasing', '/releasing'),
     ],
   },
   {

@@ -62,5 +62,5 @@ function isKnown(command: string): boolean {
   if (program !== 'npm') return true;
   if (verb === 'run') return SCRIPTS.includes(script!);
   if (verb === 'start' || verb === 'test') return SCRIPTS.includes(verb);
-  return ['ci', 'install', 'pack', 'update', 'view'].includes(verb!);
+  return ['ci', 'install', 'login', 'pack', 'stage', 'trust', 'update', 'view'].includes(verb!);
 }
