@@ -1,12 +1,12 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The repository's folder: pages are named by their paths below it. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const REPOSITORY = 'https://github.com/floodgate-nest/floodgate';
-/** Where the site is published, with a slash at its end. */
-export const ORIGIN = 'https://floodgate-nest.github.io/floodgate/';
+/** Where the site is published, with a slash at its end: `homepage` of package.json is the one place that says it. */
+export const ORIGIN = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { homepage: string }).homepage;
 /** The playground is no page of VitePress. */
 export const PLAYGROUND = '/playground/';
 

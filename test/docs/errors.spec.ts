@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from 'nestjs-floodgate';
 import ts from 'typescript';
-import { ERROR_CODES, ERRORS_PAGE, withHelp } from '../../libs/floodgate/src/util/error-codes.js';
+import { ERROR_CODES, SITE, withHelp } from '../../libs/floodgate/src/util/error-codes.js';
+import { problemOf } from './support/links.js';
 import { readPage } from './support/markdown.js';
 import { ROOT, textOf } from './support/pages.js';
 
@@ -20,12 +21,6 @@ const files = PACKAGES.flatMap((folder) =>
 describe('docs/errors.md', () => {
   it('has a section for each code, and for no other', () => {
     expect(page.headings.filter((heading) => heading.startsWith('FG_')).toSorted()).toEqual(ERROR_CODES.toSorted());
-  });
-
-  it('has the anchors that messages link to', () => {
-    const linked = ERROR_CODES.map((code) => /#(\w+)\)$/.exec(withHelp('', code))?.[1]);
-    expect(linked.filter((anchor) => anchor === undefined || !page.anchors.has(anchor))).toEqual([]);
-    expect(ERRORS_PAGE).toMatch(/\/blob\/main\/docs\/errors\.md$/);
   });
 
   it('has a section for each exported error', () => {
@@ -59,6 +54,43 @@ it('each text that the library logs as a warning or an error has a link', () => 
   expect(withoutLink).toEqual(['algorithms/core/options.ts']);
 });
 
+describe('the links of messages', () => {
+  const FOLDERS = [...PACKAGES, 'libs/client/src/', 'libs/migrate/src/', 'libs/nest/bin/', 'libs/nest/schematics/'];
+  const packages = ['', 'libs/floodgate/', 'libs/nest/', 'libs/client/', 'libs/migrate/'];
+  const home = (folder: string): string =>
+    (JSON.parse(textOf(`${folder}package.json`)) as { homepage: string }).homepage;
+
+  it('begin with the homepage of the repository, as those of its packages do', () => {
+    expect(SITE).toBe(home(''));
+    expect(packages.filter((folder) => !home(folder).startsWith(SITE))).toEqual([]);
+    expect(packages.map((folder) => problemOf('', home(folder))).filter(Boolean)).toEqual([]);
+  });
+
+  it('lead to pages and anchors that there are', () => {
+    const sources = FOLDERS.flatMap((folder) =>
+      readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' })
+        .filter((name) => /\.[jt]s$/.test(name) && !name.endsWith('.spec.ts'))
+        .map((name) => textOf(`${folder}${name}`)),
+    );
+    const links = sources.flatMap((text) =>
+      Array.from(
+        text
+          .replaceAll(/\$\{(?:SITE|homepage)\}/g, SITE)
+          .replaceAll(/'(https:[^']*)'/g, '$1 ')
+          .matchAll(/https:\/\/(?:floodgate-nest\.github\.io|github\.com\/floodgate-nest)[^\s`)$]*/g),
+        ([link]) => link.replace(/[.,:;#]$/, ''),
+      ),
+    );
+    expect(links.length).toBeGreaterThan(10);
+    expect(links.filter((link) => !link.startsWith(SITE))).toEqual([]);
+    expect(links.flatMap((link) => problemOf('', link) ?? [])).toEqual([]);
+    // Those of the codes are made at run time.
+    expect(ERROR_CODES.flatMap((code) => problemOf('', /see (\S+)\)$/.exec(withHelp('', code))![1]!) ?? [])).toEqual(
+      [],
+    );
+  });
+});
+
 describe('the codes', () => {
   it('are all in use, and all that are used are declared', () => {
     const used = files.flatMap(({ text }) => Array.from(text.matchAll(/'(FG_\w+)'/g), ([, code]) => code!));
@@ -68,7 +100,7 @@ describe('the codes', () => {
   it('stand in an error as a property, and as the link at the end of its message', () => {
     const error = new RateLimitConfigError('Place', 'problem', 'FG_DECORATOR');
     expect(error.code).toBe('FG_DECORATOR');
-    expect(error.message).toBe(`Place: problem (see ${ERRORS_PAGE}#fg_decorator)`);
+    expect(error.message).toBe(`Place: problem (see ${SITE}errors#fg_decorator)`);
     expect(new RateLimitConfigError('Place', 'problem').code).toBe('FG_INVALID_OPTION');
   });
 });

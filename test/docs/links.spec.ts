@@ -1,16 +1,12 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { ORIGIN, PLAYGROUND, sitePages } from '../../site/build/pages.js';
-import { type Page, readPage } from './support/markdown.js';
+import { ORIGIN } from '../../site/build/pages.js';
+import { pageOf, problemOf, REPOSITORY } from './support/links.js';
 import { OTHER_PAGES, PAGES, ROOT, textOf } from './support/pages.js';
 import { unknownCommands } from './support/shell.js';
 
 const LONGEST_README = 160;
-/** Where the repository is, so that a link to it is checked as well: the package's README has no others. */
-const REPOSITORY = /^https:\/\/github\.com\/floodgate-nest\/floodgate\/(?:blob|tree)\/main\//;
-const ELSEWHERE = /^(?:https?:|mailto:)/;
-
 /** Words that stand for something else: DESIGN.md, section 2. */
 const REPLACED: readonly [RegExp, string][] = [
   [/\btiers?\b/i, 'plan'],
@@ -22,38 +18,6 @@ const REPLACED: readonly [RegExp, string][] = [
   [/\bleaveQueue\b|\bTakenCharge\b/, 'refund, receipt'],
   [/\bin turn\b.*\bslots?\b/i, 'cross-slot'],
 ];
-
-/** The files of the site's pages by their addresses. */
-const SITE = new Map([...sitePages()].map(([path, address]) => [address === 'index' ? '' : address, path]));
-
-const pages = new Map<string, Page>();
-
-function pageOf(path: string): Page {
-  let page = pages.get(path);
-  if (page === undefined) pages.set(path, (page = readPage(path)));
-  return page;
-}
-
-/** Why a link leads nowhere; undefined when it leads somewhere, or out of the repository. */
-function problemOf(from: string, url: string): string | undefined {
-  if (url.startsWith(ORIGIN)) return problemOnSite(url.slice(ORIGIN.length));
-  const local = url.replace(REPOSITORY, '/');
-  if (ELSEWHERE.test(local)) return undefined;
-  const [target = '', anchor] = local.split('#');
-  const path = target === '' ? from : normalize(target.startsWith('/') ? target.slice(1) : join(dirname(from), target));
-  if (!existsSync(`${ROOT}${path}`)) return `there is no ${path}`;
-  if (anchor === undefined) return undefined;
-  if (!path.endsWith('.md') || statSync(`${ROOT}${path}`).isDirectory()) return `${path} has no anchors`;
-  return pageOf(path).anchors.has(anchor) ? undefined : `${path} has no anchor #${anchor}`;
-}
-
-function problemOnSite(url: string): string | undefined {
-  const [address = '', anchor] = url.split('#');
-  if (`/${address}` === PLAYGROUND) return undefined;
-  const path = SITE.get(address.replace(/\.md$/, ''));
-  if (path === undefined) return `the site has no ${address}`;
-  return anchor === undefined ? undefined : problemOf(path, `#${anchor}`);
-}
 
 describe.each([...PAGES, ...OTHER_PAGES])('%s', (path) => {
   it('has no link and no anchor that leads nowhere', () => {

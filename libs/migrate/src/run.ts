@@ -8,6 +8,8 @@ import { migratePackageFile } from './package-file.js';
 /** Folders that hold no sources of the application. */
 const LEFT_OUT = new Set(['node_modules', 'dist', 'build', 'coverage']);
 const SOURCE = /(?<!\.d)\.[cm]?[jt]s$/;
+/** The site that messages lead to: `homepage` of package.json, as a test compares. */
+const SITE = 'https://floodgate-nest.github.io/floodgate/';
 const PACKAGES = /@nestjs\/throttler|nestjs-floodgate\/throttler/;
 
 export interface Run {
@@ -38,7 +40,7 @@ export function run({ folder, dryRun, version, print }: Run): Migration {
     print(
       "\nA rejection differs now: a block follows it only where a policy has blockFor, several policies charge all or nothing, and the body is Floodgate's.",
     );
-    print("The headers keep throttler's names. docs/migration.md lists what else differs.");
+    print(`The headers keep throttler's names. ${SITE}migration lists what else differs.`);
     print('Install the dependencies, format the files, and run your tests.');
   }
   return migration;

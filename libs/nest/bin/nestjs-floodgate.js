@@ -3,13 +3,13 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const { version, homepage } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const USAGE = `Usage: nestjs-floodgate migrate [folder] [--dry-run]
 
 Rewrites a NestJS application on @nestjs/throttler to nestjs-floodgate, with the package nestjs-floodgate-migrate.
 Its options: nestjs-floodgate migrate --help`;
 
-const BY_HAND = 'https://github.com/floodgate-nest/floodgate/blob/main/docs/migration.md#switch-the-imports';
+const BY_HAND = `${homepage}migration#switch-the-imports`;
 
 function npx(given, stdio) {
   return spawnSync('npx', given, {

@@ -57,10 +57,10 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** The page with one section for each code. */
-export const ERRORS_PAGE = 'https://github.com/floodgate-nest/floodgate/blob/main/docs/errors.md';
+/** The site that messages lead to: `homepage` of package.json, as a test compares. */
+export const SITE = 'https://floodgate-nest.github.io/floodgate/';
 
 /** A message, and behind it the link to the section of its code. */
 export function withHelp(message: string, code: ErrorCode): string {
-  return `${message} (see ${ERRORS_PAGE}#${code.toLowerCase()})`;
+  return `${message} (see ${SITE}errors#${code.toLowerCase()})`;
 }

@@ -6,7 +6,7 @@ import { type Identity, type ModuleChoices, modulesFor, withRateLimitModule } fr
 import { type Formatter, formatterOf } from './formatter.js';
 import { type Client, CLIENTS, type Metrics, METRICS, PackageFile } from './package-file.js';
 import { signOfContainer, signOfProxy } from './proxy-signs.js';
-import { ABOUT_IDENTITY, DOCS, nextSteps } from './report.js';
+import { ABOUT_IDENTITY, nextSteps, SITE } from './report.js';
 import { type Creation, creationsIn, type RootModule, rootModuleOf, Unreadable } from './root-module.js';
 import { type Context, Refusal, type Rule, textOf, type Tree } from './schematic.js';
 import { nodesIn, Sources } from './sources.js';
@@ -97,7 +97,7 @@ function ruleFor(options: NestAddOptions, folder: string): Rule {
       context.logger.warn(`package.json has ${manifest.unfit}. Update it before you start the application.`);
     if (manifest.has('@nestjs/throttler')) {
       context.logger.warn(
-        `The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate rewrites them (${DOCS}/migration).`,
+        `The application has @nestjs/throttler, whose limits stay: npx nestjs-floodgate migrate rewrites them (${SITE}migration).`,
       );
     }
     if (creation !== undefined)
@@ -105,7 +105,7 @@ function ruleFor(options: NestAddOptions, folder: string): Rule {
     if (!isFirst) return;
     if (client === 'redis' && (others.length > 0 || isInstalled('ioredis', folder))) {
       context.logger.warn(
-        `ioredis is installed, too, and opens the URL. To use redis, give forRoot its client: ${DOCS}/redis#use-node-redis`,
+        `ioredis is installed, too, and opens the URL. To use redis, give forRoot its client: ${SITE}redis#use-node-redis`,
       );
     }
     const about = ABOUT_IDENTITY[identity];
@@ -282,7 +282,7 @@ function setTrustProxy(
     const container = signOfContainer(tree);
     if (container !== undefined) {
       logger.warn(
-        `${container} does not tell whether a proxy stands in front. If one does, set trust proxy, or all clients share its address: ${DOCS}/identity#proxies`,
+        `${container} does not tell whether a proxy stands in front. If one does, set trust proxy, or all clients share its address: ${SITE}identity#proxies`,
       );
     }
     return;
@@ -291,13 +291,13 @@ function setTrustProxy(
   const result = trustProxy(sources, creation);
   if (result.done === 'by hand') {
     logger.warn(
-      `Trust proxy is not set, since ${result.why}. As ${shown}, write there: ${result.setting} (${DOCS}/identity#proxies)`,
+      `Trust proxy is not set, since ${result.why}. As ${shown}, write there: ${result.setting} (${SITE}identity#proxies)`,
     );
     return;
   }
   tree.overwrite(result.path, result.text);
   logger.info(
-    `${result.path.slice(1)}: trust proxy is set, as ${shown}. Correct it if more than one proxy does, or none: ${DOCS}/identity#proxies`,
+    `${result.path.slice(1)}: trust proxy is set, as ${shown}. Correct it if more than one proxy does, or none: ${SITE}identity#proxies`,
   );
 }
 
@@ -313,5 +313,5 @@ function byHand(why: string, choices: ModuleChoices, manager: string): string {
     ${modules.join(',\n').replaceAll('\n', '\n    ')},
   ]${install}
 
-${DOCS}/module tells more.`;
+${SITE}module tells more.`;
 }
