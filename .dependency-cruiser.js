@@ -316,6 +316,14 @@ export default {
       },
     },
     {
+      name: 'explained-pure',
+      comment:
+        'The figures of "Rate limiting, explained" run in browsers: they are made of the models of the hero and the playground',
+      severity: 'error',
+      from: { path: '^demo/explained/', pathNot: SPEC },
+      to: { pathNot: '^demo/(?:explained|(?:hero|playground)/model)/' },
+    },
+    {
       name: 'tests-without-surge',
       comment: 'What tests and the load generator share is in tools/',
       severity: 'error',

@@ -44,7 +44,7 @@ function markdownOf(path: string, pages: ReadonlyMap<string, string>): string {
     .replaceAll(/<BenchBars group="(\w+)" \/>/g, (_, group: GroupName) => tableOf(group, measured))
     .replaceAll('<BenchMachine />', `${measured.machine}, ${measured.date}`)
     .replaceAll(
-      /^[ \t]*<\/?(?:div|main|p|section|picture|source|img|a|Playground|SimulatedRush|ThreePods)\b[^>]*>\n*|<\/p>$/gm,
+      /^[ \t]*<\/?(?:div|main|p|section|picture|source|img|a|IdeaFigure|Playground|SimulatedRush|ThreePods)\b[^>]*>\n*|<\/p>$/gm,
       '',
     )
     .replaceAll(/\n{3,}/g, '\n\n')

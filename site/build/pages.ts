@@ -83,6 +83,7 @@ export const SIDEBAR: readonly Group[] = [
     items: [
       item('Quick start', '/quick-start'),
       item('What do you want to do?', '/docs'),
+      item('Rate limiting, explained', '/explained'),
       item('Install', '/installation'),
       item('From @nestjs/throttler', '/migration'),
       item('Who is counted', '/identity'),

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { dotsOf, KINDS } from '../../demo/explained/draw.js';
+import { FIGURES, type Idea } from '../../demo/explained/figures.js';
+import { defaultsOf, type Figure, type Settings } from '../../demo/explained/scene.js';
 import { brokenLinks } from '../../site/build/check-site.js';
 import { violations } from './support/axe.js';
 import { type OpenPage, openPage } from './support/open-page.js';
@@ -59,10 +62,10 @@ interface Visit extends AsyncDisposable, OpenPage {
   bytes(of?: 'pictures'): Promise<number>;
 }
 
-async function visit(url: string, look: { width?: number; colorScheme?: 'light' | 'dark' } = {}): Promise<Visit> {
-  const { width = 1440, colorScheme = 'light' } = look;
+async function visit(url: string, look: BrowserContextOptions & { width?: number } = {}): Promise<Visit> {
+  const { width = 1440, ...others } = look;
   const { origin } = new URL(url);
-  const options = { viewport: { width, height: 900 }, colorScheme };
+  const options = { viewport: { width, height: 900 }, ...others };
   const { page, troubles } = await openPage(browser, options, (request) => request.origin === origin);
   page.setDefaultTimeout(20_000);
   const sizes: { readonly isPicture: boolean; readonly size: Promise<number> }[] = [];
@@ -218,6 +221,8 @@ describe('the site', () => {
       ['', 390, 'dark'],
       ['policies', 390, 'light'],
       ['benchmarks', 1440, 'dark'],
+      ['explained', 1440, 'light'],
+      ['explained', 390, 'dark'],
     ] as const) {
       await using visited = await visit(`${site.url}${path}`, { width, colorScheme });
       found.push(...(await violations(visited.page)).map((one) => `/${path}, ${width} px: ${one}`));
@@ -277,7 +282,7 @@ describe('the site', () => {
   it('is as wide as the window', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;
-    for (const path of ['', 'policies', 'benchmarks', 'reference/api']) {
+    for (const path of ['', 'policies', 'benchmarks', 'explained', 'reference/api']) {
       await page.goto(`${site.url}${path}`);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 900 });
@@ -301,9 +306,9 @@ describe('the site', () => {
     const read = (name: string): Promise<string> => readFile(join(dist, name), 'utf8');
     expect(await read('robots.txt')).toContain('Sitemap: https://floodgate-nest.github.io/floodgate/sitemap.xml');
     expect(await read('sitemap.xml')).toContain('<loc>https://floodgate-nest.github.io/floodgate/policies</loc>');
-    const pages = await Promise.all(['llm.html', 'mcp.html', 'redis.html', 'index.html'].map(read));
+    const pages = await Promise.all(['llm.html', 'mcp.html', 'redis.html', 'index.html', 'explained.html'].map(read));
     const abouts = pages.map((page) => /<meta property="og:description" content="([^"]*)">/.exec(page)?.[1]);
-    expect([new Set(abouts).size, abouts.includes(undefined)]).toEqual([4, false]);
+    expect([new Set(abouts).size, abouts.includes(undefined)]).toEqual([5, false]);
     expect((await read('social.png')).length).toBeGreaterThan(0);
   });
 
@@ -339,5 +344,93 @@ describe('the site', () => {
       'plans.html: there is no ./no-file.png',
       'plans.html: the repository has no no.ts',
     ]);
+  });
+});
+
+describe('rate limiting, explained', () => {
+  const IDEAS = Object.keys(FIGURES) as Idea[];
+  /** A film takes 4 s, and a busy machine draws its last frame late. */
+  const FILM_MS = 10_000;
+  const calm: BrowserContextOptions = { reducedMotion: 'reduce' };
+
+  const open = (options?: Parameters<typeof visit>[1]): Promise<Visit> => visit(`${site.url}explained`, options);
+  const figureOf = ({ page }: Visit, idea: Idea): Locator => page.locator('figure.idea').nth(IDEAS.indexOf(idea));
+  const says = (figure: Locator): Promise<string> => figure.locator('figcaption').innerText();
+  /** The dots of each kind, in the order of drawing. */
+  const dots = (figure: Locator): Promise<(string | null)[]> =>
+    figure.locator('path.dots').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
+
+  it.each(IDEAS)('plays the figure of the %s once it is in view, without the network, and again', async (idea) => {
+    // So low that no figure is in view before.
+    await using visited = await open({ viewport: { width: 1440, height: 420 } });
+    const figure = figureOf(visited, idea);
+    const { rows, end: ends } = FIGURES[idea].sceneOf(defaultsOf(FIGURES[idea]));
+    const end = rows.flatMap((row) => KINDS.map((kind) => dotsOf(row, kind, ends)));
+    expect(await dots(figure)).toEqual(end);
+    await visited.page.context().setOffline(true);
+    await figure
+      .locator('.plot')
+      .first()
+      .evaluate((plot) => plot.scrollIntoView({ block: 'center' }));
+    const [pause, replay] = ['Pause', 'Replay'].map((name) => figure.getByRole('button', { name }));
+    await pause!.waitFor();
+    await pause!.click();
+    expect(await dots(figure)).not.toEqual(end);
+    await figure.getByRole('button', { name: 'Play', exact: true }).click();
+    await replay!.waitFor({ timeout: FILM_MS });
+    expect(await dots(figure)).toEqual(end);
+    await replay!.click();
+    await pause!.waitFor();
+    expect(visited.troubles).toEqual([]);
+  });
+
+  it.each(IDEAS)('sets the figure of the %s with a keyboard, and it says at once what happens', async (idea) => {
+    await using visited = await open(calm);
+    const figure = figureOf(visited, idea);
+    const { keyboard } = visited.page;
+    const model: Figure = FIGURES[idea];
+    let settings: Settings = defaultsOf(model);
+    const expectModel = async (): Promise<void> => expect(await says(figure)).toBe(model.sceneOf(settings).says);
+    await expectModel();
+    for (const { name, label, options, min, max, step, value } of model.controls) {
+      const control =
+        options === undefined ? figure.getByLabel(label) : figure.getByRole('radio', { name: options[value]! });
+      await control.focus();
+      await keyboard.press('ArrowRight');
+      settings = { ...settings, [name]: value + step };
+      await expectModel();
+      if (options !== undefined) continue;
+      for (const [key, at] of [
+        ['Home', min],
+        ['End', max],
+      ] as const) {
+        await keyboard.press(key);
+        settings = { ...settings, [name]: at };
+        await expectModel();
+      }
+    }
+    // Where motion is unwanted nothing plays by itself.
+    await figure.getByRole('button', { name: 'Replay' }).waitFor();
+    expect(visited.troubles).toEqual([]);
+  });
+
+  it('shows its figures and their sentences without a script', async () => {
+    await using visited = await open({ javaScriptEnabled: false });
+    for (const idea of IDEAS) {
+      const figure = figureOf(visited, idea);
+      expect(await says(figure)).toBe(FIGURES[idea].sceneOf(defaultsOf(FIGURES[idea])).says);
+    }
+    expect(await visited.page.locator('figure.idea path.dots.served[d^=M]').count()).toBe(9);
+  });
+
+  it('is linked from the first page and from the sidebar', async () => {
+    await using visited = await visit(site.url);
+    const { page } = visited;
+    expect(await page.getByRole('link', { name: 'Rate limiting, explained' }).count()).toBe(1);
+    await page.goto(`${site.url}quick-start`);
+    await page.locator('.VPSidebar').getByRole('link', { name: 'Rate limiting, explained' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Rate limiting, explained' }).waitFor();
+    await page.locator('figure.idea').first().waitFor();
+    expect(visited.troubles).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import DefaultTheme from 'vitepress/theme-without-fonts';
 import type { Theme } from 'vitepress';
-import { h } from 'vue';
+import { defineAsyncComponent, h } from 'vue';
 import '../../../demo/palette/palette.css';
 import './theme.css';
 import BenchBars from './BenchBars.vue';
@@ -12,7 +12,10 @@ import ThreePods from './ThreePods.vue';
 import { printLight } from './print-light';
 import { showTypesOnHover } from './types-on-hover';
 
-const COMPONENTS = { BenchBars, BenchMachine, Playground, SimulatedRush, ThreePods };
+/** With its models it is as large as all others. One page has it. */
+const IdeaFigure = defineAsyncComponent(() => import('./IdeaFigure.vue'));
+
+const COMPONENTS = { BenchBars, BenchMachine, IdeaFigure, Playground, SimulatedRush, ThreePods };
 
 export default {
   extends: DefaultTheme,
