@@ -1,4 +1,4 @@
-// For `nestjs-floodgate` of the same version alone: no version of `floodgate` promises these names.
+// Only `nestjs-floodgate` of the same version imports this: no version of `floodgate` promises these names.
 export * from './index.js'; // first: it takes the real timers
 export * from './redis.js';
 // The values of `floodgate/http`, without the servers.

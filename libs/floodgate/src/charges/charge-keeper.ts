@@ -22,8 +22,7 @@ export interface ChargeWatch {
 }
 
 /**
- * Where charges were made: in the store, or in this process while the store was unavailable. They are settled and refunded
- * there, too.
+ * Made charges: the store, or this process while the store was unavailable. It settles and refunds them, too.
  */
 export interface ChargeKeeper {
   readonly by: 'store' | 'local';

@@ -13,7 +13,7 @@ export interface LimitedRequest<C extends Charge = PolicyCharge> {
   readonly cause?: RateLimitStoreError | undefined;
 }
 
-/** The same request with other charges. */
+/** A copy of the request with other charges. */
 export function asking({ execution, cause }: LimitedRequest, charges: readonly PolicyCharge[]): LimitedRequest {
   return { charges, execution, cause };
 }
@@ -36,7 +36,7 @@ export interface Front {
 
 /** Asks the store. */
 export interface StoreDecider {
-  /** Every request gets a verdict, or fails within the deadline. What it would hold after that is given back. */
+  /** Every request gets a verdict, or fails within the deadline. A grant that comes later is refunded. */
   decide(request: LimitedRequest<Charge>): Answer<Verdict>;
   /** Decides what no request waits for, such as the renewal of a lease: the answer counts however late it comes. */
   decidePatiently(charges: readonly Charge[]): Answer<Verdict>;

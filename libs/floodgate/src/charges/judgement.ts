@@ -17,7 +17,7 @@ export interface Receipt {
   /** The charge, with the numbers that decided. */
   readonly charge: PolicyCharge;
   readonly proof: ChargeReceipt;
-  /** Where the charge was made. */
+  /** The store, or the process, that made the charge. */
   readonly keeper: ChargeKeeper;
 }
 

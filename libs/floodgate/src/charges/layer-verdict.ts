@@ -46,7 +46,7 @@ export interface LayerChargeVerdict extends ChargeVerdict {
 export const UNASKED: LayerChargeVerdict = { ...NOTHING, unasked: 'override' };
 export const UNCOUNTED: LayerChargeVerdict = { ...NOTHING, unasked: 'unavailable' };
 
-/** For each charge of a request, its index in `asked`; -1 if it was not asked. Both lists have the same order. */
+/** The index in `asked` of each charge of a request; -1 if it was not asked. Both lists have the same order. */
 export function placesAmong(all: readonly PolicyCharge[], asked: readonly PolicyCharge[]): readonly number[] {
   let next = 0;
   return all.map((charge) => (charge === asked[next] ? next++ : -1));

@@ -15,7 +15,7 @@ export interface PolicyCharge extends Charge {
   readonly headroom: number;
   /** The version of the override whose numbers the policy has. */
   readonly override?: number | undefined;
-  /** Where the overrides keep what they found for this charge: charges are reused. */
+  /** The overrides' slot for what they found: charges are reused. */
   found?: object | undefined;
   readonly shadow: boolean;
   readonly alternative: boolean;

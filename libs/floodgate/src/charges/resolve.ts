@@ -5,7 +5,7 @@ import { type Answer, andThen } from '../util/answer.js';
 import { isPromise } from '../util/is-promise.js';
 import { chargeOf, inPlaceOf, type LateNumbers, type PolicyCharge } from './policy-charge.js';
 
-/** Where the parts of a charge come from: a request and the application's functions, or the options of a call. */
+/** The source of a charge's parts: a request and the application's functions, or the options of a call. */
 export interface Asker<Context> {
   /**
    * The tag of the identity that a policy counts.

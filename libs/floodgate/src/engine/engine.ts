@@ -28,7 +28,7 @@ import { ReservedCharges } from '../holds/settlements/reserved-charges.js';
 import type { LayerVerdict } from '../charges/layer-verdict.js';
 import type { LayeredStore } from './layered-store.js';
 
-/** A request that is being decided, and who waits for it. */
+/** A request that is being decided, and its waiting caller. */
 class Question<T> implements LimitedRequest {
   /** Why the store could not decide, where the process decides in its place. */
   cause: RateLimitStoreError | undefined = undefined;
@@ -86,7 +86,7 @@ export class Engine {
       inner: new OverridesLayer(overrides, front?.overLocal(withoutStore) ?? withoutStore),
       monitor,
       overrides,
-      // Each policy of a row says by itself who decides without the store. In the process nothing happens between two questions.
+      // Each policy of a row has its own `onStoreFailure`. In the process nothing happens between two questions.
       decidesAlternatives: () => false,
       deadlines: { ms: Infinity },
       abandoned: () => undefined,
@@ -181,7 +181,7 @@ export class Engine {
   private judged({ charges, handler, since }: Question<unknown>, verdict: LayerVerdict): Judgement {
     const { monitor } = this;
     const { source = 'store', asked = charges, overridden, unavailable } = verdict;
-    // The same request is decided once more, and that decision counts.
+    // The request is decided once more, and that decision counts.
     if (!verdict.allowed && unavailable === undefined && charges.some(hasLateNumbers)) {
       return Judgement.of(charges, verdict, undefined);
     }
@@ -274,7 +274,7 @@ export class Engine {
     const { layers, watches, deadlines } = this.store;
     for (const part of [...layers, ...watches]) {
       const work = part.close?.();
-      // Its calls wait for late answers. The end of the process does not.
+      // A part's calls wait for late answers. The end of the process does not.
       if (work !== undefined) await deadlines.within(work).catch(() => undefined);
     }
   }

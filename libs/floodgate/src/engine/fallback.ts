@@ -25,13 +25,13 @@ export interface FallbackSettings {
   readonly onStoreFailure: OnStoreFailure;
   readonly localShare: number;
   readonly fallbackMaxBytes: number;
-  /** Those of the store. */
+  /** The store's watches, which see the charges of the fallback, too. */
   readonly watches?: readonly ChargeWatch[];
 }
 
 interface Share {
   readonly algorithm: Algorithm;
-  /** Of the policy's class. A share may be too small for its part: a request of the usual cost fits all the same. */
+  /** The headroom of the policy's class. A share may be too small for it: a request of the usual cost fits even then. */
   readonly headroom: number;
 }
 

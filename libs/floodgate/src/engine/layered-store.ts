@@ -52,7 +52,7 @@ export interface LayeredStoreSettings {
   readonly denials?: Denials | undefined;
   /** Milliseconds of a clock that never steps, for prefetched tokens; default the process's. */
   readonly monotonicMs?: (() => number) | undefined;
-  /** Those that may be needed, the innermost first. */
+  /** The layers that may be needed, the innermost first. */
   readonly layers: readonly MakeLayer[];
   readonly watches: readonly ChargeWatch[];
 }

@@ -19,7 +19,7 @@ export interface PlanSettings<Context> {
 /** What `resolve` has said of a client: the name of a plan, numbers, or no plan. */
 type Plan = string | LookedUpNumbers | undefined;
 
-/** Where a plan came from: see `PlanStats`. */
+/** The source of a plan: see `PlanStats`. */
 export type PlanSource = 'cache' | 'resolver' | 'lastKnown' | 'fallback';
 
 /** Counts where plans come from, and failures. */
@@ -55,10 +55,10 @@ const WARNING = "plan.resolve failed, the client's last known plan or else the f
 /** One call of `resolve` for a client. */
 interface PlanLookup {
   readonly since: number;
-  /** That of the plans when it began. */
+  /** The edition of the plans when the call began. */
   readonly edition: number;
   answered: boolean;
-  /** Its answer. */
+  /** The answer of the call. */
   plan: Plan;
   /** Whether the deadline has passed: no request waits for the call any more, but its answer is still used. */
   late: boolean;
@@ -74,7 +74,7 @@ interface Client {
   plan: Plan;
   /** Whether `resolve` has ever answered. */
   known: boolean;
-  /** That of the plans when the call began that has answered. */
+  /** The edition of the plans when the answered call began. */
   edition: number;
   refreshAt: number;
   expiresAt: number;
@@ -256,7 +256,7 @@ export class Plans<Context> {
       this.failed(client, call, error);
       return;
     }
-    // Those that wait for it came before what has replaced it.
+    // The requests that wait for the call came before the call that has replaced it.
     call.answered = true;
     if (!this.ended(client, call)) return;
     client.plan = call.plan;

@@ -35,7 +35,7 @@ export const UNVERSIONED_FORMATS = {
 /** The settings of the headers of a decision. */
 export interface HeaderSettings {
   readonly headers: HeaderFormat | false;
-  /** Of the application's clock to the store's, as far as its decisions have shown it. */
+  /** The difference between the application's clock and the store's, as far as decisions have shown it. */
   readonly offset: ClockOffset;
 }
 

@@ -12,7 +12,7 @@ export interface TrustProxySetting {
   readonly isIgnored?: boolean;
 }
 
-/** For servers without a setting of their own. */
+/** The advice for servers without a setting of their own. */
 const OPTION = 'how many proxies of yours stand in front, or their addresses: { trustProxy: 1 }';
 
 /** The right setting in the words of each platform. Newer versions of Fastify 5 ignore a number of proxies. */

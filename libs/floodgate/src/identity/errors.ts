@@ -26,6 +26,6 @@ export class ClientGoneError extends Error {
     super('The client has gone');
   }
 
-  /** One object for all: thousands of clients may leave at once, and nobody reads the stack of each. */
+  /** One object for all: thousands of clients may leave at once, and no stack of these errors is read. */
   static readonly instance = new ClientGoneError();
 }

@@ -43,7 +43,7 @@ export interface Peer<Context> {
 /** Is told of requests that count by their address, because they lack the identity that a policy asks for. */
 export interface MissingIdentities<Context> {
   addressed(policy: CountedBy<Context>, context: Context): void;
-  /** Its `by` function returned a kind without a value. */
+  /** The policy's `by` function returned a kind without a value. */
   valueless(policy: CountedBy<Context>, context: Context, kind: string): void;
 }
 
@@ -178,7 +178,7 @@ export class IdentityChain<Context extends object> {
             : resolvedTag(source, await source.resolve(this.requestOf(context), context), this.ipv6Prefix);
         if (typeof found === 'string' && !isAddress(found)) return true;
       } catch {
-        // Its failure for the request itself was counted.
+        // The failure was counted when the request itself called the function.
       }
     }
     return false;

@@ -44,7 +44,7 @@ export interface IdentityResolver<Context> {
 
 /** A resolver that answers at once, from the request alone. */
 export interface SyncIdentityResolver extends IdentityResolver<unknown> {
-  /** Of kind `ip`: the bits of an IPv6 address that count in the module, a whole number from 1 to 128. Default: as another resolver says, else 56. */
+  /** For a resolver of kind `ip`: the bits of an IPv6 address that count in the module, a whole number from 1 to 128. Default: as another resolver says, else 56. */
   readonly ipv6Prefix?: number;
   readonly resolve: (request: RateLimitRequest) => string | undefined;
 }

@@ -282,12 +282,12 @@ export class LimiterParts {
   /** Ends what runs by itself, and the store if the limiter has opened it. The last requests have ended. */
   async close(): Promise<void> {
     this.drain();
-    await closingStep(this.layered.idle()); // what is granted now is given back, or runs
+    await closingStep(this.layered.idle()); // a grant that comes now is refunded, or its call runs
     await closingStep(Promise.all([this.scheduler, this.pending].map((work) => work.stop())));
     if (this.opened.owned) this.leases.stop();
     await closingStep(Promise.all(this.running.map((part) => Promise.resolve(part.stop?.()))));
     await this.engine.close();
-    // What all of them have settled and given back.
+    // The settlements and refunds of all of them.
     await (this.opened.owned ? this.opened.store.close?.() : closingStep(this.layered.close()));
   }
 

@@ -90,7 +90,7 @@ export type Checked<Options, Table extends Rules> = Pick<Options, OpenOption<Tab
 
 export type CheckedLimiterOptions = Checked<LimiterOptions, typeof LIMITER_OPTIONS>;
 
-/** As `readOptions`, for the options of a limiter alone. */
+/** Checks the options of a limiter without routes, and names the place of those that belong elsewhere. */
 export function readLimiterOptions(options: LimiterOptions, where: string): CheckedLimiterOptions {
   return readOptions(options, LIMITER_OPTIONS, where, (option) =>
     option === 'trustProxy' || Object.hasOwn(REQUEST_OPTIONS, option)

@@ -16,7 +16,7 @@ import { openStore } from './open-store.js';
 import type { OpenedStore } from './opened-store.js';
 import { type CheckedLimiterOptions, readLimiterOptions } from './options-table.js';
 
-/** As `createLimiter`. */
+/** Makes the limiter of `createLimiter`. */
 export async function openLimiter(options: LimiterOptions): Promise<RateLimiter> {
   const checked = readLimiterOptions(options, 'createLimiter');
   const logger = checked.logger ?? PROBLEMS_ONLY;

@@ -346,8 +346,8 @@ export class RateLimiter {
 
   /**
    * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` does
-   * this at shutdown: call it for one of `createLimiter`, after its server has closed. Whatever charges, looks or pauses after it gets a
-   * `LimiterClosedError`, and a request of a server without Nest a 503.
+   * this at shutdown: call it for one of `createLimiter`, after its server has closed. Later calls get a `LimiterClosedError`, and
+   * requests of a server without Nest a 503.
    */
   close(): Promise<void> {
     return this.parts.end();

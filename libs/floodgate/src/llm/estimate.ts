@@ -15,7 +15,7 @@ interface Asked {
 export interface Estimate {
   readonly input: number;
   readonly all: number;
-  /** Those of the answer that its texts do not show, such as hidden reasoning. */
+  /** Tokens of the answer that its texts do not show, such as hidden reasoning. */
   readonly hidden: number;
   /** The most that the answer may have. */
   readonly most: number;
@@ -23,7 +23,7 @@ export interface Estimate {
 
 /** Tokens that a first answer of a model is taken for, where the request does not bound it. */
 const FIRST_OUTPUT = 1_000;
-/** For how long an answer is remembered at least, and twice that at most. */
+/** The shortest time for which an answer is remembered; the longest is twice that. */
 const REMEMBERED_MS = 600_000;
 /** How many models are remembered. */
 const MODELS = 100;

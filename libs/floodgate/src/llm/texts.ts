@@ -1,5 +1,5 @@
 /**
- * Bytes of UTF-8 that a token is taken for where nobody says how many there were. English has about 4, code and other languages
+ * Bytes of UTF-8 that a token is taken for where the answer does not count them. English has about 4, code and other languages
  * about 3: an estimate errs on the side of more.
  */
 const BYTES_PER_TOKEN = 3;

@@ -15,7 +15,7 @@ export class UsageReader {
   private input: number | undefined;
   /** Tokens that were produced, those of its reasoning included. */
   private output: number | undefined;
-  /** Of the texts that were produced so far. */
+  /** The bytes of the texts that were produced so far. */
   private bytes = 0;
   /** Whether the answer was one text that could not be read to its end. */
   private isTorn = false;
@@ -25,7 +25,7 @@ export class UsageReader {
     return this.output;
   }
 
-  /** Those of them that the texts do not show. */
+  /** Produced tokens that the texts do not show. */
   get hidden(): number {
     return Math.max(0, (this.output ?? 0) - tokensOf(this.bytes));
   }

@@ -1,6 +1,6 @@
 import { finished } from 'node:stream';
 
-/** Resolves the ends of bodies that nobody can read any more. Holds no body. Not every runtime has it. */
+/** Resolves the ends of bodies that were garbage-collected unread. Holds no body. Not every runtime has it. */
 const collected =
   typeof FinalizationRegistry === 'undefined'
     ? undefined
@@ -15,7 +15,7 @@ export function bodyEnd(body: unknown): Promise<void> | undefined {
   if (!isStream(body)) return undefined;
   return new Promise((resolve) => {
     try {
-      // It neither reads nor locks the stream.
+      // `finished` neither reads nor locks the stream.
       finished(body, () => resolve());
       // The last resort. What `fetch` of Node has made ends sooner: Node cancels the body of a response that it collects.
       collected?.register(body, resolve);

@@ -63,7 +63,7 @@ export function limitedFetch(
   };
 }
 
-/** By its shape: the Request of a package with a `fetch` of its own is one as well. */
+/** Recognises a Request by its shape: a package with a `fetch` of its own has a class of its own. */
 function isRequest(input: FetchInput): input is Request {
   return typeof input === 'object' && 'url' in input && 'signal' in input;
 }

@@ -24,7 +24,7 @@ export function pauseFor(
   header: ReadHeader,
 ): void {
   const ms = Math.min(pauseOfAnswer(status, header, preemptive), maxPauseMs, LONGEST_PAUSE_MS);
-  // Nobody could handle a failure. The partner's next answer pauses again.
+  // A failure has no caller that could handle it. The partner's next answer pauses again.
   if (ms > 0) limiter.pause(policies, identity, { for: ms }).catch(() => undefined);
 }
 

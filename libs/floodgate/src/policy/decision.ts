@@ -64,7 +64,7 @@ export interface Decision {
    */
   readonly decidedBy: 'store' | 'prefetch' | 'local' | 'open' | 'override';
   /**
-   * In the order of the policies, without those of which the client is exempt. `'local'` has only the policies that are decided
+   * The decisions on the policies, in their order, without those of which the client is exempt. `'local'` has only the policies that are decided
    * locally, `'open'` has none, and `'override'` has those that block the client.
    */
   readonly policies: readonly PolicyDecision[];

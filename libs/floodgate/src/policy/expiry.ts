@@ -3,7 +3,7 @@ import { type Duration, durationToMicroseconds, shownDuration } from '../util/du
 import type { OptionRule } from '../util/option-rules.js';
 import { isWorker } from '../util/runtime.js';
 
-/** What becomes of a reservation that nobody has settled in time: all is refunded, the reserved cost stays, or this is its final cost. */
+/** The end of a reservation that was not settled in time: all is refunded, the reserved cost stays, or this is the final cost. */
 export type AtExpiry = 'cancel' | 'keep' | number;
 
 /** The options of `RateLimiter.reserve` that say when a reservation expires. */

@@ -92,7 +92,7 @@ export function costRule({ limit, maxCost: largest }: Algorithm): OptionRule {
   };
 }
 
-/** By default settlements may exceed the limit by as much again, where that can be counted. */
+/** The rule of `overdraft`. By default settlements may exceed the limit by as much again, where that can be counted. */
 export function overdraftRule({ limit, overdraft }: Algorithm): OptionRule {
   const max = overdraft?.max ?? 0;
   return whole(Math.min(limit, max), 0, max);

@@ -95,7 +95,7 @@ export interface CommonPolicyOptions<Context = never> {
    */
   onMissingIdentity?: OnMissingIdentity | undefined;
   /**
-   * On a Redis Cluster: the number of keys among which a policy `by: 'global'` splits its state, to spread it over the nodes. 1
+   * The number of keys among which a policy `by: 'global'` splits its state, to spread it over the nodes of a Redis Cluster. 1
    * (default) to 64. The limit must be a multiple of it; leaky buckets cannot be split. Elsewhere it changes nothing.
    *
    * Each shard has an equal part of the limit and the rate. A request asks the shards in turn until one lets it pass. Shards
@@ -122,7 +122,7 @@ export interface CommonPolicyOptions<Context = never> {
    */
   countIf?: ((outcome: Outcome) => boolean | Promise<boolean>) | undefined;
   /**
-   * Says after the response what the request has cost in the end: a whole number from 0, or null where nobody knows, which leaves
+   * Says after the response what the request has cost in the end: a whole number from 0, or null where it is unknown, which leaves
    * `cost` charged. Less than `cost` is refunded, more is charged, up to `overdraft`. Default: `cost` is final. Excludes `countIf`; not for a concurrency or a leaky bucket. A function that fails leaves
    * `cost` charged.
    *
@@ -130,17 +130,17 @@ export interface CommonPolicyOptions<Context = never> {
    */
   settle?: ((outcome: Outcome) => number | null | Promise<number | null>) | undefined;
   /**
-   * With `settle` or `countIf`: how long a request's charge may wait for the end of the request, from the
-   * decision on. Milliseconds or text, `'1ms'` to `'7d'`; default for ever: a process that dies in the middle of a request leaves
-   * its cost charged. Longer than the request takes: one that takes longer expires, and its end refunds nothing any more, but
-   * charges what it has cost beyond `atExpiry`.
+   * How long a request's charge may wait for the end of the request, from the decision on: milliseconds or text, `'1ms'` to
+   * `'7d'`. Default without an end: a process that dies in the middle of a request leaves its cost charged. Needs `settle` or
+   * `countIf`.
    *
-   * With Redis each request costs two calls more.
+   * Choose it longer than a request takes. The end of a request that has expired refunds nothing, and charges a cost above
+   * `atExpiry`. Each request costs two more calls of Redis.
    *
    * @example { name: 'tokens', algorithm: 'fixed-window', limit: 1_000_000, window: { calendar: 'month' }, cost: 2_000, settle: ({ value }) => (value as Answer).tokens, expires: '60s' }
    */
   expires?: Duration | undefined;
-  /** With `expires`: the final cost then. `'cancel'` (default) refunds all; else a whole number from 0 below `cost`. */
+  /** The final cost of a charge that expires. `'cancel'` (default) refunds all; else a whole number from 0 below `cost`. Needs `expires`. */
   atExpiry?: 'cancel' | number | undefined;
   /**
    * Requests for which it returns true are not counted by this policy. Default: all are counted. If it throws, rejects or takes

@@ -46,7 +46,7 @@ export class StateClaims {
   meet(scope: string, policy: ParsedPolicy, where: string): string | undefined {
     const state = stateOf(scope, policy);
     if (this.claims.size >= MAX_STATES && !this.claims.has(state)) return undefined;
-    // On a route, a function may choose other numbers for each client.
+    // A function of a route may choose other numbers for each client.
     const twice = scope === 'app' ? this.twoLimits(scope, policy, where) : undefined;
     const conflict = this.conflict(state, scope, policy, where) ?? twice;
     if (conflict === undefined || this.warned.has(state)) return undefined;

@@ -24,7 +24,7 @@ export interface CallQueueSettings extends GateSettings {
 }
 
 /**
- * Where calls wait for their turns: one gate for each policy and identity that rejects. A call that nothing waits before asks the
+ * Lets calls wait for their turns: one gate for each policy and identity that rejects. A call that nothing waits before asks the
  * store at once. A rejected call waits at the gate of the policy that rejects it for longest, in the order of the calls, and calls
  * that come later for the same policy and identity queue behind it without asking.
  */

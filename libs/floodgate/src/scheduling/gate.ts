@@ -52,7 +52,7 @@ export class Gate {
     return this.waiting.length - this.gone;
   }
 
-  /** Whether nobody waits, asks or sleeps here. */
+  /** Whether no call waits, asks or sleeps here. */
   get isIdle(): boolean {
     return this.size === 0 && this.asking === 0 && this.cancelTimer === undefined;
   }

@@ -53,7 +53,7 @@ export class Gates {
     return undefined;
   }
 
-  /** Where an earlier call waits for another policy of a call that is the next one at `gate`; undefined: nowhere. */
+  /** The gate where an earlier call waits for another policy of the call that is next at `gate`; undefined: there is none. */
   ahead({ charges, order }: ScheduledCall, gate: Gate): Gate | undefined {
     if (this.byKey.size === 1) return undefined;
     for (const charge of charges) {
@@ -156,7 +156,7 @@ export class Gates {
     this.byKey.delete(gate.key);
   }
 
-  /** Forgets all gates. Nothing is paused any more. */
+  /** Forgets all gates, and so ends all pauses. */
   close(): void {
     this.closed = true;
     for (const gate of this.byKey.values()) gate.cancelTimer?.();

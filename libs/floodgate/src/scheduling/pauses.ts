@@ -57,7 +57,7 @@ export class Pauses {
       this.failures.warn(withHelp(problem, 'FG_PAUSE_NOT_SHARED'));
       return false;
     }
-    // From now on the store says when it ends, in this process as in all others.
+    // The store says from now on when the pause ends, in this process as in all others.
     if (stored !== undefined) for (const key of keys) gates.endPause(key, ms);
     return true;
   }

@@ -118,7 +118,7 @@ class FastifyRequest extends ServedRequest {
 
   send({ status, headers, body }: Answered): void {
     const { response } = this;
-    // Of a stream, Fastify says that it is sent once it has ended.
+    // Fastify says only at the end of a stream that it is sent.
     if (response.sent || hasBegun(response)) return;
     this.setHeaders(headers);
     response.code(status);

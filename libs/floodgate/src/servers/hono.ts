@@ -15,7 +15,7 @@ import { addressBehind } from './trust-proxy-option.js';
 /** What the limits need of Hono's context. */
 export interface HonoContextLike {
   readonly req: { readonly raw: Request; readonly method: string; readonly url: string };
-  /** Of `@hono/node-server`: Node's request and response. */
+  /** Node's request and response, with `@hono/node-server`. */
   readonly env: unknown;
   readonly var: object;
   res: Response;

@@ -71,7 +71,7 @@ interface CheckedOptions extends AddressListOptions<ServedRequest> {
   readonly headers: HeaderFormat | false;
 }
 
-/** Those of all limits: Node warns of more than ten listeners, and a server may have a limit for each of its routes. */
+/** The connections of all limits: Node warns of more than ten listeners, and a server may have a limit for each of its routes. */
 const CONNECTIONS = new Connections();
 
 /** The policies that requests of a server are limited by, and how these are answered. */
@@ -280,7 +280,7 @@ function check(policy: BoundPolicy, identities: IdentityChain<ServedRequest>, wh
   if (lack !== undefined) throw new RateLimitConfigError(where, `policy '${name}' ${lack}`, 'FG_NO_RESOLVER');
 }
 
-/** Where an option belongs that a server's limits do not have. */
+/** The right place for an option that a server's limits do not have. */
 function placeOf(option: string, server: LimitedServer['name']): string | undefined {
   if (option === 'trustProxy') return `Tell ${server} ${RIGHT_SETTING[server]}`;
   return Object.hasOwn(LIMITER_OPTIONS, option) ? 'Give it to createLimiter' : undefined;

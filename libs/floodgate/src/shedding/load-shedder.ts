@@ -16,7 +16,7 @@ export interface ShedSettings {
 export interface SheddingStats {
   /** Whether the process rejects requests because it is over a threshold, or was just now. */
   readonly active: boolean;
-  /** From 0, where all requests pass, to 1, where no request of the classes that give way does. Three decimals. */
+  /** The level of shedding: from 0, where all requests pass, to 1, where no request of the classes that give way does. Three decimals. */
   readonly level: number;
   /** The threshold that the process was last over; undefined while it sheds nothing. */
   readonly threshold: ThresholdName | undefined;

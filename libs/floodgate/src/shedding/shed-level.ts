@@ -44,7 +44,7 @@ export class ShedLevel {
     this.ranks = new Map(classes.map((name, i) => [name, i]));
   }
 
-  /** From 0, where all requests pass, to 1, where no request of any class does. */
+  /** The level: from 0, where all requests pass, to 1, where no request of any class does. */
   get value(): number {
     return (this.current + 1 - this.part) / this.classes.length;
   }

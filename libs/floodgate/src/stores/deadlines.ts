@@ -81,7 +81,7 @@ export class Deadlines {
     missed: (error: RateLimitStoreError) => unknown = itself,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      // Who waits is released at the deadline: a client may keep the answer's callbacks for hours.
+      // The deadline releases the caller: a client may keep the answer's callbacks for hours.
       let waiting: { resolve: typeof resolve; reject: typeof reject } | undefined = { resolve, reject };
       const deadline = this.ask((error) => {
         waiting?.reject(missed(error));

@@ -77,7 +77,7 @@ function judgeOne(found: Found, allowed: boolean, at: number): ChargeVerdict {
   const { algorithm } = charge;
   const fitting = fits(charge, level);
   if (block !== undefined && !(fitting && isOpen(block))) return judgeBlocked(found, block, fitting, at);
-  // In an allowed request every charge fits, except perhaps shadows.
+  // Every charge of an allowed request fits, except perhaps shadows.
   const after = allowed && fitting && takes(charge) ? algorithm.charge(level, charge.cost) : level;
   found.level = after;
   const remaining = remainingOf(charge, after);

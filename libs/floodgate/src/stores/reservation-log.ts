@@ -2,13 +2,13 @@ import { isWhole } from '../algorithms/core/algorithm.js';
 import { algorithmOfRate } from '../algorithms/algorithms.js';
 import type { ChargeReceipt, ChargeSettlement } from './receipt.js';
 
-/** What a process is told that claims a reservation. */
+/** The answer to a process that claims a reservation. */
 export type ReservationClaim =
-  /** It settles the reservation, and no other process does. */
+  /** This process settles the reservation, and no other one does. */
   | 'own'
   /** Another process has settled the reservation, or will. */
   | 'taken'
-  /** It is not known whether the reservation was ever in the log. */
+  /** The log cannot tell whether it ever had the reservation. */
   | 'unknown';
 
 /** A reservation in the log. */

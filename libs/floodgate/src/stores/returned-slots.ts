@@ -81,7 +81,7 @@ export class ReturnedSlots {
     }
   }
 
-  /** From now on many are tried at once: a process that ends has no time for one round after the other. */
+  /** Tries many slots at once from now on: a process that ends has no time for one round after the other. */
   hurry(): void {
     this.first = MOST;
     this.tryAll();

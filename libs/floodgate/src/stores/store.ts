@@ -57,7 +57,7 @@ export interface Verdict {
   readonly allowed: boolean;
   /** The instant of the decision by the store's clock: microseconds since 1970. */
   readonly at: number;
-  /** In the order of the charges. */
+  /** The verdicts on the charges, in the order of the charges. */
   readonly charges: readonly ChargeVerdict[];
 }
 

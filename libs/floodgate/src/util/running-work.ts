@@ -1,7 +1,7 @@
 import { adopted, isPromise } from './is-promise.js';
 import { setImmediate } from './real-timers.js';
 
-/** Work that nobody may await, and that a shutdown waits for. */
+/** Work that its caller need not await, and that a shutdown waits for. */
 export class RunningWork {
   private readonly running = new Set<PromiseLike<unknown>>();
 

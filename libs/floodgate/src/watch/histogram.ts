@@ -7,10 +7,10 @@ const NO_LABELS = {};
 
 /** Counts values by bounds, in plain numbers: every decision may pass here. */
 export class Histogram {
-  /** For each bound, the number of values above the bound before it; last, the number of values above all bounds. */
+  /** The number of values between each bound and the one before it; last, the number of values above all bounds. */
   private readonly counts: number[];
   private sum = 0;
-  /** Undefined while nobody listens, so that most applications pay for one comparison. */
+  /** Undefined while there is no listener, so that most applications pay for one comparison. */
   private taps: readonly Tap[] | undefined;
 
   /** @param bounds ascending */

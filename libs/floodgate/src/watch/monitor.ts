@@ -25,7 +25,7 @@ export type DecisionMonitor = Pick<
   'begin' | 'decided' | 'decidedOne' | 'decidedByOverrides' | 'overridden' | 'closed' | 'storeFailed' | 'ranOver'
 >;
 
-/** Counts every decision and notifies `onDecision`. Reads the clock only when somebody needs the latency. */
+/** Counts every decision and notifies `onDecision`. Reads the clock only when the latency is needed. */
 export class Monitor {
   readonly policies = new PolicyTallies((charge) => this.rejected(charge));
   /** The identities that were rejected most often. */

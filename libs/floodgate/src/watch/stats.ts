@@ -68,7 +68,7 @@ export interface RateLimitStats {
    * `check` of its `shed`. `priority` of `shed` counts with those of policies.
    */
   readonly functionFailures: Readonly<Record<FunctionKind, number>>;
-  /** Where the plans of clients came from: one for each policy with `plans` that a request or a call met. */
+  /** The sources of the clients' plans: one is counted for each policy with `plans` that a request or a call met. */
   readonly plans: PlanStats;
   /** Requests whose address is in `allowList` or `blockList`. They are in no other count. */
   readonly addresses: { readonly allowed: number; readonly blocked: number };
@@ -131,11 +131,11 @@ export interface ScheduledStats {
 
 /** The reservations of this process that expire. */
 export interface ReservationStats {
-  /** Those that this process settles when they expire, unless they are settled before: at most 100,000. */
+  /** Reservations that this process settles when they expire, unless they are settled before: at most 100,000. */
   readonly open: number;
   /** Calls of `reserve` that were rejected with a `ReservationsFullError`. */
   readonly rejected: number;
-  /** Those that came while 100,000 were open, are in no log, and stay charged when they expire. */
+  /** Reservations that came while 100,000 were open, are in no log, and stay charged when they expire. */
   readonly untimed: number;
 }
 
@@ -240,7 +240,7 @@ export interface StoreStats {
 
 /** A distribution of values. */
 export interface Distribution {
-  /** For each bound, ascending: how many values were not above it. */
+  /** The number of values that were not above each bound, in ascending order. */
   readonly buckets: readonly { readonly upTo: number; readonly count: number }[];
   /** How many values there are. */
   readonly count: number;

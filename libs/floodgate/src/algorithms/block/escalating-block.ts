@@ -22,7 +22,7 @@ export interface EscalatingBlockLevel extends BlockLevel {
 const OPEN: EscalatingBlockLevel = { left: 0, count: 0, step: 0, memory: 0 };
 /** The characters of a digest in keys: 64 bits to the base of 36. */
 const DIGEST_LENGTH = 13;
-/** Its state has two numbers more than that of a block. */
+/** The state has two numbers more than that of a block. */
 const FOOTPRINT: Footprint<Block> = { bytesPerCost: 0, sizeOf: () => 96 };
 
 /**

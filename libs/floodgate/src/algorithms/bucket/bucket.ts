@@ -131,7 +131,7 @@ export abstract class Bucket implements Algorithm<number, Instant> {
   }
 
   retryAfter(debt: number, cost: number): number {
-    // In this order: the debt and the cost together could pass 2^53.
+    // The order matters: the debt and the cost together could pass 2^53.
     return Math.ceil((debt - (this.full - cost * this.ticksPerToken)) / this.ticksPerMicrosecond);
   }
 

@@ -10,7 +10,7 @@ export interface ChargeMark {
   readonly refundMarker?: readonly number[] | undefined;
 }
 
-/** How charges are taken back. An algorithm without it keeps what it has charged. */
+/** Refunds charges. An algorithm without it keeps what it has charged. */
 export interface Refunds<Level = unknown, State = unknown> {
   /** The number of parts in a unit of cost. `refund` returns parts: for a bucket, ticks. */
   readonly unit: number;

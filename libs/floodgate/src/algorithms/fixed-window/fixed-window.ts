@@ -235,7 +235,7 @@ export class FirstRequestWindows extends FixedWindow {
 
 /** Fixed windows that begin with a day, a week or a month of a time zone. */
 export class CalendarWindows extends FixedWindow {
-  /** It names the time zone: a count is only valid for windows of the same zone. */
+  /** The rate in keys, which names the time zone: a count is only valid for windows of the same zone. */
   override readonly rate: string;
   override readonly wire: CalendarWire;
 

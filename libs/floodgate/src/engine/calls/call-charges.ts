@@ -53,7 +53,7 @@ interface ScheduledUse {
   /** Whether all of them are settled, or none. */
   readonly isSettled: boolean;
   readonly isFinal: boolean;
-  /** Those whose own cost is 0. */
+  /** The policies whose own cost is 0. */
   readonly free: readonly BoundPolicy[];
 }
 
@@ -195,7 +195,7 @@ export class CallCharges implements Asker<AskedCall> {
     const modeOfCall = typeof mode === 'function' ? mode : (): ChargeMode => mode;
     const asked: AskedCall = { identity, plan, zone, priority, costOf: costOfCall, modeOf: modeOfCall, where };
     for (const policy of all) this.costOf(policy, asked); // a wrong cost is told before anything is charged
-    // Nothing of a call answers later.
+    // A call resolves without a promise.
     return policies.map((policy) => resolve(this, policy, asked) as PolicyCharge);
   }
 

@@ -13,7 +13,7 @@ const MAX_WAITING = 100_000;
 
 /** Runs each entry at its instant, with one timer for all of them that does not keep the process alive. */
 export class DueQueue {
-  /** In the order of their instants. Entries that wait equally long are appended. */
+  /** The entries in the order of their instants. Entries that wait equally long are appended. */
   private readonly waiting: Due[] = [];
   /** The entry that the timer waits for; undefined while there is no timer. */
   private armedFor: Due | undefined;

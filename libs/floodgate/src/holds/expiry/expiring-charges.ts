@@ -112,7 +112,7 @@ export class ExpiringCharges implements Settler, ChargeSettler, Due {
     return settled.finally(() => this.underWay.delete(settled));
   }
 
-  /** Charges what the final cost exceeds that of the expiry by. Nothing is refunded any more. */
+  /** Charges the difference if the final cost is higher than the cost at expiry. Refunds nothing. */
   private async settleLate(costs: readonly number[]): Promise<Settlement> {
     return { ...(await this.chargeBeyond(this.finalCosts, costs)), expired: true };
   }

@@ -3,7 +3,7 @@ import type { Expiry } from '../../policy/expiry.js';
 import type { PolicyCharge } from '../../charges/policy-charge.js';
 
 /**
- * Checks that an expiry charges nothing: after a crash nobody could say what it was for.
+ * Checks that an expiry charges nothing: after a crash its reason would be unknown.
  *
  * @param where how the error begins
  * @throws {RateLimitConfigError} when it would

@@ -79,7 +79,7 @@ class RenewedLease implements HeldLease {
     if (this.isReleased) return;
     this.isReleased = true;
     this.group.held.delete(this);
-    // Its end is not known before the renewal is answered.
+    // The lease's end is not known before the renewal is answered.
     if (!this.isRenewing) this.free();
   }
 

@@ -72,7 +72,7 @@ export class PendingCharge {
     return this.begun.has(call);
   }
 
-  /** Notes that the end of a call is not certain to be reported any more, and may be later. */
+  /** Notes that the end of a call may come later, or may never be reported. */
   rest(call: object): void {
     if (this.begun.delete(call) && this.begun.size === 0) for (const lease of this.leases) lease.confirm();
   }

@@ -9,9 +9,9 @@ import { unawaited } from '../../util/unawaited.js';
 
 /** The charges of one request that are not final yet. */
 export interface PendingRecord {
-  /** That of a charge; undefined if it is final. */
+  /** The pending state of a charge; undefined if the charge is final. */
   pendingOf(charge: PolicyCharge): PendingCharge | undefined;
-  /** That of a charge. Makes a new one if there is none. */
+  /** The pending state of a charge. Makes a new one if there is none. */
   pending(charge: PolicyCharge): PendingCharge;
 }
 

@@ -46,7 +46,7 @@ export interface Settlement {
 
 /** Settles the charges of one reservation. */
 export interface Settler {
-  /** Of the charges that were made. */
+  /** The receipts of the charges that were made. */
   readonly receipts: readonly Receipt[];
   /**
    * @param finalCosts of the charges, in the order of their receipts
@@ -58,8 +58,8 @@ export interface Settler {
 }
 
 /**
- * A charge whose final cost is known later. It is charged when it is made, and stays charged if nobody settles it, such as when
- * the process ends, unless it `expires`.
+ * A charge whose final cost is known later. It is charged when it is made, and stays charged if it is not settled, such as
+ * when the process ends, unless it `expires`.
  *
  * Settle it once, by `settle` or `cancel`. Neither rejects because of the store: a settlement says whether the store made it.
  *

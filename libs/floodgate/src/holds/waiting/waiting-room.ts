@@ -18,7 +18,7 @@ interface WaitingRequest {
   readonly leave: (error: Error) => void;
 }
 
-/** Where requests wait for a leaky bucket's departure slots. A request reserves a place before the store is asked. */
+/** Holds requests until their departure slots of a leaky bucket. A request reserves a place before the store is asked. */
 export class WaitingRoom {
   private readonly waiting = new Set<WaitingRequest>();
   private readonly perClient = new Map<string, number>();
@@ -123,7 +123,7 @@ export class WaitingRoom {
   /** Rejects the requests that wait, and all that come later. */
   close(): void {
     this.closed = true;
-    // From the last one on, as queues take back their slots.
+    // Begins with the last request, because queues take back their slots from the end.
     for (const { leave } of [...this.waiting].toReversed()) leave(new LimiterClosedError());
   }
 }

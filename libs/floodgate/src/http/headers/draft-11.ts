@@ -55,9 +55,9 @@ interface Constant {
   readonly item: string;
 }
 
-/** Each made once. An algorithm belongs to one policy; a process's share of it is another algorithm. */
+/** Makes each constant once. An algorithm belongs to one policy; a process's share of it is another algorithm. */
 const constants = new WeakMap<Algorithm, Constant>();
-/** Those of classes, by the headroom. A policy has at most 16 classes. */
+/** The constants of classes, by the headroom. A policy has at most 16 classes. */
 const parts = new WeakMap<Algorithm, Map<number, Constant>>();
 
 /**

@@ -68,7 +68,7 @@ export class OpenCharges {
     return this.count;
   }
 
-  /** Whether nothing is open that a settlement may still give back. */
+  /** Whether no charge is open that a settlement may still refund. */
   get isIdle(): boolean {
     return this.busy === 0;
   }

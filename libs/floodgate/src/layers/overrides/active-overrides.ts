@@ -29,7 +29,7 @@ const MAX_WARNED = 100;
 
 /** What was found for a charge. */
 interface Found {
-  /** That of the overrides at the look-up. */
+  /** The edition of the overrides at the look-up. */
   readonly edition: number;
   /** Undefined: none was found. */
   readonly override: ActiveOverride | undefined;

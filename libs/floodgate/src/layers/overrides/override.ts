@@ -41,7 +41,7 @@ export type OverrideChange =
 export interface OverrideRemoval {
   /** Why: up to 500 characters, for `history`. Default none. */
   readonly reason?: string | undefined;
-  /** Who changes it: up to 100 characters, for `history`. Default none. */
+  /** The author of the change: up to 100 characters, for `history`. Default none. */
   readonly author?: string | undefined;
   /**
    * The version that the override must have: a whole number from 0; 0: there must be none. If another change came first, nothing
@@ -65,7 +65,7 @@ export interface RateLimitOverride {
   /** The one place where it holds; undefined: everywhere. */
   readonly scope: string | undefined;
   readonly change: OverrideChange;
-  /** For `ifVersion`. Grows with every change of any override. */
+  /** The version, for `ifVersion`. Grows with every change of any override. */
   readonly version: number;
   /** Milliseconds since 1970, by Redis's clock. */
   readonly setAtMs: number;
@@ -85,12 +85,12 @@ export interface OverrideHistoryEntry extends Omit<RateLimitOverride, 'change'> 
 /** A part of a list. */
 export interface OverridePage<T> {
   readonly items: readonly T[];
-  /** For the next page; undefined: this one is the last. */
+  /** The start of the next page; undefined: this page is the last. */
   readonly cursor: string | undefined;
 }
 
 export interface OverridePageOptions {
-  /** Where the page begins: the `cursor` of the page before. Default: the first page. */
+  /** The start of the page: the `cursor` of the page before. Default: the first page. */
   readonly cursor?: string | undefined;
   /** Items on the page: a whole number from 1 to 1,000, default 100. */
   readonly limit?: number | undefined;

@@ -29,7 +29,7 @@ export class PrefetchKey {
   using: PrefetchedTokens | undefined;
   /** The prefetch to use after `using`. */
   spare: PrefetchedTokens | undefined;
-  /** Prefetches that are not used any more, oldest first: each is settled once, or never. */
+  /** Prefetches that are no longer used, oldest first: each is settled once, or never. */
   readonly ended: PrefetchedTokens[] = [];
   isAsking = false;
   /** Whether a reset has forgotten it. */

@@ -125,7 +125,7 @@ export class PrefetchLayer implements Decider {
     );
   }
 
-  /** Forgets the prefetches of these keys: their tokens are not used any more, and count as used. */
+  /** Forgets the prefetches of these keys: no request takes their tokens, which count as used. */
   reset(keys: readonly string[]): void {
     for (const key of keys) {
       const entry = this.keys?.get(key);

@@ -13,7 +13,7 @@ const MICROSECONDS = 1000;
 export interface PrefetchedTokens {
   /** The tokens that are left. */
   left: number;
-  /** All of its tokens, except those that its heir took over. */
+  /** All tokens of the prefetch, except those that its heir took over. */
   granted: number;
   /** Tokens taken by requests that the store has not decided yet. */
   pending: number;

@@ -97,7 +97,7 @@ export interface PolicyExplanation {
    * store does not say.
    */
   readonly pausedUntil: string | null;
-  /** Who decides now, as `Decision.decidedBy`; `'closed'` for `'unavailable'`, null for `'not-counted'`. */
+  /** The part that decides now, as in `Decision.decidedBy`; `'closed'` for `'unavailable'`, null for `'not-counted'`. */
   readonly decidedBy: 'store' | 'local' | 'open' | 'closed' | 'override' | null;
   /**
    * Since when requests are rejected: known where an override or a block rejects them. A limit keeps no instant of a rejection, so

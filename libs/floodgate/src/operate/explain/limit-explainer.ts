@@ -157,7 +157,7 @@ export class LimitExplainer implements Asker<Look> {
 
   /** Explains a policy, and the one that its `else` leads to, as far as a request comes. */
   private async explainRow(first: BoundPolicy, look: Look): Promise<readonly Explained[]> {
-    // Nothing of a look answers later: the charge, and what is shown of its plan and zone, are of one instant.
+    // A look resolves without a promise: the charge, and the plan and the zone that are shown, are of one instant.
     const charge = resolve(this, first, look) as PolicyCharge;
     const head = await this.explainOne(first, charge, look);
     if (charge.instead === undefined || !runsOver(head)) return [head];

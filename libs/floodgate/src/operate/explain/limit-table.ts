@@ -10,7 +10,7 @@ import type { OnMissingIdentity } from '../../identity/identity.js';
 const MICROSECONDS = 1000;
 
 /**
- * Where a handler's policies come from. `'skipped'`: `@SkipRateLimit`; `'none'`: neither the handler nor the module's
+ * The origin of a handler's policies. `'skipped'`: `@SkipRateLimit`; `'none'`: neither the handler nor the module's
  * `defaults` has any.
  */
 export type PolicyOrigin = 'method' | 'class' | 'defaults' | 'skipped' | 'none';
@@ -81,7 +81,7 @@ export interface TableRoute {
   readonly context: string;
   /** Class and method, `'RidesController.request'`. */
   readonly handler: string;
-  /** Its declared method and path without the global prefix, `'POST /rides'`; in other contexts as `handler`. */
+  /** The declared method and path without the global prefix, `'POST /rides'`; in other contexts as `handler`. */
   readonly route: string;
   readonly origin: PolicyOrigin;
   /** Whether `RateLimitGuard` guards it. Without the guard its policies have no effect. */

@@ -11,7 +11,7 @@ const ADDRESSES: readonly string[] = ['ip', 'unknown'];
 /** The kinds that the library gives a meaning, as far as a misspelt kind can be told from one of the application's own. */
 const LONG_KINDS = ['user', 'api-key', 'unknown', 'global'];
 
-/** Knows which identities policies can count, so that an operator is not told "done" about nobody. */
+/** Knows which identities policies can count, so that a misspelt identity is an error and not a success. */
 export class CountedIdentities {
   /**
    * @param routes the policies that stand on routes
@@ -69,7 +69,7 @@ export class CountedIdentities {
   }
 
   /**
-   * As an operator changes what is counted under policies: one of them counts such an identity.
+   * Checks the identity of an operator's change: one of the policies has to count such an identity.
    *
    * @throws {RateLimitConfigError} as `check` does, and where no request with the identity is counted under any of the policies
    */

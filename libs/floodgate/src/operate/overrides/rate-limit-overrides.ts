@@ -85,7 +85,7 @@ export class RateLimitOverrides {
   }
 
   /**
-   * Lists who changed what, when and why: the last 10,000 changes of all overrides, the latest first. An end by `expiresIn` is
+   * Lists the last 10,000 changes of all overrides with their authors, instants and reasons, the latest first. An end by `expiresIn` is
    * not listed: see `expiresAtMs`.
    *
    * @param target the changes of exactly this override; default those of all

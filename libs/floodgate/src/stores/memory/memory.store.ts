@@ -40,7 +40,7 @@ const PART_OF_HEAP = 1 / 4;
 const UNKNOWN_HEAP = 128 * 1024 * 1024;
 
 function defaultBytes(): number {
-  // Not imported: Node would load it with the package, also for applications that have no such store.
+  // Without an import: Node would load `v8` with the package, also for applications that have no such store.
   // Other runtimes may lack the function or the module, or answer 0.
   const v8 = (process as Partial<NodeJS.Process>).getBuiltinModule?.('node:v8');
   return Math.floor((v8?.getHeapStatistics().heap_size_limit || UNKNOWN_HEAP) * PART_OF_HEAP);
@@ -159,14 +159,14 @@ export class MemoryStore implements RateLimitStore {
   private consumeAll(charges: readonly Charge[], now: number): Verdict {
     const held = [this.hold(charges[0]!)];
     for (let i = 1; i < charges.length; i++) held.push(this.hold(charges[i]!));
-    // Before anything is read: an evicted entry must not be read or written any more.
+    // Evicts before anything is read: an evicted entry must be neither read nor written.
     if (this.entries.mayNeedRoom(held)) this.entries.makeRoom(held, now);
     for (let i = 0; i < held.length; i++) this.read(held[i]!, now);
     const verdict = judge(held, now);
     for (let i = 0; i < held.length; i++) {
       const one = held[i]!;
       const { charge } = one;
-      // In an allowed request, only a shadow may stay uncharged.
+      // Only a shadow of an allowed request may stay uncharged.
       const charged = verdict.allowed && verdict.charges[i]!.allowed && takes(charge);
       if (charged || this.isAhead(one, now)) this.write(one, now);
       if (charged && tellsShortfall(charge)) charge.algorithm.refunds?.markers?.hold(one.entry?.state, now);

@@ -151,7 +151,7 @@ export class LoadedRedisStore implements RateLimitStore {
 
   async reset(keys: readonly string[]): Promise<number> {
     this.queue.flush(); // requests made before the reset are decided before it
-    // One by one: their slots may differ.
+    // One call for each key: their slots may differ.
     const calls = keys.map(async (key) => this.call(this.topology.laneOfKey(key), 1, () => this.client.del(key)));
     return (await Promise.all(calls)).reduce<number>((found, one) => found + Number(one), 0);
   }

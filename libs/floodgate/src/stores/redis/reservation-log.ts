@@ -21,7 +21,7 @@ const KEYS = 4;
 const TAKEN = 64;
 /** Reservations in one key at most: some 15 MB, where each has one policy. */
 const MAX_ENTRIES = 50_000;
-/** Milliseconds for which Redis knows who has claimed a reservation: a claim whose answer is lost is asked again. */
+/** Milliseconds for which Redis keeps the claimant of a reservation: a process asks again after a lost answer. */
 const CLAIM_MS = 30_000;
 /** Milliseconds until a claim is asked again; doubled each time. */
 const AGAIN_MS = 100;
@@ -121,7 +121,7 @@ export class RedisReservationLog implements ReservationLog {
     const since = performance.now();
     const { claims, isFirst } = await this.ask(key, [text], dueAt);
     if (claims[0] === 1) return 'own';
-    // It was never there, or an earlier question has claimed it: no other process may before it is due.
+    // The log never had the entry, or an earlier question has claimed it: no other process may claim it before it is due.
     if (claims[0] === 2 && (failure !== undefined || !isFirst)) return 'own';
     // Redis has forgotten by then what an earlier question may have claimed.
     return failure === undefined && performance.now() - since < CLAIM_MS ? 'taken' : 'unknown';

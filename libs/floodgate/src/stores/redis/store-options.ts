@@ -23,7 +23,7 @@ export interface RedisStoreSettings {
   readonly clock: Clock | undefined;
   /** Whether the clock is the wall clock of each pod. */
   readonly byPods: boolean;
-  /** In microseconds. */
+  /** The largest difference of the clocks, in microseconds. */
   readonly maxSkew: number;
 }
 

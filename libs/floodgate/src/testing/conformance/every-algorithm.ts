@@ -39,7 +39,7 @@ export const EVERY_ALGORITHM: Laws = {
     const { resetAfter } = await timeline.charge(0, algorithm, algorithm.maxCost);
     const before = await timeline.charge(resetAfter - 1, algorithm, 0);
     expectFields('a microsecond before the reset', before, { resetAfter: 1 });
-    // In a leaky bucket the departing request takes no waiting place, so `remaining` can be `limit` before the reset.
+    // The departing request of a leaky bucket takes no waiting place, so `remaining` can be `limit` before the reset.
     const isLess = before.remaining < algorithm.maxCost;
     expectSame('the whole cost does not remain before the reset', { isLess }, { isLess: true });
     expectFields('at the reset', await timeline.charge(resetAfter, algorithm, 0), {
@@ -76,7 +76,7 @@ export const EVERY_ALGORITHM: Laws = {
             expectFields(`cost ${cost} at ${at}`, await timeline.charge(at, nothing, cost, key), never);
           }
         }
-        // It has counted nothing.
+        // The rejected charge has counted nothing.
         expectFields('then the whole cost', await timeline.charge(3 * SECOND, algorithmOf(given), 3, key), {
           allowed: true,
         });

@@ -55,7 +55,7 @@ function readField(field: string, policies: string | undefined): Statement[] {
     const countsRequests = (units.get(name) ?? '"requests"') === '"requests"';
     statements.push({
       limit: `${name}${parameters.get('pk') ?? ''}`,
-      // Of bytes or of concurrent requests only none means that no request passes.
+      // A rest of bytes or of concurrent requests says that no request passes only where it is 0.
       remaining: countsRequests || remaining === 0 ? remaining : Infinity,
       ...(seconds !== undefined && { moreAfterMs: seconds * 1000 }),
       ...(parameters.get('floodgate-estimated') === '?1' && { estimated: true }),

@@ -17,7 +17,7 @@ export interface Instrument {
   /** The metrics of `prom-client`: one, or one for each `result` where they are older than that label. */
   readonly prometheus: readonly PrometheusMetric[];
   readonly help: string;
-  /** In UCUM, as OpenTelemetry wants it. */
+  /** The unit in UCUM, as OpenTelemetry wants it. */
   readonly unit: Unit;
   /** A counter grows. A sum goes up and down, and adds up over processes. A gauge does not add up. */
   readonly kind: 'counter' | 'sum' | 'gauge' | 'histogram';
@@ -26,7 +26,7 @@ export interface Instrument {
   readonly labels: readonly string[];
   /** The figures of all limiters of a process together. */
   readonly read: Read;
-  /** Where the values of a histogram are counted, and by which bounds; absent for other kinds. */
+  /** The member of `Measured` that counts a histogram's values, and its bounds; absent for other kinds. */
   readonly measured?: keyof Measured;
   readonly bounds?: readonly number[];
   /** What values and bounds are divided by when they are published. */

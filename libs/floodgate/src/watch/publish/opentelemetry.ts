@@ -68,7 +68,7 @@ export function attributeOf(label: string): string {
 /** The instruments of one meter, which sum over all applications of a process. */
 class Published {
   private readonly sources = new Map<MetricsSource, () => void>();
-  /** By instrument: what limiters that have ended had counted. A counter of OpenTelemetry must not fall. */
+  /** The figures of limiters that have ended, by instrument. A counter of OpenTelemetry must not fall. */
   private readonly ended = new Map<Instrument, readonly Figure<number>[]>();
   private readonly observed = new Map<Instrument, Observable>();
   private readonly recorded = new Map<Instrument, (value: number, labels: Labels) => void>();

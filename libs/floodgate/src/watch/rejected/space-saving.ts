@@ -26,7 +26,7 @@ interface Counter {
   count: number;
   /** The count that it has taken over from the identity before: `count` exceeds the truth by at most as much. */
   inherited: number;
-  /** Its index in the order of the counts. */
+  /** The counter's index in the order of the counts. */
   at: number;
 }
 

@@ -25,7 +25,7 @@ class KeyEntry {
   ) {}
 }
 
-/** On the wire a policy and a key have 7 bits each (the policy's 7th: another charge follows), and a count has 14. */
+/** A policy and a key have 7 bits each on the wire (the policy's 7th: another charge follows), and a count has 14. */
 const MAX_POLICIES = 63;
 const MAX_KEYS = 127;
 const MAX_COUNT = 2 ** 14 - 1;
@@ -199,7 +199,7 @@ export class Batch {
   /** Answers every request with the same failure, but those whose answer counts however late it comes. */
   expire(error: Error): void {
     for (const { first } of this.rows) expireAll(first, error);
-    // It is not sent again, and the client may hold it for as long as the reply is missing.
+    // The batch is not sent again, and the client may hold it for as long as the reply is missing.
     this.keys = undefined;
     this.policies = [];
     this.codes = [];

@@ -64,7 +64,7 @@ class InFlightBatch implements BatchCall {
 
   maySend(): boolean {
     if (this.deadline === undefined || this.deadlines!.sendAgain(this.deadline)) return true;
-    // What is given back counts however late it is.
+    // A refund counts however late it is.
     return this.wasSent && this.batch.requestCount === 0;
   }
 }
@@ -81,7 +81,7 @@ export class Batcher {
   private inFlight = 0;
   /** Batches that were sent and not answered, however late that is. */
   private unanswered = 0;
-  /** Those who wait until there are none. */
+  /** The callers that wait until there are no unanswered batches. */
   private readonly waitForAnswers: (() => void)[] = [];
   /** Whether the last flush carried one request alone. */
   private alone = true;

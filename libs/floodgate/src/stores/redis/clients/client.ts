@@ -41,7 +41,7 @@ export interface ProgramRunner {
 /** A connection to a server, which the client replaces when it is lost. */
 export interface RedisConnection extends ProgramRunner {
   readonly state: ConnectionState;
-  /** That of the current connection. Undefined: there is none, or the client does not show it. */
+  /** The socket of the current connection. Undefined: there is none, or the client does not show it. */
   readonly socket: ConnectionSocket | undefined;
   /** Whether Redis has answered on a socket before the connection is `connected`. Otherwise it may be silent from the start. */
   readonly isProbed?: boolean;

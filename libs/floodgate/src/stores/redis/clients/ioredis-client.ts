@@ -135,7 +135,7 @@ class ClientOfIoredis extends ConnectionOfIoredis<IoredisClient> implements Owne
     return worded(() => this.client.quit());
   }
 
-  /** Also after `close`: only this ends the connections that watch Sentinels for failovers. */
+  /** Ends the client at once. Call it after `close`, too: only `destroy` ends the connections that watch Sentinels for failovers. */
   destroy(): void {
     this.client.disconnect();
     this.connections.destroy();

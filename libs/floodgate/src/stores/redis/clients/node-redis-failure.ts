@@ -25,7 +25,7 @@ export function inOurWords(thrown: unknown): Error {
   }
   const known = TEXTS.find(([text]) => text.test(error.message));
   if (known !== undefined) return new ConnectionError(known[1], thrown, known[2], known[2]);
-  // Its timeout of a command has no message.
+  // node-redis's timeout of a command has no message.
   return error.message === '' ? new ConnectionError(CLOSED_BEFORE, thrown, false) : error;
 }
 

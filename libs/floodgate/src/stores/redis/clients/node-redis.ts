@@ -15,7 +15,7 @@ export interface NodeRedisOptions {
   readonly socket?: Partial<Address> & { readonly path?: string; readonly lookup?: unknown };
   readonly database?: number;
   readonly keyPrefix?: string | Buffer;
-  /** Where servers are reached that others announce at other addresses. */
+  /** The addresses of servers that others announce at other addresses. */
   readonly nodeAddressMap?: Readonly<Record<string, Address>> | ((address: string) => Address | undefined);
 }
 
@@ -149,7 +149,7 @@ export class GivenNodeRedis extends NodeRedisBase {
   }
 }
 
-/** Where a server is reached that is announced at an address. */
+/** The address of a server that is announced at another one. */
 export function mapped(map: NodeRedisOptions['nodeAddressMap'], address: Address): Address {
   const name = `${address.host}:${address.port}`;
   return (typeof map === 'function' ? map(name) : map?.[name]) ?? address;

@@ -43,13 +43,13 @@ const DEFAULTS: RedisConnectionOptions = {
   maxLoadingRetryTime: 100,
   // With Sentinel: leave a replaced master at once. Writes that it acknowledges later are lost.
   failoverDetector: true,
-  // For a Sentinel that answers once and then hangs. It counts from before the lookup.
+  // Ends a Sentinel that answers once and then hangs. The time begins before the lookup.
   sentinelCommandTimeout: CONNECT_MS + 2 * SENTINEL_MS,
   keepAlive: 10_000,
   retryStrategy: backoff,
 };
 
-/** For a Cluster: a command that a lost node, or a Cluster that is down, did not answer is not sent again. */
+/** Options of a Cluster. ioredis does not send a command again that a lost node, or a Cluster that is down, did not answer. */
 const CLUSTER_OPTIONS = {
   lazyConnect: true,
   // Without the queue, a redirection to a node that is not connected yet fails.

@@ -86,7 +86,7 @@ export class ClusterNodes implements Nodes {
     return health;
   }
 
-  /** A node that has lost all its slots is not asked any more, so the probe succeeds. */
+  /** The probe succeeds for a node that has lost all its slots: no request asks it. */
   private async probeNode(node: string): Promise<void> {
     this.cluster.refresh();
     if (!this.cluster.masters().has(node)) return;

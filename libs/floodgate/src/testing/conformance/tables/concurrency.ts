@@ -3,7 +3,7 @@ import { MINUTE, pass, reject, repeat, SECOND, type Tables } from '../instants.j
 const threeAtOnce = { algorithm: 'concurrency', limit: 3, lease: '30s' } as const;
 const LEASE = 30 * SECOND;
 
-/** The instants of leases that nobody releases or renews. */
+/** The instants of leases that are neither released nor renewed. */
 export const CONCURRENCY: Tables = {
   'admits its limit at once, and the next request when the oldest lease ends': {
     policy: threeAtOnce,
