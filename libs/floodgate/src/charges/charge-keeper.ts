@@ -22,7 +22,7 @@ export interface ChargeWatch {
 }
 
 /**
- * Made charges: the store, or this process while the store was unavailable. It settles and refunds them, too.
+ * The maker of charges: the store, or this process while the store was unavailable. It settles and refunds them, too.
  */
 export interface ChargeKeeper {
   readonly by: 'store' | 'local';
@@ -36,8 +36,8 @@ export interface ChargeKeeper {
   /** Settles reservations. */
   settle(settlements: readonly ChargeSettlement[]): Answer<readonly (SettledCharge | undefined)[]>;
   /**
-   * Decides what no request waits for: the renewal of a lease, a mark of a threshold. It does not count as a request, and its answer
-   * counts however late it comes.
+   * Decides what no request waits for: the renewal of a lease, a mark of a threshold. It does not count as a request, and its
+   * answer counts however late it comes.
    */
   decidePatiently(charges: readonly Charge[]): Answer<Verdict>;
   /**

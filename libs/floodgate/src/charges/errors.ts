@@ -13,7 +13,7 @@ export class LimiterUnavailableError extends Error {
   /** Milliseconds after which another attempt makes sense. */
   readonly retryAfterMs: number = 1000;
 
-  /** @internal What a client is told, whose request ends with the error. It names no policy and no option. */
+  /** @internal The text for a client whose request ends with the error. It names no policy and no option. */
   get toldToClients(): string {
     return this.message;
   }

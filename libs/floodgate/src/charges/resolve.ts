@@ -22,8 +22,8 @@ export interface Asker<Context> {
   /** The policy under the plan of a client. It is asked about policies with plans. */
   ofPlan(policy: BoundPolicy, tag: string, context: Context): Answer<BoundPolicy>;
   /**
-   * How a request waits for the numbers of a client's plan, where others stand in for them; undefined where they are known, or are not
-   * expected. Without it, no request waits.
+   * How a request waits for the numbers of a client's plan, where others stand in for them; undefined where they are known, or
+   * are not expected. Without it, no request waits.
    */
   planToCome?(policy: BoundPolicy, tag: string): LateNumbers['known'] | undefined;
   /** The policy in a time zone. It is asked about policies whose zone is a function. */
@@ -50,8 +50,8 @@ function numbersOf<Context>(
 }
 
 /**
- * Makes the charge of a policy: its identity, its cost and its numbers. Where nothing answers with a promise, neither does this. What a
- * request runs over to is resolved only then.
+ * Makes the charge of a policy: its identity, its cost and its numbers. Returns no promise where no function answers with one.
+ * The policy behind an `else` is resolved only when it is needed.
  *
  * @param cost that of the request; default the policy's own
  * @param isFinal whether the numbers count that are known by now

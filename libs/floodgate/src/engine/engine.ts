@@ -49,8 +49,8 @@ class Question<T> implements LimitedRequest {
 }
 
 /**
- * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store, `else` and
- * overrides first. If they fail, the fallback decides instead, behind the same two.
+ * Makes every decision of the guard, the middleware and `RateLimiter`. A request passes the layers in front of the store,
+ * `else` and overrides first. If they fail, the fallback decides instead, behind the same two.
  */
 export class Engine {
   /** Receipts to be refunded at the end of this turn of the event loop. */
@@ -221,8 +221,8 @@ export class Engine {
   }
 
   /**
-   * Refunds charges where they were made: at most once, best effort, never beyond the limit. The store hears of them at the end of this
-   * turn. The slots of a queue come back from the last one on.
+   * Refunds charges where they were made: at most once, best effort, never beyond the limit. The store hears of them at the end
+   * of this turn. The slots of a queue come back from the last one on.
    */
   refund(receipts: readonly Receipt[]): void {
     const reserved = new ReservedCharges(receipts);
@@ -240,7 +240,7 @@ export class Engine {
     this.refunds.push(...made);
   }
 
-  /** Gives back what must not stay with a request that has its answer already. */
+  /** Refunds the leases, reservations and slots of a request that has its answer already. */
   private abandoned(charges: readonly PolicyCharge[], verdict: LayerVerdict): void {
     const { source = 'store' } = verdict;
     const { receipts } = Judgement.of(charges, verdict, source === 'store' ? this.store : undefined);

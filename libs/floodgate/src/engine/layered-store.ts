@@ -32,11 +32,11 @@ import { OpenCharges } from '../layers/estimates/open-charges.js';
 
 /** What stands in front of the store, and what it does beside decisions. */
 export interface StoreLayer extends Decider {
-  /** Forgets what it has taken ahead of requests, before the states of these keys are reset. */
+  /** Forgets tokens that were taken ahead of requests, before the states of these keys are reset. */
   reset?(keys: readonly string[]): void;
-  /** Forgets what was certain of these keys: a part of what they were charged has come back. */
+  /** Forgets the certain rejections of these keys: a part of their charges was refunded. */
   uncertain?(keys: readonly string[]): void;
-  /** Gives back what no request has used. */
+  /** Refunds tokens that no request has used. */
   close?(): Promise<void>;
   stats?(): Partial<RateLimitStats>;
 }
@@ -75,7 +75,7 @@ export class LayeredStore implements ChargeKeeper {
   private readonly innermost: StoreDecider;
   /** The slots of clients that have left. */
   private readonly slots: ReturnedSlots;
-  /** What a store was asked that does not tell by itself when it has answered. */
+  /** The open questions to a store that does not tell by itself when it has answered. */
   private readonly asked = new RunningWork();
   private readonly failures: RationedWarning;
   /** Whether the store answers without a promise. Undefined until the store was asked. */
@@ -223,13 +223,13 @@ export class LayeredStore implements ChargeKeeper {
     });
   }
 
-  /** Resolves once the store has answered all that it was asked, however late, and what that has led to. The process is about to end. */
+  /** Resolves once the store has answered all questions, however late, and the refunds that follow. The process is about to end. */
   idle(): Promise<void> {
     this.slots.hurry();
     return this.traits.idle?.() ?? this.asked.ended();
   }
 
-  /** Resolves once nothing is on its way back to a store that stays open. */
+  /** Resolves once no refund is on its way to a store that stays open. */
   async close(): Promise<void> {
     await this.idle();
     if (!this.traits.isLocal) await this.slots.emptied();
@@ -239,7 +239,7 @@ export class LayeredStore implements ChargeKeeper {
     return this.traits.idle === undefined ? this.asked.track(answer) : answer;
   }
 
-  /** A part of what the keys were charged may have come back. */
+  /** Notes that a part of the keys' charges may have been refunded. */
   private uncertain(keys: readonly string[]): void {
     for (const layer of this.layers) layer.uncertain?.(keys);
   }

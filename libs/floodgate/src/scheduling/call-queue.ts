@@ -24,13 +24,13 @@ export interface CallQueueSettings extends GateSettings {
 }
 
 /**
- * Lets calls wait for their turns: one gate for each policy and identity that rejects. A call that nothing waits before asks the
- * store at once. A rejected call waits at the gate of the policy that rejects it for longest, in the order of the calls, and calls
- * that come later for the same policy and identity queue behind it without asking.
+ * Lets calls wait for their turns: one gate for each policy and identity that rejects. A call without others before it asks the
+ * store at once. A rejected call waits at the gate of the policy that rejects it for longest, in the order of the calls, and
+ * calls that come later for the same policy and identity queue behind it without asking.
  */
 export class CallQueue {
   readonly gates: Gates;
-  /** What becomes of the calls. */
+  /** Counts the ends of the calls. */
   readonly tallies = new ScheduledTallies();
   /** The calls that wait, and the gate of each; undefined while it waits for its departure slot, or for the store. */
   private readonly calls = new Map<ScheduledCall, Gate | undefined>();
@@ -116,7 +116,7 @@ export class CallQueue {
   /**
    * Lets a call wait behind the others of a gate.
    *
-   * @throws {RateLimitConfigError} when its cost never fits: it is told at once, and not once the calls before it have passed
+   * @throws {RateLimitConfigError} when its cost never fits: at once, and not after the calls before it
    */
   queueBehind(
     gate: Gate,
@@ -126,7 +126,7 @@ export class CallQueue {
   ): ScheduledCall {
     for (const charge of charges) this.expectFits(charge, charges);
     const call = this.begin(charges, signal, maxWaitMs);
-    // What lets the first call wait lets all others wait as well.
+    // The reason for which the first call waits holds for all others.
     const opensAt = Math.max(gate.pausedUntil, gate.isCertain ? gate.opensAt : 0);
     const isLate = opensAt >= call.waits.deadline && maxWaitMs !== Infinity;
     if (isLate || (maxWaitMs === 0 && gate.size + gate.asking > 0)) {
@@ -365,7 +365,7 @@ export class CallQueue {
   }
 }
 
-/** What became of a call. @param left undefined: it got its turn */
+/** The end of a call. @param left undefined: the call got its turn */
 function resultOf({ hasWaited, waits }: ScheduledCall, left: { readonly error: unknown } | undefined): ScheduledResult {
   if (left === undefined) return hasWaited ? 'waited' : 'atOnce';
   const { error } = left;

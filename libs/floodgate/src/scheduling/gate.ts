@@ -24,7 +24,7 @@ export class Gate {
   room = Infinity;
   /** The instant until which nothing is asked. */
   opensAt = 0;
-  /** Whether nothing can open it sooner, as far as is known. */
+  /** Whether nothing is known that can open the gate sooner. */
   isCertain = false;
   /** The instant at which a pause ends. */
   pausedUntil = 0;
@@ -62,7 +62,7 @@ export class Gate {
     return this.waiting[this.head];
   }
 
-  /** What the call asks that is the first one here, or whose question is under way. */
+  /** The question of the first call here, or of the call whose question is under way. */
   get charges(): readonly PolicyCharge[] {
     return (this.next ?? this.asked)?.charges ?? [];
   }
@@ -160,8 +160,8 @@ export interface StateOfCalls {
 }
 
 /**
- * The key of the gate at which a call waits. Calls of a lower priority leave headroom and fit later: they must not stand in front of
- * the others.
+ * The key of the gate at which a call waits. Calls of a lower priority leave headroom and fit later: they must not stand in
+ * front of the others.
  */
 export function gateKeyOf({ key, headroom = 0 }: StateOfCalls): string {
   return headroom === 0 ? key : `${key}\n${headroom}`;

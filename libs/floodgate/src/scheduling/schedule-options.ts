@@ -36,7 +36,7 @@ export interface ScheduleOptions<T = unknown> extends LookOptions {
    * @example until: (answer) => finished(answer.stream)
    */
   readonly until?: (result: T | undefined, error: unknown) => PromiseLike<unknown> | undefined;
-  /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, it is `fn`'s own. Default none. */
+  /** Leaves the queue when it is aborted, and refunds what was charged. Once `fn` runs, only `fn` uses the signal. Default none. */
   readonly signal?: AbortSignal | undefined;
   /**
    * How long the call waits for its turn at most: milliseconds, or text such as `'5s'`, from 0; default `'1m'`. 0 does not wait:

@@ -62,7 +62,7 @@ export class Scheduler {
     if (gate !== undefined) {
       return this.inTurn(queue.queueBehind(gate, charges, signal, maxWaitMs), run);
     }
-    // Without a signal, a call whose question takes less than its time needs nothing to leave by.
+    // A call without a signal needs no way to leave while its question takes less than its `maxWait`.
     if (signal !== undefined || queue.mayLeaveEarly(maxWaitMs)) {
       const call = queue.begin(charges, signal, maxWaitMs);
       queue.ask(call);
@@ -75,7 +75,7 @@ export class Scheduler {
     return call.turn.then((turn) => this.take(turn, run));
   }
 
-  /** Asks for a call that nothing waits before. */
+  /** Asks for a call without others before it. */
   private askFirst<T>(run: Run<T>): Answer<T> {
     const { scheduled } = run;
     const { plain } = scheduled;
@@ -128,7 +128,7 @@ export class Scheduler {
     return this.settled(turn, scheduled.charges, work, checked);
   }
 
-  /** Resolves once no call runs any more that holds leases, or whose cost is not final, and all of them are settled. */
+  /** Resolves once all calls that hold leases, or whose cost is not final, have ended and are settled. */
   stop(): Promise<void> {
     return this.running.ended();
   }
@@ -170,7 +170,7 @@ export class Scheduler {
     return value;
   }
 
-  /** What keeps the leases of a call that has ended. */
+  /** The work that keeps the leases of a call that has ended. */
   private heldUntil(until: CheckedSchedule['until'], value: unknown, error: unknown): PromiseLike<unknown> | undefined {
     try {
       const held = until?.(value as never, error);

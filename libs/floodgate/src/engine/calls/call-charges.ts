@@ -43,7 +43,7 @@ export interface PausedState {
   readonly keys: readonly string[];
 }
 
-/** What the policies of a scheduled call need. */
+/** The needs of the policies of a scheduled call. */
 interface ScheduledUse {
   readonly policies: readonly BoundPolicy[];
   /** Whether nothing is released or settled after the call, also where one of their `else` decides. */
@@ -60,7 +60,7 @@ interface ScheduledUse {
 /** The cost that a call gives a policy; undefined where it gives none. */
 type CostOf = (policy: BoundPolicy) => number | undefined;
 
-/** What a call gives. */
+/** The options of a call. */
 interface AskedCall {
   /** The identity's tag; undefined where all policies count all clients together. */
   readonly identity: string | undefined;
@@ -112,8 +112,8 @@ export class CallCharges implements Asker<AskedCall> {
   }
 
   /**
-   * Makes the charges of a scheduled call: a policy whose final cost is known later is reserved, and a concurrency that is not named
-   * takes its own cost of leases.
+   * Makes the charges of a scheduled call: a policy whose final cost is known later is reserved, and a concurrency that is not
+   * named takes its own cost of leases.
    *
    * @param isSettled whether the call has a final cost of its own
    */
@@ -164,7 +164,7 @@ export class CallCharges implements Asker<AskedCall> {
     });
   }
 
-  /** The policy, and its variants: for each of its plans, and for what is known of a client's. */
+  /** The policy, and its variants: for each of its plans, and for the known numbers of a client. */
   underAllPlans(policy: BoundPolicy, tag: string): readonly BoundPolicy[] {
     const { plans } = policy;
     if (plans === undefined) return [policy];

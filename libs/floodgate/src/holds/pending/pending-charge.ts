@@ -30,7 +30,7 @@ export class PendingCharge {
 
   constructor(readonly charge: PolicyCharge) {}
 
-  /** Whether it is what another step of the request asks for. */
+  /** Whether another step of the request asks for this charge. */
   isOf({ key, policy, cost, headroom }: PolicyCharge): boolean {
     const { charge } = this;
     if (charge.key !== key || charge.cost !== cost || charge.headroom !== headroom) return false;

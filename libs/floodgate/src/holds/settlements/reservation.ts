@@ -36,8 +36,8 @@ export interface Settlement {
   /** The settlements in the order of the policies; empty for a decision by `onStoreFailure: 'open'`. */
   readonly policies: readonly PolicySettlement[];
   /**
-   * True: the reservation had expired before. It had its final cost of the expiry then; only what a larger final cost exceeds it by
-   * was charged, and nothing was refunded.
+   * True: the reservation had expired before, at its cost at expiry. If the final cost was higher, the difference was charged.
+   * Nothing was refunded.
    */
   readonly expired?: true;
   /** Why the store did not settle. */
@@ -104,8 +104,8 @@ export class Reservation {
    *
    * After the reservation has expired, nothing is refunded: see `Settlement.expired`.
    *
-   * @param finalCost a whole number from 0, for all policies; or an object of them by the policies' names, such as `{ tokens: 240 }`:
-   *   the other policies keep what they were charged. That of a policy holds for its `else`, unless that is named itself
+   * @param finalCost a whole number from 0, for all policies; or an object of them by the policies' names, such as
+   *   `{ tokens: 240 }`: the other policies keep what they were charged. That of a policy holds for its `else`, unless that is named itself
    * @throws {ReservationClosedError} when it was settled, cancelled or rejected before; nothing changes
    * @throws {RateLimitConfigError} when a cost is no whole number from 0 or names no policy of the reservation, or the store has no
    *   `settle` and would have to charge more; nothing changes, and the reservation stays open

@@ -91,7 +91,7 @@ export class WaitingRoom {
     }, waits);
   }
 
-  /** @param begin begins what ends the stay by calling `depart`, and returns what cancels it */
+  /** @param begin starts the wait, which `depart` ends; returns a function that cancels it */
   private async stay(begin: (depart: () => void) => () => void, waits: Client): Promise<void> {
     if (this.closed) throw new LimiterClosedError();
     if (waits.gone) throw ClientGoneError.instance;

@@ -29,7 +29,7 @@ export function bodyText({ policy, identity, scope, change, reason, author }: Ov
   return JSON.stringify({ policy, identity, scope, change, reason, author });
 }
 
-/** What a record says; undefined for one that this version cannot read: another version may have written it. */
+/** The content of a record; undefined for one that this version cannot read: another version may have written it. */
 export function readBody({ body }: OverrideRecord): OverrideBody | undefined {
   try {
     const read = JSON.parse(body) as Partial<OverrideBody> | null;

@@ -19,7 +19,7 @@ const FEWEST = 2;
 const MAX_ENDED = 3;
 const MICROSECONDS = 1000;
 
-/** The prefetches of one key, its demand, and what the store last said of it. */
+/** The prefetches of one key, its demand, and the store's last answer. */
 export class PrefetchKey {
   readonly key: string;
   readonly algorithm: Algorithm;
@@ -37,7 +37,7 @@ export class PrefetchKey {
   /** Monotonic milliseconds at which a token was last used, and before which no prefetch is asked for. */
   usedAt = -Infinity;
   notBefore = -Infinity;
-  /** What the store last said: when, in monotonic milliseconds, and by its own clock. */
+  /** The instant of the store's last answer, in monotonic milliseconds and by the store's clock. */
   private answeredAt = -Infinity;
   private at = 0;
   private remaining = 0;
