@@ -114,7 +114,7 @@ export function mountHero(root, { autoplay = true } = {}) {
     make(
       'p',
       'fh-lead',
-      'The same rush, twice. A limit lets so many requests a second through, and tells the rest “not now” at once. Each dot is a request: the higher it climbs, the longer its rider waits.',
+      'A concert ends, and everybody asks for a ride: the same rush, twice. A limit lets so many requests a second through, and tells the rest “not now” at once. Each dot is a request: the higher it climbs, the longer its rider waits.',
     ),
     make('div', 'fh-worlds', ...worlds.map(({ section }) => section)),
     caption,
