@@ -1,4 +1,4 @@
-// A Nest application names one package alone: pnpm shows it no other.
+// A Nest application depends on one package, and pnpm lets it import no other.
 export { limitModel, modelTokens } from 'floodgate/llm';
 export type {
   LimitedModel,

@@ -33,7 +33,7 @@ interface AdminCall {
 
 /** Answers the requests to the endpoints. The module loads it when an application boots. */
 export class AdminDesk implements OnApplicationBootstrap, OnApplicationShutdown {
-  /** The identities that all processes reject. */
+  /** The identities that all processes together have rejected. */
   readonly rejections: SharedRejections;
 
   /** @param author names the author of a request */

@@ -102,7 +102,7 @@ export function readTopRejected(query: unknown): void {
 }
 
 const BODY = 'The body';
-/** The shortest IPv6 prefix that a module can count: whatever it counts passes the check. */
+/** The shortest IPv6 prefix that a module can count, so that each identity of a module passes the check. */
 const SHORTEST_PREFIX = 1;
 const QUERY = 'The query';
 
@@ -128,11 +128,11 @@ function queryOf(query: unknown, known: readonly string[]): Readonly<Record<stri
   return given as Readonly<Record<string, string>>;
 }
 
-/** The identity of a request, checked. What it is called in keys depends on the module. */
+/** Reads and checks the identity of a request. The options of the module decide how keys name the identity. */
 function identityOf({ identity }: Given): Identity | string {
   const value = (identity as { readonly value?: unknown } | null | undefined)?.value;
   if (typeof value === 'string' && value.length > TEXT_BOUNDS.identity) {
-    // The value may be an API key: it is not shown.
+    // The message does not show the value, which may be an API key.
     throw wrong(
       BODY,
       `the value of identity must be text of up to ${TEXT_BOUNDS.identity} characters, got ${value.length}`,

@@ -15,7 +15,7 @@ import type { PolicySource } from '../types.js';
 import { CALL_INTERCEPTOR } from './call.interceptor.js';
 
 /**
- * Binds to handlers, as decorators of Nest would, what they alone need:
+ * Binds to single handlers, as decorators of Nest would:
  * - the interceptor of outcomes, where a policy needs it
  * - outside of HTTP the interceptor of `@RateLimitDecision()`: routes find the decision on their request
  * - the global guards, where Nest calls none: for messages in a hybrid application, whose `connectMicroservice` has a configuration of
@@ -23,7 +23,7 @@ import { CALL_INTERCEPTOR } from './call.interceptor.js';
  * - the filter of rejections, where Nest calls no global filters: for gateways, and for the handlers of `@GrpcStreamCall`, whose errors
  *   end the process
  *
- * It binds while Nest makes the providers: routes, messages and `connectMicroservice` read the metadata before any hook is called.
+ * The constructor binds while Nest makes the providers: routes, messages and `connectMicroservice` read the metadata before any hook is called.
  */
 export class HandlerBinder {
   constructor(
@@ -59,13 +59,13 @@ export class HandlerBinder {
   }
 }
 
-/** Binds once, in front of what is bound there: before other guards and interceptors, and after other filters, of which Nest asks the last first. */
+/** Binds once, in front of other guards, interceptors and filters. Nest asks the last filter first, so this filter answers last. */
 function bind(key: string, bindable: object, place: object): void {
   const bound = (Reflect.getMetadata(key, place) as readonly unknown[] | undefined) ?? [];
   if (!bound.includes(bindable)) Reflect.defineMetadata(key, [bindable, ...bound], place);
 }
 
-/** Nest has collected the classes of guards and filters by then, so the modules of these types are given the instance. */
+/** Gives the instance to the modules of these types: Nest has collected the classes of guards and filters by then. */
 function giveModules(discovery: DiscoveryService, types: ReadonlySet<Type>, bindable: Type, instance: object): void {
   const wrappers = [...discovery.getControllers(), ...discovery.getProviders()];
   const own = wrappers.find((wrapper) => wrapper.instance === instance)!;

@@ -58,8 +58,8 @@ function inVainIn(type: Type, limitable: ReadonlySet<Handler>, scanner: Metadata
 }
 
 /**
- * Resolvers of fields that have `@RateLimit` and no guards: GraphQL calls them, but Nest does so without guards unless the
- * options of its GraphQL module name them.
+ * Finds the resolvers of fields that have `@RateLimit` and no guards. Nest calls these without guards, unless the options of its
+ * GraphQL module name `'guards'`.
  */
 function unguardedFields(handlers: readonly LimitableHandler[], discovery: DiscoveryService): string[] {
   const modules = discovery.getProviders().filter(({ token }) => token === 'GqlModuleOptions');
@@ -80,8 +80,8 @@ function isLimited(type: Type, method: Handler): boolean {
 }
 
 /**
- * A warning of the rate limit's guards on classes and methods where the module's own guard comes first: a request is charged once.
- * A subclass that is bound for all routes may leave requests to them.
+ * Warns of the rate limit's guards on classes and methods where the module's own guard comes first, because a request is charged once.
+ * A subclass that is bound for all routes may leave requests to these guards.
  */
 export function guardsInVain(application: ApplicationConfig, all: readonly LimitableHandler[]): string | undefined {
   if (!globalGuards(application).some((guard) => classOf(guard) === RateLimitGuard)) return undefined;

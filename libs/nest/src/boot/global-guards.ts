@@ -4,7 +4,7 @@ import { globalGuards } from '../guard/application-guard.js';
 
 /**
  * Calls the guards that are bound for all routes. If Nest calls them as well, the second call finds the message already
- * charged. In an application without `RateLimitModule` it lets everything pass: the metadata of a class outlives applications.
+ * charged. In an application without `RateLimitModule` this guard lets every call pass: the metadata of a class outlives applications.
  */
 @Injectable()
 export class GlobalGuards implements CanActivate {

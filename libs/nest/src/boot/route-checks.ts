@@ -8,7 +8,7 @@ import type { LimitableHandler } from '../contexts/limitable-handlers.js';
 import { checkOnePlace } from '../routes/middleware-and-routes.js';
 import { checkPlans } from '../routes/plan-checks.js';
 
-/** The least milliseconds of `plan.cacheFor` as a plain number that was hardly meant in seconds. */
+/** A plain number of `plan.cacheFor` below this was probably meant in seconds. Milliseconds. */
 const SHORT_CACHE_MS = 1_000;
 
 /** What the checks of routes read. */
@@ -74,7 +74,7 @@ function idleUnit(
   ];
 }
 
-/** A queue that is longer than the requests that may wait in a process: 503s begin before the queue is full. */
+/** Warns of a queue that is longer than the requests that may wait in a process: 503s begin before the queue is full. */
 function tooManyPlaces(
   { name, algorithm, by, cost, shadow }: BoundPolicy,
   options: CheckedOptions,

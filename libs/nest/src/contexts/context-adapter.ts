@@ -34,7 +34,7 @@ export interface ContextRequest extends IdentityRequest {
 /**
  * When a call ends:
  * - `'handler'`: with its handler, or when its client leaves before
- * - `'response'`: with the HTTP response that answers it, sent or not; where there is none, as `'handler'`
+ * - `'response'`: with the HTTP response that answers it, sent or not; without such a response, with its handler
  * - `'iteration'`: with the iteration of what the handler returned, as a subscription does, or when its client leaves before
  * - `'client'`: when its client leaves, as a connection does
  */

@@ -54,8 +54,8 @@ export class ContextView implements ExecutionContext, PartOfExecution {
   }
 
   /**
-   * The decision by which the call has passed: of its operation's decisions those of its own policies. Undefined if no policy
-   * has let it pass.
+   * The decision by which the call has passed, with the call's own policies out of those of its operation. Undefined if no policy has
+   * let the call pass.
    */
   get decision(): Decision | undefined {
     return this.charges && this.record.passedBy(this.charges);

@@ -192,7 +192,7 @@ function requestOf(context: ExecutionContext): ContextRequest {
   const found = [req, reply?.request, opened?.request, request].find(isRequest);
   if (found === undefined) return { headers: {} };
   if (found !== opened?.request || opened.user === undefined) return found;
-  // Its own properties are getters of the prototype: a copy would lack them.
+  // The properties of Node's request are getters of its prototype, which a copy would lack.
   return Object.create(found, { user: { value: opened.user } }) as ContextRequest;
 }
 
@@ -233,7 +233,7 @@ function responseOf(context: ExecutionContext): unknown {
   return typeof setHeader === 'function' || typeof header === 'function' ? response : undefined;
 }
 
-/** The reply that Fastify has for the request. That of an upgrade to WebSocket is not the operation's: it counts as sent. */
+/** Fastify's reply to the request. The reply to an upgrade to WebSocket counts as sent, and answers no operation. */
 function openReply(context: ExecutionContext): unknown {
   const reply: { readonly sent?: boolean } | undefined = replyOf(requestOf(context));
   return reply?.sent === true ? undefined : reply;

@@ -10,7 +10,7 @@ export function requestOf(context: ExecutionContext): HttpRequest & RateLimitReq
   return isHttp(context) ? context.getArgByIndex<HttpRequest>(0) : (context as ContextView).request;
 }
 
-/** The platform's response of an HTTP context; in another context the one that answers it, if there is one. */
+/** The platform's response of an HTTP context; in another context the HTTP response that carries its answer, if any. */
 export function responseOf(context: ExecutionContext): unknown {
   return isHttp(context) ? context.getArgByIndex<unknown>(1) : (context as ContextView).response;
 }

@@ -20,7 +20,7 @@ export function trustsHopOf(host: HttpAdapterHost): TrustsHop {
   const setting = trustProxyOf(host);
   if (setting?.platform === 'fastify') return trustsHop(setting.isIgnored === true ? false : setting.given);
   if (setting === undefined) return trustsHop(false);
-  // Express compiles what it was given.
+  // Express compiles its setting to a function.
   return trustsHop(host.httpAdapter.getInstance<{ get(name: string): unknown }>().get('trust proxy fn'));
 }
 

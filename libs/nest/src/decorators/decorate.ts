@@ -4,15 +4,15 @@ import { type Decoration, defineMetadata, ownMetadata, RATE_LIMIT } from '../han
 import { presenceCheck, RATE_LIMIT_PRESENT } from './presence.js';
 
 /**
- * Stops a decorator without parentheses: TypeScript then calls it with what it should stand on, and takes what it returns for a
- * class or a method.
+ * Stops a decorator without parentheses. TypeScript calls such a decorator with its class or method, and would take the returned
+ * function for that class or method.
  *
  * @param args those of the decorator
  * @throws {RateLimitConfigError} naming the class and the method
  */
 export function expectParentheses(decorator: string, args: readonly unknown[], right: string): void {
   const [target, property, descriptor] = args;
-  const onClass = args.length === 1 && isClass(target); // any other function may choose a policy
+  const onClass = args.length === 1 && isClass(target); // a function that is no class may choose a policy
   const onMethod = args.length === 3 && ['string', 'symbol'].includes(typeof property) && isDescriptor(descriptor);
   if (!onClass && !onMethod) return;
   const place = placeOf(target as object, onClass ? undefined : (property as string));

@@ -5,7 +5,7 @@ import { RateLimitLogger } from '../handlers/logger.js';
 /** Provided by `RateLimitModule` for the whole application. The module may be of another copy of the package. */
 export const RATE_LIMIT_PRESENT = Symbol.for('nestjs-floodgate:module-is-imported');
 
-/** Never thrown. */
+/** No code throws this class. */
 class Never {}
 
 /**

@@ -89,7 +89,7 @@ export class GuardWork {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (!isHttp(context)) return this.limitElsewhere(context);
     const route = this.runtime.routes.of(context.getClass(), context.getHandler());
-    // Without policies there is nothing to count twice, and the lists are remembered.
+    // A handler without policies cannot be counted twice, and the record keeps the answer of the lists.
     if (route !== undefined && !RequestRecord.of(requestOf(context)).isFirstGuard(route)) return true;
     return this.pass(route, context);
   }
@@ -264,7 +264,7 @@ export class GuardWork {
     };
   }
 
-  /** Sets no headers on an answer that was sent meanwhile, by a timeout for example. Behind a complete one, the request goes no further. */
+  /** Sets no headers on an answer that was sent meanwhile, by a timeout for example. A complete answer ends the request here. */
   private answered(context: ExecutionContext): void {
     if (isComplete(responseOf(context))) this.fail(context, ClientGoneError.instance);
   }

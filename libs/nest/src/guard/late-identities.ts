@@ -15,7 +15,7 @@ interface Suspect {
   asked: boolean;
 }
 
-/** Milliseconds between two suspects, and for which a suspect without an identity is kept: its guards may be slow. */
+/** Milliseconds between two suspects. A suspect without an identity is kept as long, because its guards may be slow. */
 const INTERVAL_MS = 1000;
 /** The most warnings to log: functions may create any number of policies. */
 const MAX_WARNED = 1000;
@@ -59,7 +59,7 @@ export class LateIdentities implements MissingIdentities<ExecutionContext> {
     if (suspect !== undefined && suspect.context !== context) {
       const isOld = now - suspect.takenMs >= INTERVAL_MS;
       if (suspect.asked && !isOld) return;
-      // Asked outside of the current request, which must not wait for it.
+      // The suspect is looked at outside of the current request, which must not wait.
       this.isAsking = true;
       setImmediate(() => void this.ask(suspect, isOld));
       return;
@@ -71,7 +71,7 @@ export class LateIdentities implements MissingIdentities<ExecutionContext> {
     this.takenMs = now;
   }
 
-  /** A value that is not there may be a misspelt header: said once for each policy. */
+  /** Warns once for each policy of an identity without a value, which may come from a misspelt header. */
   valueless({ name, onMissingIdentity }: Counted, context: ExecutionContext, kind: string): void {
     if (onMissingIdentity === 'reject' || onMissingIdentity === 'throw') return;
     if (this.valuelessPolicies.has(name) || this.valuelessPolicies.size >= MAX_WARNED) return;

@@ -44,7 +44,7 @@ export class RateLimitGateways implements OnModuleInit {
   ) {
     adapterHost.init$.subscribe(() => {
       const { httpAdapter } = adapterHost;
-      // An application context has none.
+      // An application context has no adapter.
       if (httpAdapter) this.beforeGateways(httpAdapter);
     });
   }

@@ -34,7 +34,7 @@ export const GUARD_WORK = Symbol('work of the guard');
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
-  // Injected as properties, so that a subclass has a constructor of its own.
+  // Nest injects properties, so that a subclass has a constructor of its own.
   @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime;
   @Inject(HttpAdapterHost) protected readonly adapterHost!: HttpAdapterHost;
   private ownWork: GuardWork | undefined;

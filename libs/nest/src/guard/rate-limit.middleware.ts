@@ -47,7 +47,7 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
     private readonly discovery: DiscoveryService,
     private readonly application: ApplicationConfig,
     private readonly adapterHost: HttpAdapterHost,
-    /** Stays when a test replaces the guard of routes. */
+    /** The guard of the middleware, which stays when a test replaces the guard of routes. */
     private readonly plainGuard: RateLimitGuard,
   ) {
     BEFORE_ROUTING.add(this.use);
@@ -61,7 +61,7 @@ export class RateLimitMiddleware implements OnModuleInit, OnApplicationBootstrap
     // A testing module gets its adapter late: the middleware is placed as soon as there is one.
     adapterHost.init$.subscribe(() => {
       const { httpAdapter } = adapterHost;
-      // An application context has none.
+      // An application context has no adapter.
       if (httpAdapter && !beforeRouting(httpAdapter, limit)) this.unplaced = httpAdapter.getType();
     });
   }

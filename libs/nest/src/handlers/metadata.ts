@@ -65,6 +65,6 @@ export function methodMetadata(key: string, type: Type, handler: Handler): unkno
     method = methodOf(type.prototype as object, declaredHandler(type, handler)) ?? null;
     methods.set(handler, method);
   }
-  // Not inherited: a method that overrides a decorated one has decorators of its own.
+  // A method that overrides a decorated one has decorators of its own, and inherits none.
   return method === null ? undefined : Reflect.getOwnMetadata(key, method.owner, method.property);
 }

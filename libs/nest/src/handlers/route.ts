@@ -69,8 +69,8 @@ export interface Method {
 }
 
 /**
- * Finds a method by its function, on the class or one that it is derived from. Its name is not that of the function where a decorator,
- * as `@GrpcStreamMethod`, has put another function into its place.
+ * Finds a method by its function, on the class or a base class. A decorator such as `@GrpcStreamMethod` may have put a function of
+ * another name into the method's place.
  */
 export function methodOf(prototype: object | null, handler: object): Method | undefined {
   if (prototype === null || prototype === undefined) return undefined;

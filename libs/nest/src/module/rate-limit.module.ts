@@ -109,7 +109,7 @@ function provided<Name extends Exclude<keyof AtBoot, 'AssembledRuntime'>>(
     provided('RateLimitExceptionFilter', [RateLimitRuntime, HttpAdapterHost, ApplicationConfig]),
     {
       provide: RATE_LIMIT_PRESENT,
-      // It needs nothing, so that Nest makes it before it misses an injected class of another copy.
+      // This factory injects nothing, so that it warns before Nest misses an injected class of another copy.
       useFactory: () => {
         warnOfCopies();
         return true;
@@ -124,7 +124,7 @@ export class RateLimitModule extends ConfigurableModuleClass {
    * @throws {RateLimitConfigError} at boot, or at once for an array, naming the option, what was given and what would be right
    */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
-    if (Array.isArray(options)) checkShape(options); // Nest would make an object of it
+    if (Array.isArray(options)) checkShape(options); // Nest would make an object of the array
     return super.forRoot(options);
   }
 
@@ -134,7 +134,7 @@ export class RateLimitModule extends ConfigurableModuleClass {
   }
 }
 
-/** As an object: explorers of providers expect one that has a prototype, as a namespace has not. */
+/** Returns an object with a prototype, which explorers of providers expect, and which a namespace lacks. */
 async function loadAtBoot(): Promise<AtBoot> {
   const atBoot = await import('./at-boot.js');
   return { ...atBoot };

@@ -103,7 +103,7 @@ function rejectionsByOperation(
     for (const key of keysOf(handler, withPrefix)) {
       let rejections = found.get(key);
       if (rejections === undefined) found.set(key, (rejections = { policies: new Map(), classes: new Set() }));
-      // Limited or not.
+      // The lists apply to every handler, limited or not.
       if (isListed) rejections.policies.set(403, new Set());
       if (isLimitable && runtime.shedding?.canShed(handler.controller, handler.handler, guarded) === true) {
         rejections.policies.set(503, new Set());

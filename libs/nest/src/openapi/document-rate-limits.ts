@@ -3,13 +3,12 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { RateLimitRuntime } from '../guard/rate-limit.runtime.js';
 
 /**
- * Adds the answers of the rate limit to an OpenAPI document: the 429 with its body and headers on exactly the operations that
- * policies limit, the 403 where the module has a `blockList`, the 503 where its `shed` may reject, a policy's `onStoreFailure` is `'closed'`
- * or requests wait, and the 401 where its `onMissingIdentity` is `'refuse'`. What the document already says of such an answer stays. For a
- * policy that a function chooses,
- * the module's options count.
+ * Adds the answers of the rate limit to an OpenAPI document. The operations that policies limit get the 429 with its body and
+ * headers. The others depend on options: the 403 on the module's `blockList`, the 401 on `onMissingIdentity: 'reject'`, and the 503 on
+ * `shed`, on `onStoreFailure: 'closed'`, and on policies that let requests wait. An answer that the document has already stays. For a
+ * policy that a function chooses, the module's options count.
  *
- * Call it after `setGlobalPrefix` and `enableVersioning`, as `SwaggerModule.createDocument`.
+ * Call it after `setGlobalPrefix` and `enableVersioning`, like `SwaggerModule.createDocument`.
  *
  * @returns the document, which is changed
  * @throws {RateLimitConfigError} for a policy that is wrong

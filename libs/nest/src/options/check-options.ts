@@ -19,7 +19,7 @@ export type CheckedOptions = Omit<Checked<RateLimitModuleOptions, typeof MODULE_
 export function checkOptions(options: RateLimitModuleOptions): CheckedOptions {
   checkShape(options);
   if ((options as { readonly guard?: unknown }).guard !== undefined) {
-    // forRoot has taken it out by now: what a factory returns cannot register a provider.
+    // `forRoot` has taken `guard` out by now. A factory returns it too late to register a provider.
     throw new RateLimitConfigError(
       WHERE,
       'guard is a static option: give it beside useFactory or useClass, because what these return cannot register a guard',

@@ -1,7 +1,7 @@
 import type { PolicySource } from '../types.js';
 import type { MiddlewareOptions } from './module-options.js';
 
-/** The module's `middleware`, read. */
+/** The module's `middleware`, parsed. */
 export interface CheckedMiddleware {
   readonly policies: readonly PolicySource[];
   /** Undefined where the application does not say what is left out. */
@@ -26,7 +26,7 @@ export function wrongMiddleware(
   return wrong === undefined ? undefined : `except with ${typeof wrong === 'string' ? `'${wrong}'` : typeof wrong}`;
 }
 
-/** Reads a right value. */
+/** Parses a value that `wrongMiddleware` has passed. */
 export function readMiddleware(given: readonly PolicySource[] | MiddlewareOptions): CheckedMiddleware {
   return 'policies' in given ? { except: undefined, ...given } : { policies: given, except: undefined };
 }

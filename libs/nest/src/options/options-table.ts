@@ -28,7 +28,7 @@ const middleware: OptionRule = {
   read: (value) => readMiddleware(value as Parameters<typeof readMiddleware>[0]),
 };
 
-/** Nest has a logger. */
+/** Nest brings the logger. */
 const { logger: _, ...OF_LIMITER } = LIMITER_OPTIONS;
 
 /** The options of the module: each is declared here and nowhere else. A test compares docs/module.md with it. */

@@ -7,7 +7,7 @@ import type { PlanOptions } from './module-options.js';
 const WHERE = 'RateLimitModule, plan';
 const MS = 1000;
 const MAX_CACHE_FOR = 24 * 3_600_000 * MS;
-/** A call of `resolve` is given up then. */
+/** The module gives up a call of `resolve` after this time. Microseconds. */
 const MAX_TIMEOUT = 30_000 * MS;
 
 const PLAN_OPTIONS = {

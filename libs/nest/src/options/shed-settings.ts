@@ -76,7 +76,7 @@ export function shedSettings(shed: ShedOptions, middleware: readonly PolicySourc
   return settings;
 }
 
-/** Checks what single options cannot tell. */
+/** Checks the options against each other. */
 function checkTogether({ priority, classes, beforeRouting }: CheckedShed, hasMiddleware: boolean): void {
   if (typeof priority === 'string' && !classes.includes(priority)) {
     const guess = didYouMean(priority, classes);

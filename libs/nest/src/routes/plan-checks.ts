@@ -46,7 +46,7 @@ export function withoutPlan({ name }: ParsedPolicy, where: string): RateLimitCon
   );
 }
 
-/** A warning, and no error: an overridden `identityTag` of the guard may find users. */
+/** This is a warning, not an error: an overridden `identityTag` of the guard may find users. */
 export function sharedPlans({ name }: ParsedPolicy, where: string): string {
   return (
     `${where}: policy '${name}' has plans and counts addresses, so clients behind one address share the plan that was found ` +

@@ -6,9 +6,9 @@ import type { BoundPolicy, PolicyChoice, PolicyFunction, PolicySource } from '..
 /** What one source of policies gives for a request. */
 export interface Choice {
   readonly policies: readonly BoundPolicy[];
-  /** Whether they take the place of a function that failed. */
+  /** Whether these policies take the place of those of a function that failed. */
   readonly isFallback: boolean;
-  /** For policies that a function chose: what replaces them if they are wrong. Undefined if nothing can. */
+  /** Makes the policies that replace chosen ones which are wrong. Undefined if no function chose, or no policy can replace them. */
   readonly instead?: ((error: RateLimitConfigError) => Choice) | undefined;
 }
 

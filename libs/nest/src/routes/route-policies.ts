@@ -65,15 +65,14 @@ interface SitedSource extends Pick<PlacedSource, 'source' | 'without'> {
   readonly where: string;
 }
 
-/** Binds a policy. */
 type Bind = (source: PolicySource, chosen?: boolean, where?: string) => BoundPolicy;
 
-/** Warnings that are logged. */
+/** The most warnings to log: functions may create any number of policies. */
 const MAX_WARNINGS = 1000;
 
 /** Resolves handlers to their policies, once for each (class, handler). */
 export class RoutePolicies implements RoutePolicySource {
-  /** Weak: tracing may make a handler for each request. */
+  /** The keys are weak, because tracing may make a handler for each request. */
   private readonly routes = new WeakMap<Handler, Map<Type, Route | undefined>>();
   private readonly controllers = new Map<Type, string>();
   /** The names of routes and controllers together: a class may be named GET. */
@@ -105,7 +104,7 @@ export class RoutePolicies implements RoutePolicySource {
       if (isChooser(policy)) continue;
       const where = `RateLimitModule, defaults[${i}]`;
       const parsed = this.uses.parse(policy, where);
-      // Checked even if every route has policies of its own.
+      // The defaults are checked even if every route has policies of its own.
       if (parsed.scope === 'app') named.claims.claim('app', parsed, where);
     }
   }

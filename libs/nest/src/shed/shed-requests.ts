@@ -187,7 +187,7 @@ export class ShedRequests {
   }
 }
 
-/** The policies of a handler that give its requests classes. One in shadow changes nothing for them. */
+/** The policies of a handler that give its requests classes. A policy in shadow does not. */
 function classified(route: Route | undefined): readonly BoundPolicy[] {
   return route?.unconditional.filter(({ shadow, priority }) => !shadow && priority !== undefined) ?? [];
 }

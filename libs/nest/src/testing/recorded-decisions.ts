@@ -4,10 +4,10 @@ import { type ApplicationLike, runtimeOf } from './runtime-of.js';
 /** The decisions of an application since `recordDecisions`, or since `clear`, the oldest first. */
 export interface RecordedDecisions {
   readonly all: readonly DecisionEvent[];
-  /** The latest one; undefined when there is none. */
+  /** The latest decision; undefined when there is none. */
   readonly last: DecisionEvent | undefined;
   /**
-   * Those of one route.
+   * The decisions of one route.
    *
    * @param route class and method of the handler, such as `'RidesController.request'`
    */

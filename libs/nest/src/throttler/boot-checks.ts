@@ -16,7 +16,7 @@ const FOREIGN = 'THROTTLER:';
 /** A `ttl` below is probably meant in seconds, as @nestjs/throttler 4 had it. */
 const SHORT_TTL_MS = 1000;
 
-/** Says at boot what would have no effect, and stops it for what cannot work. */
+/** Warns at boot of options without an effect, and stops the boot for options that cannot work. */
 @Injectable()
 export class ThrottlerBootChecks implements OnModuleInit, OnApplicationBootstrap {
   @Inject(DiscoveryService) private readonly discovery!: DiscoveryService;

@@ -12,13 +12,13 @@ import type {
 import type { RouteThrottler } from './route-throttlers.js';
 import type { ThrottlerNumbers } from './storage-policies.js';
 
-/** What the functions for trackers and keys are replaced by. */
+/** The functions that replace those for trackers and keys. */
 export interface Defaults {
   getTracker(req: PlatformObject): string | Promise<string>;
   generateKey(context: ExecutionContext, tracker: string, name: string): string;
 }
 
-/** What a step of the guard is made of: an option, or a method that a subclass overrides. */
+/** A step of the guard: an option, or a method that a subclass overrides. */
 interface Step<T> {
   readonly kind: FunctionKind;
   /** Names it in a warning. */

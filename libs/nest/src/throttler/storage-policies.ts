@@ -24,7 +24,7 @@ export interface ThrottlerPolicies {
   readonly endsEarly: boolean;
 }
 
-/** Of all policies of a throttler. */
+/** The algorithm of all policies of a throttler. */
 export const HITS_ALGORITHM = 'sliding-window-log';
 const MAX_LIMIT = 1_000_000;
 /** Longer names leave no room for a suffix in the name of a policy. */

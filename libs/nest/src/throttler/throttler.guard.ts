@@ -41,7 +41,7 @@ export function isGuarded(options: ThrottlerModuleOptions): boolean {
   return guarded.has(options);
 }
 
-/** For a guard without a module: the module's default. */
+/** The deadline of a guard without a module, which is the module's default. */
 const DEADLINE_MS = 50;
 
 /**
@@ -49,7 +49,7 @@ const DEADLINE_MS = 50;
  * request are asked one after the other, the shortest `ttl` first. The first one that rejects ends the request; those before it
  * have counted it.
  *
- * Made to be extended: every protected member means what it means there.
+ * Made to be extended: every protected member means what it means in @nestjs/throttler.
  *
  * @example { provide: APP_GUARD, useClass: ThrottlerGuard }
  */
@@ -68,7 +68,7 @@ export class ThrottlerGuard implements CanActivate, OnModuleInit {
   @Optional() @Inject(RateLimitRuntime) private readonly runtime: RateLimitRuntime | undefined;
   private routes = new RouteThrottlers([]);
   private functions: UserFunctions | undefined;
-  /** Without the overrides of a subclass, which may be what is late. */
+  /** The guard's own functions, since an override of a subclass may be the function that is late. */
   private readonly defaults: Defaults = {
     getTracker: (req) => ThrottlerGuard.prototype.getTracker.call(this, req),
     generateKey: (context, tracker, name) => ThrottlerGuard.prototype.generateKey.call(this, context, tracker, name),

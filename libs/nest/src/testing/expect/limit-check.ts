@@ -50,7 +50,7 @@ export class LimitCheck {
     let since = clock.nowMicroseconds;
     let steps = 0;
     for (let done = 0; done < count;) {
-      // Less than the whole burst: a full bucket would lose the fraction of a token that it has no room for.
+      // Fewer than the whole burst: a full bucket has no room for the fraction of a token that it gains.
       const more = Math.min(count - done, Math.max(1, this.count - 1));
       steps += more;
       const within = Math.ceil((steps * interval.microseconds) / count);
