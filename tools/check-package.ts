@@ -41,7 +41,9 @@ function checkPackage(name: string, order: number): void {
   const packed = execFileSync('npm', ['pack', '--silent', '-w', name, '--pack-destination', folder], { cwd: ROOT });
   const tarball = join(folder, packed.toString().trim().split('\n').at(-1)!);
   checkPacked(tarball);
-  const { status, stderr } = spawnSync('npm', ['publish', '--dry-run', '-w', name], { cwd: ROOT, encoding: 'utf8' });
+  // `npm run --silent` would silence its warnings, too.
+  const dryRun = ['publish', '--dry-run', '--loglevel', 'warn', '-w', name];
+  const { status, stderr } = spawnSync('npm', dryRun, { cwd: ROOT, encoding: 'utf8' });
   const warnings = stderr.split('\n').filter((line) => /^npm (?:warn|error)/.test(line) && !line.includes(NO_ACCOUNT));
   if (status !== 0 || warnings.length > 0) fail(`npm publish --dry-run of ${name}:`, ...warnings);
   if (keep === undefined) return;
