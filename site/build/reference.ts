@@ -40,7 +40,7 @@ const ABOUT: Readonly<Record<string, string>> = {
 const LARGE = ['nestjs-floodgate', 'floodgate'];
 
 const ENTRIES: readonly Entry[] = allEntries();
-const MAIN = ENTRIES[0]!;
+export const MAIN = ENTRIES[0]!;
 
 function allEntries(): Entry[] {
   const sources = typedEntries();
@@ -77,7 +77,7 @@ function allPages(): Record<string, string> {
 }
 
 /** What a build of the package declares: without private members and bodies, with the types that TypeScript finds. */
-function declarations(): ts.Program {
+export function declarations(): ts.Program {
   const options = compilerOptions();
   const emitted = new Map<string, string>();
   const sources = ts.createProgram(
@@ -110,14 +110,14 @@ function declarations(): ts.Program {
 const isSource = (file: string): boolean => /\/libs\/[\w-]+\/src\/.*(?<!\.d)\.ts$/.test(file);
 const declared = (source: string): string => source.replace(/\.ts$/, '.d.ts');
 
-function exportsOf(entry: Entry, program: ts.Program, checker: ts.TypeChecker): ts.Symbol[] {
+export function exportsOf(entry: Pick<Entry, 'source'>, program: ts.Program, checker: ts.TypeChecker): ts.Symbol[] {
   const file = program.getSourceFile(join(ROOT, declared(entry.source)));
   const module = file && checker.getSymbolAtLocation(file);
   if (module === undefined) throw new Error(`${entry.source} has no exports`);
   return checker.getExportsOfModule(module);
 }
 
-const resolved = (symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol =>
+export const resolved = (symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol =>
   symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 
 function apiPages(entry: Entry, program: ts.Program, checker: ts.TypeChecker): [page: string, text: string][] {
@@ -160,7 +160,7 @@ function headingOf(kind: Kind, entry: string): string {
   return kind === 'Decorators and functions' && !entry.startsWith('nestjs-') ? 'Functions' : kind;
 }
 
-function kindOf(symbol: ts.Symbol): Kind {
+export function kindOf(symbol: ts.Symbol): Kind {
   if (symbol.flags & ts.SymbolFlags.Class)
     return symbol.name.endsWith('Error') || symbol.name.endsWith('Exception') ? 'Errors' : 'Classes';
   if (symbol.flags & ts.SymbolFlags.Function) return 'Decorators and functions';
@@ -206,7 +206,7 @@ function statementOf(node: ts.Node): ts.Node {
   return ts.isVariableDeclaration(node) ? node.parent.parent : node;
 }
 
-const isHidden = (member: ts.Node): boolean =>
+export const isHidden = (member: ts.Node): boolean =>
   (ts.canHaveModifiers(member) &&
     ts.getModifiers(member)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword) === true) ||
   (ts.isPropertyDeclaration(member) && ts.isPrivateIdentifier(member.name));
@@ -250,7 +250,7 @@ function docOf(symbol: ts.Symbol, checker: ts.TypeChecker): string {
 }
 
 /** Pages are Vue templates: what looks like an element is text. A page that is named is a link. */
-function prose(text: string): string {
+export function prose(text: string): string {
   return text
     .split(/(`[^`]*`)/)
     .map((part, i) =>

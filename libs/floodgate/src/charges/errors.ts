@@ -3,7 +3,11 @@ import { alwaysReadable } from '../util/thrown.js';
 
 const TOO_MANY_WAIT = 'Too many requests are waiting';
 
-/** The limiter could not decide on a request, or could not keep it waiting. No policy was charged. */
+/**
+ * The limiter could not decide on a request, or could not keep it waiting. No policy was charged.
+ *
+ * @example if (error instanceof LimiterUnavailableError) await retryIn(error.retryAfterMs);
+ */
 export class LimiterUnavailableError extends Error {
   static {
     alwaysReadable(this);
@@ -19,7 +23,11 @@ export class LimiterUnavailableError extends Error {
   }
 }
 
-/** Too many requests wait for a leaky bucket's departure slots: in this process, or of one client. */
+/**
+ * Too many requests wait for a leaky bucket's departure slots: in this process, or of one client.
+ *
+ * @example if (error instanceof WaitingRoomFullError) response.statusCode = 503;
+ */
 export class WaitingRoomFullError extends LimiterUnavailableError {
   override readonly name = 'WaitingRoomFullError';
 
@@ -28,7 +36,11 @@ export class WaitingRoomFullError extends LimiterUnavailableError {
   }
 }
 
-/** The limiter has closed, or the application is shutting down, so that requests no longer wait for departure slots. */
+/**
+ * The limiter has closed, or the application is shutting down, so that requests no longer wait for departure slots.
+ *
+ * @example if (error instanceof LimiterClosedError) return;
+ */
 export class LimiterClosedError extends LimiterUnavailableError {
   override readonly name = 'LimiterClosedError';
 
@@ -42,7 +54,11 @@ export class LimiterClosedError extends LimiterUnavailableError {
   }
 }
 
-/** Too many calls wait for one policy in this process (`maxQueuedCalls`). The call was not charged, and did not run. */
+/**
+ * Too many calls wait for one policy in this process (`maxQueuedCalls`). The call was not charged, and did not run.
+ *
+ * @example if (error instanceof CallQueueFullError) await retryIn(error.retryAfterMs);
+ */
 export class CallQueueFullError extends LimiterUnavailableError {
   override readonly name = 'CallQueueFullError';
   readonly code = 'FG_CALL_QUEUE_FULL';
@@ -69,7 +85,11 @@ export class CallQueueFullError extends LimiterUnavailableError {
   }
 }
 
-/** A call did not get its turn within `maxWait`. It did not run, and what it was charged is refunded. */
+/**
+ * A call did not get its turn within `maxWait`. It did not run, and what it was charged is refunded.
+ *
+ * @example if (error instanceof CallWaitError) await retryIn(error.retryAfterMs);
+ */
 export class CallWaitError extends LimiterUnavailableError {
   override readonly name = 'CallWaitError';
   readonly code = 'FG_CALL_WAIT';
@@ -91,7 +111,11 @@ export class CallWaitError extends LimiterUnavailableError {
   }
 }
 
-/** Too many reservations that expire are open in this process. Nothing was charged. */
+/**
+ * Too many reservations that expire are open in this process. Nothing was charged.
+ *
+ * @example if (error instanceof ReservationsFullError) await retryIn(error.retryAfterMs);
+ */
 export class ReservationsFullError extends LimiterUnavailableError {
   override readonly name = 'ReservationsFullError';
   readonly code = 'FG_RESERVATIONS_FULL';
@@ -111,7 +135,11 @@ export class ReservationsFullError extends LimiterUnavailableError {
   }
 }
 
-/** A reservation cannot be settled: it was settled, cancelled or rejected before. Nothing changed. */
+/**
+ * A reservation cannot be settled: it was settled, cancelled or rejected before. Nothing changed.
+ *
+ * @example if (error instanceof ReservationClosedError) console.warn(error.message);
+ */
 export class ReservationClosedError extends Error {
   override readonly name = 'ReservationClosedError';
   readonly code = 'FG_RESERVATION_CLOSED';

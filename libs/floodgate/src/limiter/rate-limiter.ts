@@ -65,6 +65,9 @@ export class RateLimiter {
    *   that no policy needs, policies with plans when neither the call nor the module has a plan, and a concurrency policy (use
    *   `acquire`); nothing is charged
    * @throws {LimiterUnavailableError} when the store fails and `onStoreFailure` is `'closed'`
+   * @example
+   * const { allowed, retryAfterMs } = await limiter.consume('emails', { kind: 'user', value: user.id });
+   * if (!allowed) await retryIn(retryAfterMs);
    */
   consume(
     policies: LimiterPolicy | readonly LimiterPolicy[],
@@ -113,7 +116,10 @@ export class RateLimiter {
    * @throws as `consume` does
    * @example
    * const reservation = await limiter.reserve('tokens', { kind: 'user', value: user.id }, { cost: 2_000 });
-   * if (reservation.allowed) await reservation.settle((await answer(prompt)).usage.total);
+   * if (reservation.allowed) {
+   *   const { usage } = await answer(prompt);
+   *   await reservation.settle(usage.total);
+   * }
    */
   reserve(
     policies: LimiterPolicy | readonly LimiterPolicy[],
@@ -135,7 +141,13 @@ export class RateLimiter {
    * `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
    *
    * @param policies one or several, each with a name; at least one of them a `concurrency`
-   * @example const lease = await limiter.acquire('exports', { kind: 'user', value: 'rider-1' });
+   * @example
+   * const lease = await limiter.acquire('exports', { kind: 'user', value: user.id });
+   * try {
+   *   if (lease.allowed) await exportAll();
+   * } finally {
+   *   await lease.release();
+   * }
    */
   acquire(
     policies: LimiterPolicy | readonly LimiterPolicy[],
@@ -172,7 +184,8 @@ export class RateLimiter {
    * @throws {LimiterClosedError} when the application shuts down before its turn
    * @throws {RateLimitConfigError} when its cost can never fit
    * @throws the signal's reason when it is aborted before its turn; {RateLimitConfigError} as `consume` does
-   * @example const invoice = await limiter.schedule('partner', () => partner.createInvoice(order), { maxWait: '5s' });
+   * @example
+   * const invoice = await limiter.schedule('partner', null, () => partner.createInvoice(order), { maxWait: '5s' });
    */
   schedule<T>(
     policies: LimiterPolicy | readonly LimiterPolicy[],
@@ -204,7 +217,7 @@ export class RateLimiter {
    * @returns whether all processes are known to pause; false: this one does, a warning is logged, and Redis may have noted the pause all the
    *   same. It does not reject because of the store
    * @throws {RateLimitConfigError} for a wrong option
-   * @example if (error.status === 429) await limiter.pause('partner', null, { for: error.retryAfterMs });
+   * @example if (response.status === 429) await limiter.pause('partner', null, { for: '30s' });
    */
   pause(
     policies: LimiterPolicy | readonly LimiterPolicy[],
@@ -241,7 +254,7 @@ export class RateLimiter {
    *   that count such an identity. A route without policies gets an allowed decision with an empty list
    * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
    * @throws as `consume` does, and {RateLimitConfigError} when the class has no such handler, or a function chooses the route's policies
-   * @example const decision = await limiter.peek([RidesController, 'request'], { kind: 'user', value: 'rider-1' });
+   * @example const { allowed, retryAfterMs } = await limiter.peek('emails', { kind: 'user', value: user.id });
    */
   peek(target: LimitTarget, identity: Identity | string | null, options?: LookOptions): Promise<Decision>;
   peek(target: LimitTarget, identity?: Identity | string | null, options?: LookOptions): Promise<Decision> {
@@ -264,7 +277,7 @@ export class RateLimiter {
    * @throws {RateLimitConfigError} for an unknown name, a wrong policy, and an identity that nothing counts there: of a misspelt or another
    *   kind, or an `ip` that is no address
    * @throws {RateLimitConfigError} when the class has no such handler, or a function chooses the route's policies by the request
-   * @example await limiter.reset('login', { kind: 'user', value: 'rider-1' });
+   * @example await limiter.reset('login', { kind: 'user', value: user.id });
    */
   reset(target: LimitTarget, identity: Identity | string | null): Promise<readonly ResetState[]>;
   reset(target: LimitTarget, identity?: Identity | string | null): Promise<readonly ResetState[]> {
@@ -293,7 +306,7 @@ export class RateLimiter {
    * @param identity the identity, or its tag such as `'user:rider-1'`; null where all policies are `by: 'global'`
    * @throws {RateLimitConfigError} for a wrong identity, an unknown name, or a plan or a time zone that no policy needs
    * @throws {RateLimitConfigError} when the class has no such handler, or for another option
-   * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: 'rider-1' });
+   * @example const { isRejected, passesAt } = await limiter.explain('POST /rides', { kind: 'user', value: user.id });
    */
   explain(
     target: LimitReference | null,
@@ -319,7 +332,7 @@ export class RateLimiter {
    * @returns false where the response has been sent, or the context has none
    * @throws {RateLimitConfigError} for a target that is neither
    * @example
-   * const decision = await limiter.consume('emails', user);
+   * const decision = await limiter.consume('emails', { kind: 'user', value: user.id });
    * limiter.setHeaders(response, decision);
    */
   setHeaders(target: object, decision: Decision): boolean {
@@ -339,6 +352,7 @@ export class RateLimiter {
    * Connects the store, and starts what runs by itself. `RateLimitModule` calls it at boot: call it for one of `createLimiter`.
    *
    * @throws {LimiterClosedError} after `close`
+   * @example await limiter.start();
    */
   start(): Promise<void> {
     return this.parts.start();
@@ -348,6 +362,8 @@ export class RateLimiter {
    * Rejects the calls that wait, and ends what runs by itself and the store that the limiter has opened. `RateLimitModule` does
    * this at shutdown: call it for one of `createLimiter`, after its server has closed. Later calls get a `LimiterClosedError`, and
    * requests of a server without Nest a 503.
+   *
+   * @example await limiter.close();
    */
   close(): Promise<void> {
     return this.parts.end();

@@ -1,9 +1,14 @@
 import type { AlgorithmName } from '../algorithms/core/algorithm.js';
 
-/** One policy's decision on a request. */
+/**
+ * One policy's decision on a request.
+ *
+ * @example const daily = decision.policies.find(({ policy }) => policy === 'daily')?.remaining;
+ */
 export interface PolicyDecision {
   /** The policy's name; `'default'` when it has none. */
   readonly policy: string;
+  /** Such as `'token-bucket'`. */
   readonly algorithm: AlgorithmName;
   /** The policy's capacity or limit; with `priorities`, the part of it that the request's class may fill. */
   readonly limit: number;
@@ -14,9 +19,10 @@ export interface PolicyDecision {
   /** Milliseconds until all of the limit is available again, if nothing else happens. Not rounded. */
   readonly resetAfterMs: number;
   /**
-   * Milliseconds after which the same request passes, if nothing else happens: just before, it is rejected. 0 when allowed;
-   * null when its cost exceeds the limit, which may be 0, so that it never passes, or when an override blocks the client without an end. Not
-   * rounded: microseconds / 1000. At most 1,000 for a concurrency, and for a rejection that only unsettled charges of this
+   * Milliseconds after which the same request passes, if nothing else happens; 0 when allowed, null when it never passes.
+   *
+   * It never passes when its cost exceeds the limit, which may be 0, or when an override blocks the client without an end. Just before the
+   * instant it is rejected. Not rounded: microseconds / 1000. At most 1,000 for a concurrency, and for a rejection that only unsettled charges of this
    * process cause (`estimated`): the requests that hold the limit may end at any time.
    */
   readonly retryAfterMs: number | null;
@@ -43,7 +49,7 @@ export interface PolicyDecision {
    */
   readonly blockStep?: number;
   /**
-   * True for estimates, absent otherwise:
+   * True for an estimate, absent otherwise. Estimates are:
    * - a rejection that would not have happened without charges that are still open, because a reservation, a `settle` or a `countIf`
    *   has not settled them yet: `retryAfterMs` is at most 1,000 (docs/settling.md);
    * - a request that leaves nothing, and whose own charge may be refunded: `remaining` is 0;
@@ -53,14 +59,20 @@ export interface PolicyDecision {
   readonly estimated?: true;
 }
 
-/** The outcome for a request. */
+/**
+ * The outcome for a request: of all of its policies, and of each.
+ *
+ * @example if (!decision.allowed) throw new RateLimitExceededException(decision);
+ */
 export interface Decision {
   /** True: every policy let the request pass and was charged. False: no policy was charged. */
   readonly allowed: boolean;
   /**
-   * What decided: `'store'`; `'prefetch'`, this process with tokens that it had charged ahead of demand (`prefetch`); `'local'`, this process with its share of the limits, while the store was unavailable; `'open'`,
-   * the policies' `onStoreFailure: 'open'`; or `'override'`, overrides that need no store: `blocked`, or `exempt` for all of the
-   * policies.
+   * What decided: the store, or what stood in its place.
+   *
+   * `'prefetch'`: this process, with tokens that it had charged ahead of demand. `'local'`: this process, with its share of the limits, while the
+   * store was unavailable. `'open'`: the policies' `onStoreFailure: 'open'`. `'override'`: overrides that need no store, which are `blocked`, or
+   * `exempt` for all of the policies.
    */
   readonly decidedBy: 'store' | 'prefetch' | 'local' | 'open' | 'override';
   /**
@@ -73,7 +85,7 @@ export interface Decision {
    * Absent without shadows. While the store is unavailable, shadows with `onStoreFailure: 'open'` or `'closed'` are left out.
    */
   readonly shadow?: readonly PolicyDecision[];
-  /** Milliseconds: the longest of the rejecting policies. 0 when allowed, null when the request never passes. */
+  /** Milliseconds: the longest of the rejecting policies; 0 when allowed, null when the request never passes. */
   readonly retryAfterMs: number | null;
   /** Milliseconds from the answer on that an allowed request waits for its departure slot. */
   readonly delayMs: number;

@@ -114,7 +114,11 @@ export interface RateLimitStore {
 /** The method of a store that loads what decides. Another copy of the package may have made the store. */
 export const LOAD = Symbol.for('nestjs-floodgate: load');
 
-/** The store could not decide: its server is unavailable or too slow, or the state under a key is unreadable. */
+/**
+ * The store could not decide: its server is unavailable or too slow, or the state under a key is unreadable.
+ *
+ * @example if (error instanceof RateLimitStoreError) console.error(error.message, error.cause);
+ */
 export class RateLimitStoreError extends Error {
   static {
     alwaysReadable(this);

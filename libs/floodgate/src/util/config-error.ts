@@ -4,6 +4,8 @@ import { type ErrorCode, withHelp } from './error-codes.js';
  * A configuration that cannot work, or a wrong argument of a call. It stops the boot; for a policy that a function returns at run
  * time it is a logged 500. The message names the place, the option, what was given and what would be right. It ends with a link to
  * the page of its `code`.
+ *
+ * @example if (error instanceof RateLimitConfigError) console.error(error.code, error.message);
  */
 export class RateLimitConfigError extends Error {
   override readonly name = 'RateLimitConfigError';

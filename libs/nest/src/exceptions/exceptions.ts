@@ -40,7 +40,11 @@ export class RateLimitExceededException extends HttpException {
   }
 }
 
-/** The limiter could not decide on a request, or could not keep it waiting: 503. */
+/**
+ * The limiter could not decide on a request, or could not keep it waiting: 503.
+ *
+ * @example throw new RateLimitUnavailableException('The partner is not available', 30);
+ */
 export class RateLimitUnavailableException extends HttpException {
   static {
     alwaysReadable(this);
@@ -59,6 +63,8 @@ export class RateLimitUnavailableException extends HttpException {
 /**
  * The process is over a threshold of the module's `shed`, and rejects requests of this class to keep up with the others: 503. No
  * policy was charged, and no store was asked. Filters for `RateLimitUnavailableException` catch it as well.
+ *
+ * @example if (error instanceof RateLimitShedException) console.warn(`shed a request of ${error.priority}`);
  */
 export class RateLimitShedException extends RateLimitUnavailableException {
   static {
@@ -85,6 +91,8 @@ export class RateLimitShedException extends RateLimitUnavailableException {
  * A request lacks the identity that a policy counts, and `onMissingIdentity` is `'reject'`: 401, as from an authentication
  * guard, so that filters for `UnauthorizedException` catch it as well. Nothing was charged. It is no 429, because a retry
  * would not help.
+ *
+ * @example if (error instanceof RateLimitIdentityMissingException) console.warn(`${error.policy} counts no such request`);
  */
 export class RateLimitIdentityMissingException extends UnauthorizedException {
   static {
@@ -100,6 +108,8 @@ export class RateLimitIdentityMissingException extends UnauthorizedException {
 /**
  * The client's address is in the module's `blockList`: 403, so that filters for `ForbiddenException` catch it as well. Nothing
  * was charged. It is no 429, because a retry would not help.
+ *
+ * @example if (error instanceof RateLimitAddressBlockedException) console.warn('an address of the block list');
  */
 export class RateLimitAddressBlockedException extends ForbiddenException {
   static {

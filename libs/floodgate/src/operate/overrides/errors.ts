@@ -1,4 +1,8 @@
-/** Another change came first: the override has another version than `ifVersion`. Nothing was changed. */
+/**
+ * Another change came first: the override has another version than `ifVersion`. Nothing was changed.
+ *
+ * @example if (error instanceof OverrideConflictError) console.warn(`it has version ${error.actualVersion}`);
+ */
 export class OverrideConflictError extends Error {
   override readonly name = 'OverrideConflictError';
 
@@ -19,7 +23,11 @@ export class OverrideConflictError extends Error {
   }
 }
 
-/** There are as many overrides as can be kept. Nothing was changed. */
+/**
+ * There are as many overrides as can be kept. Nothing was changed.
+ *
+ * @example if (error instanceof TooManyOverridesError) console.warn(`${error.count} overrides: remove some`);
+ */
 export class TooManyOverridesError extends Error {
   override readonly name = 'TooManyOverridesError';
 
