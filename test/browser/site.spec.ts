@@ -426,7 +426,7 @@ describe('rate limiting, explained', () => {
   it('is linked from the first page and from the sidebar', async () => {
     await using visited = await visit(site.url);
     const { page } = visited;
-    expect(await page.getByRole('link', { name: 'Rate limiting, explained' }).count()).toBe(1);
+    expect(await page.getByRole('link', { name: 'Rate limiting, explained' }).count()).toBe(2);
     await page.goto(`${site.url}quick-start`);
     await page.locator('.VPSidebar').getByRole('link', { name: 'Rate limiting, explained' }).click();
     await page.getByRole('heading', { level: 1, name: 'Rate limiting, explained' }).waitFor();
