@@ -24,7 +24,7 @@ const CACHING = { text: 'no-cache', font: 'public, max-age=2592000' };
 /** Files that other pages have as well. The build copies all of them beside the compiled modules. */
 const SHARED = [
   ...['palette.css', 'font.css', 'frame.css', 'icon.svg'].map((name) => `../palette/${name}`),
-  '../hero/page/hero.css',
+  ...['hero.css', 'elements.js', 'picture.js', 'tally.js'].map((name) => `../hero/page/${name}`),
 ];
 
 /** Files of packages, by the name under which the page loads them. */
@@ -51,9 +51,9 @@ export function readPageFiles(): ReadonlyMap<string, PageFile> {
 
 function readPageFile(name: string, path: string | URL): PageFile {
   const type = TYPES[extname(name)]!;
-  return extname(name) === '.woff2'
-    ? { type, content: readFileSync(path), caching: CACHING.font }
-    : { type, content: readFileSync(path, 'utf8'), caching: CACHING.text };
+  if (extname(name) === '.woff2') return { type, content: readFileSync(path), caching: CACHING.font };
+  // All files of the page lie in one folder.
+  return { type, content: readFileSync(path, 'utf8').replaceAll("'../../hero/page/", "'./"), caching: CACHING.text };
 }
 
 /** The simulation at the top of the page, a module that other pages load as well. */

@@ -10,6 +10,7 @@ export {
   REQUESTS_PER_VISIT,
   Rider,
   type RiderRequest,
+  RIDES_PART,
   type Route,
   ROUTES,
 } from './rider.js';

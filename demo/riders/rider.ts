@@ -13,6 +13,9 @@ export const ROUTES = ['rides', 'fares', 'nearby'] as const;
 const SHARES: Readonly<Record<Route, number>> = { rides: 5, fares: 2, nearby: 1 };
 const ALL_SHARES = 8;
 
+/** The part of all requests that are for rides. */
+export const RIDES_PART = SHARES.rides / ALL_SHARES;
+
 export type Route = (typeof ROUTES)[number];
 
 export interface RiderRequest {

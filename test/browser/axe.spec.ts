@@ -30,7 +30,7 @@ it('axe finds nothing on the page before and during a run, and after sends to th
   await viewer.calm();
   expect(await found(page)).toEqual([]);
   await viewer.surge();
-  await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).waitFor({ state: 'attached' });
+  await viewer.figure('left', 'failed').and(page.locator(':not([data-none])')).waitFor();
   expect(await found(page)).toEqual([]);
   await viewer.calm();
   await page.locator('#pods').getByRole('button', { name: 'Send 25 to each' }).click();

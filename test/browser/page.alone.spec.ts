@@ -12,23 +12,45 @@ const built = useBuiltApp(SMALL);
 
 type Box = readonly [x: number, y: number, width: number, height: number];
 
-/** Where everything of the worlds is, by a name. */
+/** Where everything of the stage is, by a name. */
 function places(page: Page): Promise<Record<string, Box>> {
   return page.evaluate(() => {
-    // The warning of a busy machine takes its own place, and goes again: it is left out while the places are read.
-    const { style } = document.getElementById('busy')!;
-    style.display = 'none';
-    const fixed = '#run, .world > *, .world .tile, .world .plot, .world .switch';
-    const found = Object.fromEntries(
+    const fixed = '#run, .deck .now, .world > *, .world .about, .world figure > *, .world .switch, #world-figures';
+    return Object.fromEntries(
       Array.from(document.querySelectorAll(fixed), (element, i) => {
         const { x, y, width, height } = element.getBoundingClientRect();
         const name = `${i} ${element.id}.${element.classList[0] ?? element.tagName}`;
         return [name, [x, y + scrollY, width, height] as const];
       }),
     );
-    style.display = '';
-    return found;
   });
+}
+
+/** What stands beside the button, with the longest notice of a busy machine in its place. */
+async function placesWhileBusy(page: Page): Promise<Record<string, Box>> {
+  await page.evaluate(() => {
+    const [state, busy] = ['state', 'busy'].map((id) => document.getElementById(id)!);
+    busy!.firstElementChild!.textContent =
+      'This machine is too busy: 0.1 of 2 cores are idle, and requests are 1,140 ms late. Do not trust these figures.';
+    state!.hidden = true;
+    busy!.hidden = false;
+  });
+  return places(page);
+}
+
+/** Pictures, numbers and words of both worlds that a person does not see without scrolling. */
+function unseen(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    Array.from(document.querySelectorAll('#run, .deck .now, .world figure > *'), (element) => {
+      const { top, bottom } = element.getBoundingClientRect();
+      return top >= 0 && bottom <= innerHeight ? [] : [`${element.className}: ${top} to ${bottom}`];
+    }).flat(),
+  );
+}
+
+/** What moved by itself since the last call, and by how much. https://web.dev/articles/cls */
+async function shifts(page: Page): Promise<unknown[]> {
+  return page.evaluate(() => (window as unknown as { shifts: unknown[] }).shifts.splice(0));
 }
 
 /** What is elsewhere. Rows that share a fraction of a pixel differ by a pixel. */
@@ -46,22 +68,39 @@ const overflow = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 describe('the page', () => {
-  it.each([390, 1440])('fits a width of %i px, and nothing moves before, during and after a run', async (width) => {
-    const viewport = { width, height: 900 };
-    await using viewer = await Viewer.open(built, { viewport });
+  it.each([
+    [390, 844],
+    [1440, 900],
+  ])('on %i x %i px a press shows all that moves, and nothing moves in its place', async (width, height) => {
+    await using viewer = await Viewer.open(built, { viewport: { width, height }, reducedMotion: 'reduce' });
     const { page } = viewer;
     await viewer.calm();
     const ready = await places(page);
     expect(await overflow(page)).toBe(0);
     await viewer.run.click();
     await viewer.phase('surge');
+    await page.evaluate(() => {
+      Object.assign(window, { shifts: [] });
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries() as (PerformanceEntry & { value: number; sources: { node?: Node }[] })[]) {
+          const nodes = entry.sources.map(({ node }) => (node as Element | undefined)?.className ?? node?.nodeName);
+          (window as unknown as { shifts: unknown[] }).shifts.push([entry.value, ...nodes]);
+        }
+      }).observe({ type: 'layout-shift' });
+    });
+    expect(await unseen(page)).toEqual([]);
     expect(moved(ready, await places(page))).toEqual([]);
-    await viewer.tile('left', 'failed').and(page.locator('[data-bad]')).waitFor({ state: 'attached' });
+    await viewer.figure('left', 'failed').and(page.locator(':not([data-none])')).waitFor();
+    await viewer.figure('right', 'refused').and(page.locator(':not([data-none])')).waitFor();
+    expect(await unseen(page)).toEqual([]);
     expect(moved(ready, await places(page))).toEqual([]);
+    expect(moved(ready, await placesWhileBusy(page))).toEqual([]);
     expect(await overflow(page)).toBe(0);
     await viewer.run.click();
     await viewer.phase('ready');
     expect(moved(ready, await places(page))).toEqual([]);
+    expect(await unseen(page)).toEqual([]);
+    expect(await shifts(page)).toEqual([]);
     expect(await overflow(page)).toBe(0);
     expect(viewer.troubles).toEqual([]);
   });
@@ -102,7 +141,9 @@ describe('the page', () => {
     await keyboard.press('Space');
     await page.locator('#world-right [role=switch][aria-checked=false]').waitFor();
     expect(await focused()).toBe('Limits of the right world');
-    expect(await page.locator('#world-right-title').innerText()).toBe('Without limits'); // the title follows the switch
+    // The title is that of the numbers, and the words below it follow the switch.
+    await page.locator('#world-right .about').getByText('Limits are off now').waitFor();
+    expect(await page.locator('#world-right-title').innerText()).toBe('Partly with limits');
     for (let i = 0; i < 40 && !(await focused()).startsWith('Stop,'); i++) await keyboard.press('Shift+Tab');
     await keyboard.press('Space');
     await viewer.phase('ready');

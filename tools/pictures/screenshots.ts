@@ -66,14 +66,15 @@ async function tryWorlds(page: Page): Promise<string | undefined> {
   await page.emulateMedia({ reducedMotion: 'no-preference' });
   const notice = page.locator('#busy');
   for (const end = performance.now() + MOVING_MS; performance.now() < end;) {
-    // The notice stays for five seconds, which is more than the tiles, the text and the dots show.
+    // The notice stays for five seconds, which is more than the picture takes.
     if (await notice.isVisible()) return notice.innerText();
     await page.waitForTimeout(LOOK_MS);
   }
   if (!(await isRunning(page))) return 'the run ended too early';
-  const red = (id: string): Promise<number> => page.locator(`#world-${id} .tile[data-bad]`).count();
-  if ((await red('left')) === 0) return 'all is well without limits';
-  if ((await red('right')) > 0) return 'not all is well with limits';
+  const fails = async (id: string): Promise<boolean> =>
+    (await page.locator(`#world-${id} .fh-failed .fh-value:not([data-none])`).count()) > 0;
+  if (!(await fails('left'))) return 'all is well without limits';
+  if (await fails('right')) return 'not all is well with limits';
   await page.mouse.move(0, 0);
   await shoot(page, 'worlds', ['.deck', '.worlds']);
   return undefined;

@@ -1,4 +1,4 @@
-import { byId, make, say, shown } from './dom.js';
+import { byId, say, shown } from './dom.js';
 import { turn } from './send.js';
 import { tabulate } from './table.js';
 import { busyText, captionOf, codeOf, isRunning, recoveryOf, stateOf, storyOf } from './words.js';
@@ -17,7 +17,7 @@ const BUSY_MS = 5000;
 /** Waiting requests climb so often, and with reduced motion so often. */
 const FRAME_MS = 100;
 const CALM_FRAME_MS = 1000;
-const STARTING = 'The rush starts …';
+const STARTING = 'The rush starts…';
 
 /** The rush: its button, the state in words, and the two worlds. */
 export class Stage {
@@ -33,7 +33,7 @@ export class Stage {
   /** The run that was asked for has not begun yet. */
   pressed = false;
   busyAt = -Infinity;
-  told = 0;
+  isBusy = false;
   /** Whether Redis was stopped. */
   away = false;
   /** Milliseconds of the run at `heardAt` of this page's clock. */
@@ -60,7 +60,7 @@ export class Stage {
     const watch = byId('watch');
     watch.hidden = surge !== null;
     if (surge === null) {
-      say(watch, 'This page only watches, as in production: it starts no processes. CONTROL_ROOM=on enables them.');
+      say(watch, 'This process starts no services for the rush, as in production. CONTROL_ROOM=on lets it.');
       return;
     }
     for (const id of IDS) this.worlds[id].recall(history?.[id]);
@@ -78,24 +78,27 @@ export class Stage {
     if (isRunning(phase) && (begins || tick.atMs < this.atMs)) for (const id of IDS) worlds[id].recall(undefined);
     this.atMs = tick.atMs;
     this.heardAt = performance.now();
-    const rush = live ? undefined : tick.verdicts.find((verdict) => verdict.phase === 'surge')?.worlds;
+    const verdictOf = (/** @type {'surge' | 'recovery'} */ name) =>
+      live ? undefined : tick.verdicts.find((verdict) => verdict.phase === name);
+    const [rush, recovery] = [verdictOf('surge'), verdictOf('recovery')];
     for (const id of IDS) {
-      if (tick.worlds !== null) worlds[id].hear(tick.worlds[id], live);
-      const end = rush?.[id];
-      worlds[id].show(surge, phase, end, end === undefined ? '' : storyOf(end));
+      const world = worlds[id];
+      if (tick.worlds !== null) world.hear(tick.worlds[id], live);
+      const hasRecovered = id === 'left' && recovery?.busy === null && world.had === false && world.sample?.enforced;
+      const recovered = hasRecovered === true ? recoveryOf(recovery.worlds.left) : '';
+      world.show(surge, phase, rush === undefined ? '' : storyOf(rush.worlds[id]), recovered);
     }
     document.body.dataset['phase'] = phase;
     this.showButton(tick);
     this.showBusy(tick, surge);
     const { left, right } = worlds;
-    const rates = left.rate === undefined || right.rate === undefined ? null : { left: left.rate, right: right.rate };
-    const state = stateOf(tick, surge, rates);
+    const state = stateOf(tick, surge, { left: left.had, right: right.had });
     say(byId('state'), state);
     const away = isRunning(phase) && left.sample?.redisAway === true;
     if ((phase !== this.phase && this.phase !== undefined) || (away && !this.away)) this.speaker.tell(state);
     this.phase = phase;
     this.away = away;
-    this.showVerdicts(tick, surge);
+    this.showNow();
     if (isRunning(phase)) this.speaker.mention(() => this.sentence());
     this.tabulate();
     this.animate(live);
@@ -104,8 +107,9 @@ export class Stage {
   /** What both charts show. */
   sentence() {
     const { left, right } = this.worlds;
-    if (left.sample === undefined || right.sample === undefined) return '';
-    return `Left: ${captionOf(left.sample)} Right: ${captionOf(right.sample)}`;
+    const { surge } = this;
+    if (left.sample === undefined || right.sample === undefined || surge === null) return '';
+    return `Left: ${captionOf(left.sample, surge)} Right: ${captionOf(right.sample, surge)}`;
   }
 
   /** @param {SurgeTick} tick */
@@ -118,39 +122,29 @@ export class Stage {
     button.disabled = false;
     this.rest(phase === 'ending' || this.pressed);
     const idle = phase === 'unavailable' ? 'Try again' : 'Start the rush';
-    const text = running ? `Stop, ${shown(secondsLeft)} s left` : phase === 'ending' ? 'The last answers …' : idle;
+    const text = running ? `Stop, ${shown(secondsLeft)} s left` : phase === 'ending' ? 'The last answers…' : idle;
     say(button, this.pressed ? STARTING : text);
   }
 
   /** @param {SurgeTick} tick @param {SurgeDescription} surge */
   showBusy({ busy }, { cores }) {
     const now = performance.now();
-    const element = byId('busy');
     if (busy !== null) {
       const text = busyText(busy, cores, 'now');
-      if (element.hidden) this.speaker.tell(text);
+      if (!this.isBusy) this.speaker.tell(text);
       this.busyAt = now;
-      say(/** @type {Element} */ (element.firstElementChild), text);
+      say(/** @type {Element} */ (byId('busy').firstElementChild), text);
     }
-    element.hidden = now - this.busyAt > BUSY_MS;
+    this.isBusy = now - this.busyAt <= BUSY_MS;
   }
 
-  /** What the switch of the left world has changed. @param {SurgeTick} tick @param {SurgeDescription} surge */
-  showVerdicts({ verdicts }, { cores }) {
-    if (verdicts.length === this.told && this.told > 0) return;
-    this.told = verdicts.length;
-    const recovery = verdicts.find(({ phase }) => phase === 'recovery');
-    byId('verdicts').replaceChildren(
-      ...(recovery === undefined
-        ? []
-        : [
-            make(
-              'p',
-              '',
-              recovery.busy === null ? recoveryOf(recovery.worlds.left) : busyText(recovery.busy, cores, 'then'),
-            ),
-          ]),
-    );
+  /** One sentence stands in the place beside the button: what went wrong, else that the machine is too busy, else what happens. */
+  showNow() {
+    const problem = byId('controls-notice');
+    const isWrong = problem.textContent !== '';
+    problem.hidden = !isWrong;
+    byId('busy').hidden = isWrong || !this.isBusy;
+    byId('state').hidden = isWrong || this.isBusy;
   }
 
   /** A button that is disabled for a moment would lose the focus. @param {boolean} isResting */
@@ -166,6 +160,8 @@ export class Stage {
       this.pressed = true;
       this.rest(true);
       say(this.button, STARTING);
+      // What moves for a minute is to be seen.
+      this.button.scrollIntoView({ behavior: this.calm.matches ? 'auto' : 'smooth', block: 'start' });
     }
     try {
       await turn('surge', on);
@@ -178,9 +174,8 @@ export class Stage {
 
   /** @param {string} text */
   complain(text) {
-    const element = byId('controls-notice');
-    element.hidden = text === '';
-    say(element, text);
+    say(byId('controls-notice'), text);
+    this.showNow();
   }
 
   tabulate() {
@@ -201,6 +196,6 @@ export class Stage {
   draw() {
     if (document.hidden) return;
     const atMs = this.timer === undefined ? this.atMs : this.atMs + performance.now() - this.heardAt;
-    for (const id of IDS) this.worlds[id].chart.draw(atMs);
+    for (const id of IDS) this.worlds[id].picture.draw(atMs);
   }
 }

@@ -1,14 +1,13 @@
-import { shown, shownShare, shownTime } from './dom.js';
+import { shown, shownTime } from './dom.js';
 
 /** @typedef {import('../stage/surge-tick.js').SurgeDescription} SurgeDescription */
 /** @typedef {import('../stage/surge-tick.js').SurgeTick} SurgeTick */
 /** @typedef {import('../stage/surge-tick.js').Sample} Sample */
-/** @typedef {import('../stage/surge-tick.js').Kind} Kind */
-/** @typedef {import('../stage/surge-tick.js').Kinds} Kinds */
 /** @typedef {import('../stage/surge-tick.js').PhaseFigures} PhaseFigures */
 /** @typedef {import('../stage/surge-tick.js').Busyness} Busyness */
 /** @typedef {import('../stage/surge-tick.js').SurgePhase} SurgePhase */
 /** @typedef {import('../stage/surge-tick.js').WorldId} WorldId */
+/** @typedef {Readonly<Record<WorldId, boolean | null | undefined>>} Limited whether each world had limits in the rush */
 
 /** Fewer failures are noise: one connection that breaks. */
 const SOME = 0.01;
@@ -18,141 +17,155 @@ const MANY = 0.03;
 const OTHERS_FROM = 0.3;
 /** From here on a person notices the wait, and loses the thread (J. Nielsen, "Response Times: The 3 Important Limits"). */
 const LONG_MS = 1000;
+const TIMES = ['', '', 'twice', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
 /**
- * A share with its verb, such as `6 in 10 get an error`, `1 in 10 is turned away` and `4 in 100 …` of less than a tenth.
+ * A share of requests with its verb, such as `6 in 10 requests fail`, `1 in 10 requests fails` and `4 in 100 …` of less than a tenth.
  *
  * @param {number} share 0 to 1
  * @param {string} one what one of them does
  * @param {string} more what several of them do
  */
 export function inTen(share, one, more) {
-  if (share >= 0.95) return `${share === 1 ? 'All' : 'Nearly all'} ${more}`;
-  if (share < 0.01) return `A few ${more}`;
+  if (share >= 0.95) return `${share === 1 ? 'All' : 'Nearly all'} requests ${more}`;
+  if (share < 0.01) return `A few requests ${more}`;
   const base = share < 0.095 ? 100 : 10;
   const count = Math.round(base * share);
-  return `${count} in ${base} ${count === 1 ? one : more}`;
+  return `${count} in ${base} requests ${count === 1 ? one : more}`;
 }
 
+/** @param {number} share 0 to 1 */
+const fail = (share) => inTen(share, 'fails', 'fail');
+/** @param {number} share 0 to 1 */
+const toldNow = (share) => inTen(share, 'is told “not now”', 'are told “not now”');
+
 /**
- * What a world's chart shows now, in a sentence.
+ * What happens in a world now.
  *
  * @param {Sample} sample
+ * @param {Pick<SurgeDescription, 'capacity'>} surge
  */
-export function captionOf({ served, refused, failed, p99Ms, waiting }) {
+export function captionOf({ served, refused, failed, p99Ms, waiting }, { capacity }) {
   const all = served + refused + failed;
   const queue = waiting === 1 ? '1 request waits' : `${shown(waiting)} requests wait`;
   if (all < 0.5) return waiting > 0 ? `${queue}, and the queue grows.` : 'The first requests are on their way.';
   const within = p99Ms === null ? '' : `, 99\u00A0% within ${shownTime(p99Ms)}`;
-  const turned = refused > 0 ? inTen(refused / all, 'is turned away', 'are turned away') : '';
+  const told = refused > 0 ? ` ${toldNow(refused / all)}.` : '';
   if (failed / all >= SOME) {
-    const after = p99Ms === null ? '' : ` after up to ${shownTime(p99Ms)}`;
-    return [`${inTen(failed / all, 'gets an error', 'get an error')}${after}.`, turned && `${turned}.`, `${queue}.`]
-      .filter(Boolean)
-      .join(' ');
+    const after = p99Ms === null ? '' : `, after up to ${shownTime(p99Ms)}`;
+    const work = waiting > 0 ? ` ${queue}: ${shownTime((1000 * waiting) / capacity)} of work.` : '';
+    return `${fail(failed / all)}${after}.${told}${work}`;
   }
-  const errors = failed > 0 ? 'A few get an error' : 'Nobody gets an error';
+  const some = failed > 0 ? ` ${fail(failed / all)}.` : '';
   if (refused / all >= MANY) {
     const others = served > 0 ? ` The others are served${within}.` : '';
-    return `${turned}.${others} ${errors}.`;
+    return `${toldNow(refused / all)}.${others}${some || ' None fails.'}`;
   }
   if (p99Ms !== null && p99Ms >= LONG_MS) {
-    return `99 % are answered within ${shownTime(p99Ms)}. ${queue}. ${errors}${failed > 0 ? '' : ' yet'}.`;
+    return `99\u00A0% of the requests are answered within ${shownTime(p99Ms)}.${some} ${queue}${failed > 0 ? '' : ', and none fails yet'}.`;
   }
-  const most = refused + failed > 0 ? 'Nearly everybody' : 'Everybody';
-  const few = failed > 0 ? ` ${errors}.` : turned && ` ${turned}.`;
-  return `${most} is served${within}.${few}${waiting > 0 ? ` ${queue}.` : ''}`;
+  const most = refused + failed > 0 ? 'Nearly all requests' : 'All requests';
+  return `${most} are served${within}.${told}${some}${waiting > 0 ? ` ${queue}.` : ''}`;
 }
 
 /**
- * What part of the rides and of the estimates was served, such as `Rides: 31 % served. Estimates: 9 %.`
- *
- * @param {Kinds | undefined} kinds undefined: no requests
- */
-export function kindsOf(kinds) {
-  if (kinds === undefined) return '\u00A0';
-  const part = (/** @type {Kind} */ kind) => (kind.answered === 0 ? '–' : shownShare(kind.served / kind.answered));
-  return `Rides: ${part(kinds.rides)} served. Estimates: ${part(kinds.estimates)}.`;
-}
-
-/**
- * What reaches the matching of a world.
+ * What reaches the matching of a world now.
  *
  * @param {Pick<Sample, 'enforced' | 'redisAway'>} sample
  * @param {SurgeDescription} surge
+ * @param {boolean | null | undefined} had whether the rush met limits; undefined: a part of it; null: there was no rush yet
  */
-export function aboutOf({ enforced, redisAway }, surge) {
-  if (!enforced) return 'Bypassed: every request reaches the service';
-  return redisAway ? `Redis is stopped: this process admits ${shown(surge.limit)}/s` : reachOf(surge);
+export function aboutOf({ enforced, redisAway }, surge, had) {
+  const reach = reachOf(enforced, redisAway, surge);
+  return had === null || had === enforced ? reach : `Limits are ${enforced ? 'on' : 'off'} now. ${reach}`;
 }
 
-/** @param {SurgeDescription} surge */
-function reachOf({ limit, capacity }) {
+/** @param {boolean} enforced @param {boolean} redisAway @param {SurgeDescription} surge */
+function reachOf(enforced, redisAway, { limit, capacity }) {
+  if (!enforced) return 'Every request reaches the service';
+  if (redisAway) return `Redis is stopped: this process admits ${shown(limit)}/s`;
   const reach = `${shown(limit)} requests/s reach the service`;
-  return limit > capacity ? `${reach}, which can handle ${shown(capacity)}: too many` : reach;
+  return limit > capacity ? `${reach}, which can do ${shown(capacity)}: too many` : reach;
 }
 
 /**
- * That the numbers of a world are those of the rush, and whether its limits have been switched since.
- *
- * @param {boolean | undefined} had whether the rush met limits; undefined: a part of it
- * @param {boolean} enforced now
- * @param {SurgeDescription} surge
- */
-export function rushOf(had, enforced, surge) {
-  if (had === undefined) return 'The rush.';
-  if (had !== enforced) return `The rush. Since then the limits are ${enforced ? 'on' : 'off'}.`;
-  return `The rush: ${had ? reachOf(surge) : 'every request reaches the service'}`;
-}
-
-/**
- * What happens now, in a sentence.
+ * What happens now, in a sentence or two.
  *
  * @param {SurgeTick} tick
  * @param {SurgeDescription} surge
- * @param {Readonly<Record<WorldId, number>> | null} [rates] requests per second that were really sent to each world
+ * @param {Limited} limited
  */
-export function stateOf(tick, surge, rates = null) {
+export function stateOf(tick, surge, limited) {
   const { phase, problem, worlds, verdicts } = tick;
   const { demand, capacity } = surge;
-  const wish = `riders want ${shown(demand)} requests/s of a service that can handle ${shown(capacity)}`;
-  const redis =
-    isRunning(phase) && worlds?.left.sample.redisAway === true
-      ? ' Redis is stopped: limits go on in each process.'
-      : '';
   switch (phase) {
     case 'unavailable':
-      return `The two processes are unavailable: ${problem ?? 'they have ended'}.`;
+      return `${problem ?? 'The two services have ended'}. Try again: both services start anew.`;
     case 'surge':
-      if (redis !== '') return `A concert ends.${redis}`;
-      return rates === null
-        ? `A concert ends: ${wish}.`
-        : `A concert ends: ${shown(rates.left)} requests/s hit the left service and ${shown(rates.right)} the right one, retries included. Each can handle ${shown(capacity)}.`;
+      if (worlds?.left.sample.redisAway === true) return REDIS_STOPPED;
+      return `A concert ends: riders send ${shown(demand)} requests/s and more to each service, which can do ${shown(capacity)}.${ridesNow(worlds)}`;
     case 'recovery':
-      if (redis !== '') return `The crowd goes on.${redis}`;
-      return worlds !== null && !worlds.left.sample.enforced
-        ? 'The crowd goes on, and one world still has no limits.'
-        : `Limits are on in both worlds now. ${staleText(worlds?.left.sample.waiting ?? 0, surge)}`;
+      if (worlds?.left.sample.redisAway === true) return REDIS_STOPPED;
+      if (worlds !== null && !worlds.left.sample.enforced) {
+        return `The riders stay, and the left service still has no limits.${ridesNow(worlds)}`;
+      }
+      return `Both services have limits now. ${staleText(worlds?.left.sample.waiting ?? 0, surge)}`;
     case 'ending':
-      return 'The crowd has gone home. Some riders still wait for their answers.';
+      return 'No more riders come. Some still wait for their answers.';
     default: {
-      const last = verdicts.find((verdict) => verdict.phase === 'surge');
-      if (last !== undefined) {
+      const rush = verdicts.find((verdict) => verdict.phase === 'surge');
+      if (rush !== undefined) {
         const stopped = tick.stoppedAfterS === null ? '' : `Stopped after ${shown(tick.stoppedAfterS)} s. `;
-        if (last.busy !== null) return stopped + busyText(last.busy, surge.cores, 'then');
-        const { left, right } = last.worlds;
-        return `${stopped}In the rush ${failedOf(left)} failed on the left, and ${failedOf(right)} failed on the right.`;
+        return stopped + (rush.busy === null ? sumOf(rush.worlds, limited) : busyText(rush.busy, surge.cores, 'then'));
       }
       return phase === 'ready'
-        ? `In the rush ${wish}, twice: left and right.`
-        : 'Two processes of the demo start. You can press already.';
+        ? `For a minute, riders send ${shown(demand)} requests/s and more to each of two services, which can do ${shown(capacity)}.`
+        : 'The two services are starting. If you press now, the rush begins when they are ready.';
     }
   }
+}
+
+const REDIS_STOPPED = 'Redis is stopped. Each process goes on with limits of its own.';
+
+/** @param {SurgeTick['worlds']} worlds */
+function ridesNow(worlds) {
+  if (worlds === null) return '';
+  const { left, right } = worlds;
+  return ` Rides now: ${shown(left.sample.rides)}/s on the left, ${shown(right.sample.rides)}/s on the right.`;
 }
 
 /** @param {SurgePhase} phase */
 export function isRunning(phase) {
   return phase === 'surge' || phase === 'recovery';
+}
+
+/**
+ * What the rush came to, in rides.
+ *
+ * @param {Readonly<Record<WorldId, Pick<PhaseFigures, 'seconds' | 'rides'>>>} worlds
+ * @param {Limited} limited
+ */
+export function sumOf({ left, right }, limited) {
+  const rate = (/** @type {Pick<PhaseFigures, 'seconds' | 'rides'>} */ { seconds, rides }) =>
+    rides.served / Math.max(1e-9, seconds);
+  const [before, after] = [rate(left), rate(right)];
+  const isProper = limited.left === false && limited.right === true;
+  const [here, there] = isProper ? ['without limits', 'with limits'] : ['on the left', 'on the right'];
+  const rates = `${shown(before)} ${shown(before) === '1' ? 'ride' : 'rides'}/s ${here} and ${shown(after)}/s ${there}`;
+  const more = right.rides.served - left.rides.served;
+  const refused = right.rides.refused;
+  if (more <= 0 || refused === 0) return `${rates}.`;
+  const no = refused === 1 ? 'once' : `${shown(refused)} times`;
+  return `${rates}${timesOf(after / before)}. ${shown(more)} more ${more === 1 ? 'ride' : 'rides'}, by saying no ${no}.`;
+}
+
+/** Such as `: four times` and `: 2.4 times`; nothing of what is hardly more, or more than nothing. @param {number} ratio */
+function timesOf(ratio) {
+  const tenths = Math.round(10 * ratio) / 10;
+  if (!Number.isFinite(ratio) || tenths < 1.1) return '';
+  const word = TIMES[tenths];
+  if (word === 'twice') return ': twice as many';
+  return `: ${word ?? (tenths < 10 ? tenths.toFixed(1) : shown(ratio))} times as many`;
 }
 
 /**
@@ -163,15 +176,8 @@ export function isRunning(phase) {
  */
 function staleText(waiting, { capacity, patienceMs }) {
   return (1000 * waiting) / capacity > patienceMs
-    ? `But ${shown(waiting)} requests still wait on the left, most of whose riders leave before a worker is free.`
-    : 'The crowd is the same, and the left one recovers.';
-}
-
-/** @param {PhaseFigures} figures */
-function failedOf({ failed, sent }) {
-  if (sent === 0 || failed === 0) return 'none';
-  const percent = Math.round((100 * failed) / sent);
-  return percent === 0 ? `${shown(failed)} of ${shown(sent)} requests` : `${percent} in 100 requests`;
+    ? `On the left ${shown(waiting)} requests still wait, and most of their riders leave before their turn.`
+    : 'The riders are as many as before, and the left service recovers.';
 }
 
 /**
@@ -186,7 +192,7 @@ export function busyText({ othersCpu, idleCpu, lateP99Ms }, cores, when) {
   const why =
     othersCpu >= OTHERS_FROM
       ? `other processes ${use} ${othersCpu.toFixed(1)} of ${cores} cores`
-      : `${idleCpu.toFixed(1)} of ${cores} cores ${are} idle, and requests ${shownTime(lateP99Ms)} late`;
+      : `${idleCpu.toFixed(1)} of ${cores} cores ${are} idle, and requests ${are} ${shownTime(lateP99Ms)} late`;
   return `This machine ${is} too busy: ${why}. Do not trust these figures.`;
 }
 
@@ -197,18 +203,16 @@ export function busyText({ othersCpu, idleCpu, lateP99Ms }, cores, when) {
  */
 export function storyOf(figures) {
   const { sent, served, failed, refused, p99Ms, refusedP99Ms } = figures;
-  if (sent === 0) return 'Nobody asked for a ride.';
-  const within = (/** @type {number | null} */ ms) => (ms === null ? '' : `99\u00A0% within ${shownTime(ms)}`);
-  if (failed / sent >= SOME) {
-    return `${inTen(failed / sent, 'requests', 'requests')} got an error${failuresOf(figures)}.`;
-  }
-  const errors = failed > 0 ? ` ${shown(failed)} failed.` : '';
+  if (sent === 0) return 'No rider asked for a ride.';
+  const within = (/** @type {number | null} */ ms) => (ms === null ? '' : ` 99\u00A0% within ${shownTime(ms)}`);
+  if (failed / sent >= SOME) return `${inTen(failed / sent, 'failed', 'failed')}${failuresOf(figures)}.`;
+  const some = failed > 0 ? ` ${shown(failed)} failed.` : '';
+  const told = refused > 0 ? inTen(refused / sent, 'was told “not now”', 'were told “not now”') : '';
   if (refused / sent >= MANY) {
-    const told = `${inTen(refused / sent, 'was told', 'were told')} “not now” (${within(refusedP99Ms)}).`;
-    return failed > 0 ? `${told}${errors} The others were served.` : `${told} All others were served.`;
+    return `${told},${within(refusedP99Ms)}.${failed > 0 ? `${some} The others were served.` : ' All others were served.'}`;
   }
-  const told = refused > 0 ? ` ${shown(refused)} were told “not now”.` : '';
-  return `${served === sent ? 'Everybody was' : 'Nearly all were'} served, ${within(p99Ms)}.${told}${errors}`;
+  const most = served === sent ? 'All requests' : 'Nearly all requests';
+  return `${most} were served,${within(p99Ms)}.${told && ` ${told}.`}${some}`;
 }
 
 /**
@@ -216,23 +220,22 @@ export function storyOf(figures) {
  *
  * @param {PhaseFigures} figures
  */
-function failuresOf({ failed, full, fullP99Ms, longestFailureMs }) {
+function failuresOf({ full, fullP99Ms, longestFailureMs }) {
   const after = longestFailureMs === null ? '' : `after up to ${shownTime(longestFailureMs)}`;
   if (fullP99Ms === null) return after && `, ${after}`;
-  // The time is that of 99 % of them.
-  const soon = `: ${inTen((0.99 * full) / failed, 'of those', 'of those').toLowerCase()} within ${shownTime(fullP99Ms)}, as the queue was full`;
+  const soon = `: ${shown(full)} within ${shownTime(fullP99Ms)}, because the queue was full`;
   return after === '' ? soon : `${soon}, the others ${after}`;
 }
 
 /**
- * What the limits did for the left world after the rush.
+ * What the limits did for a world that got them after the rush.
  *
- * @param {PhaseFigures} left
+ * @param {PhaseFigures} figures
  */
 export function recoveryOf({ recoveredAfterS }) {
-  if (recoveredAfterS === null) return 'The left world had not recovered when the run ended.';
-  if (recoveredAfterS < 1) return 'Within a second of the switch the left world was fast again, and stayed so.';
-  return `${shown(Math.ceil(recoveredAfterS))} s after the switch the left world was fast again, and stayed so. Until then it worked for riders who had left: limit before the queue fills.`;
+  if (recoveredAfterS === null) return 'Limits on after the rush: not fast again in time';
+  if (recoveredAfterS < 1) return 'Limits on after the rush: fast again at once';
+  return `Limits on after the rush: fast again ${shown(Math.ceil(recoveredAfterS))} s later`;
 }
 
 /**

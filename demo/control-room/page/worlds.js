@@ -1,12 +1,11 @@
+import { Tally } from '../../hero/page/tally.js';
 import { byId, make, say } from './dom.js';
-import { judge, NOTHING, recall, Tiles } from './figures.js';
+import { RunPicture } from './run-picture.js';
 import { turn } from './send.js';
-import { TimeChart } from './time-chart.js';
-import { aboutOf, captionOf, isRunning, kindsOf, rushOf } from './words.js';
+import { aboutOf, captionOf, isRunning } from './words.js';
 
 /** @typedef {import('../live.js').WorldHistory} WorldHistory */
-/** @typedef {import('../stage/surge-tick.js').Kinds} Kinds */
-/** @typedef {import('../stage/surge-tick.js').PhaseFigures} PhaseFigures */
+/** @typedef {import('../stage/surge-tick.js').Rides} Rides */
 /** @typedef {import('../stage/surge-tick.js').Sample} Sample */
 /** @typedef {import('../stage/surge-tick.js').SurgeDescription} SurgeDescription */
 /** @typedef {import('../stage/surge-tick.js').SurgePhase} SurgePhase */
@@ -15,23 +14,22 @@ import { aboutOf, captionOf, isRunning, kindsOf, rushOf } from './words.js';
 
 /** No sample for longer: the outage is not drawn beyond. */
 const GAP_MS = 2000;
-/** Figures of this moment are of the last seconds, which are enough requests for a share. */
-const RECENT_MS = 10_000;
-/** The first rates of a run are of too few requests. */
-const RATE_FROM_MS = 2000;
 
-/** One of the two worlds: its switch, its numbers and its chart. */
+/** @type {Rides} */
+const NO_RIDES = { sent: 0, served: 0, refused: 0, failed: 0 };
+
+/** One of the two worlds: its switch, its picture, and what became of the requests for rides in the rush. */
 export class World {
   /** Of the run, oldest first. @type {Sample[]} */
   samples = [];
   /** @type {Sample | undefined} */
   sample;
-  tiles = new Tiles();
+  rush = NO_RIDES;
+  tally = new Tally('left, or got an error');
   title = make('h3', '');
   about = make('p', 'about', '\u00A0');
   switch = make('button', 'switch', make('span', 'knob'));
   caption = make('p', 'caption', '\u00A0');
-  kinds = make('p', 'kinds', kindsOf(undefined));
 
   /** @param {WorldId} id @param {(error: string) => void} complain */
   constructor(id, complain) {
@@ -51,7 +49,7 @@ export class World {
     });
     const word = make('span', '', 'Limits');
     word.setAttribute('aria-hidden', 'true');
-    const canvas = make('canvas', 'plot');
+    const canvas = make('canvas', 'fh-canvas');
     canvas.setAttribute('aria-hidden', 'true');
     byId(`world-${id}`).replaceChildren(
       make(
@@ -60,94 +58,68 @@ export class World {
         make('div', '', this.title, this.about),
         make('div', 'switch-place', word, this.switch),
       ),
-      make('div', '', this.tiles.element, this.kinds),
-      make('figure', '', canvas, make('figcaption', '', this.caption)),
+      make('figure', 'fh', canvas, this.tally.bar, this.tally.figures, make('figcaption', '', this.caption)),
     );
     // It reads sizes and colours, so it needs a place in the document.
-    this.chart = new TimeChart(canvas);
+    this.picture = new RunPicture(canvas);
     this.switch.setAttribute('aria-checked', String(id === 'right'));
-    this.name(id === 'right', '\u00A0');
+    this.name(id === 'right');
   }
 
   /** Begins with what the server has kept of a run. @param {WorldHistory | undefined} history */
   recall(history) {
     this.samples = [...(history?.samples ?? [])];
-    this.chart.restart(history?.dots);
+    this.rush = NO_RIDES;
+    this.picture.restart(history?.dots);
   }
 
   /** @param {WorldTick} tick @param {boolean} running */
-  hear({ sample, drawn }, running) {
+  hear({ sample, rush, drawn }, running) {
     this.sample = sample;
+    this.rush = rush;
     if (running && sample.atMs > (this.samples.at(-1)?.atMs ?? -1)) this.samples.push(sample);
-    this.chart.hear(drawn);
+    this.picture.hear(drawn);
   }
 
   /**
+   * The title and the numbers are those of the rush, from its begin to the end of the page's life: what happens now is in the words below
+   * the title and below the picture.
+   *
    * @param {SurgeDescription} surge
    * @param {SurgePhase} phase
-   * @param {PhaseFigures | undefined} end of the rush, after a run: then they are what the tiles show
    * @param {string} story of the rush, after a run
+   * @param {string} recovery what the switch has changed, after a run
    */
-  show(surge, phase, end, story) {
-    const { sample, samples } = this;
+  show(surge, phase, story, recovery) {
+    const { sample, samples, rush } = this;
     const live = isRunning(phase) || phase === 'ending';
-    this.chart.scale(surge);
-    this.chart.annotate(marksOf(samples), bandsOf(samples));
+    this.picture.scale(surge);
+    this.picture.annotate(marksOf(samples), bandsOf(samples));
     this.switch.disabled = sample === undefined || !(phase === 'ready' || live);
     const now = sample ?? { enforced: this.id === 'right', redisAway: false };
     this.switch.setAttribute('aria-checked', String(now.enforced));
-    if (live && sample !== undefined) {
-      this.tiles.show(judge(sample, surge.capacity));
-      this.name(sample.enforced, aboutOf(sample, surge));
-      say(this.caption, captionOf(sample));
-      say(this.kinds, kindsOf(this.recentKinds(sample)));
-    } else if (end !== undefined) {
-      const rush = samples.filter(({ atMs }) => atMs <= 1000 * end.seconds);
-      this.tiles.show(recall(end, Math.max(0, ...rush.map(({ waiting }) => waiting)), surge.capacity));
-      const had = rush.length === 0 ? now.enforced : limitsOf(rush);
-      this.name(had, rushOf(had, now.enforced, surge));
-      say(this.caption, story);
-      say(this.kinds, kindsOf(end.kinds));
-    } else {
-      this.tiles.show(NOTHING);
-      this.name(now.enforced, aboutOf(now, surge));
-      // The worlds have ended in the middle of a run.
-      say(
-        this.caption,
-        samples.length > 0 ? 'The run was cut off, so it has no result.' : 'Nobody asks for a ride yet.',
-      );
-      say(this.kinds, kindsOf(undefined));
-    }
+    const { had } = this;
+    this.name(had === null ? now.enforced : had);
+    const { served, refused, failed, sent } = rush;
+    this.tally.show({ served, refused, failed, waiting: sent - served - refused - failed });
+    say(this.about, recovery !== '' ? recovery : aboutOf(now, surge, had));
+    say(this.caption, live && sample !== undefined ? captionOf(sample, surge) : story !== '' ? story : this.rest);
   }
 
-  /** The title says what the numbers are of. @param {boolean | undefined} enforced undefined: a part of the time @param {string} about */
-  name(enforced, about) {
+  /** What a world says that is neither in a run nor has a result. */
+  get rest() {
+    return this.samples.length > 0 ? 'The run was cut off, so it has no result.' : 'No rider asks for a ride yet.';
+  }
+
+  /** Whether the rush had limits; undefined: a part of it; null: there was none. */
+  get had() {
+    const rush = this.samples.filter(({ phase }) => phase === 'surge');
+    return rush.length === 0 ? null : limitsOf(rush);
+  }
+
+  /** @param {boolean | undefined} enforced undefined: a part of the time */
+  name(enforced) {
     say(this.title, enforced === undefined ? 'Partly with limits' : enforced ? 'With limits' : 'Without limits');
-    say(this.about, about);
-  }
-
-  /** Requests per second that were sent in the last seconds, retries included. Undefined where they are too few to say. */
-  get rate() {
-    const { sample } = this;
-    const first = sample && this.recent(sample);
-    if (sample === undefined || first === undefined || sample.atMs - first.atMs < RATE_FROM_MS) return undefined;
-    return (1000 * (sample.sent - first.sent)) / (sample.atMs - first.atMs);
-  }
-
-  /** The first sample of the last seconds. @param {Sample} sample */
-  recent({ atMs }) {
-    return this.samples.find((one) => one.atMs >= atMs - RECENT_MS);
-  }
-
-  /** What was answered in the last seconds. @param {Sample} sample @returns {Kinds} */
-  recentKinds(sample) {
-    const { kinds } = sample;
-    const first = this.recent(sample)?.kinds ?? kinds;
-    const since = (/** @type {keyof Kinds} */ kind) => ({
-      answered: kinds[kind].answered - first[kind].answered,
-      served: kinds[kind].served - first[kind].served,
-    });
-    return { rides: since('rides'), estimates: since('estimates') };
   }
 }
 

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
-import { ATTEMPTS, MEAN_RETRY_MS, PATIENCE_MS, REQUESTS_PER_VISIT } from '../../riders/index.js';
+import { ATTEMPTS, MEAN_RETRY_MS, PATIENCE_MS, REQUESTS_PER_VISIT, RIDES_PART } from '../../riders/index.js';
+import { drawnOneOf } from './drawn-sample.js';
 import type { SurgeDescription } from './surge-tick.js';
 
 /**
@@ -32,8 +33,10 @@ export interface WorldSize extends MatchingSize {
 }
 
 /** What a run needs to know of the city. */
-export interface City extends Omit<SurgeDescription, 'seconds'> {
+export interface City extends Omit<SurgeDescription, 'seconds' | 'dots'> {
   readonly world: WorldSize;
+  /** One of so many requests for a ride is drawn, from 1. */
+  readonly drawnOneOf: number;
 }
 
 /** The city of a matching service, divided so that this machine carries two of them. */
@@ -59,6 +62,7 @@ export function cityFor(shipped: MatchingSize, cores = availableParallelism()): 
     // As many as there are workers, so that no request of the first burst waits.
     burst: workers,
     patienceMs: PATIENCE_MS,
+    drawnOneOf: drawnOneOf(demand * RIDES_PART),
     world: { workers, serviceMs, queue: Math.ceil(shipped.queue / scale), limit, burst: workers },
   };
 }

@@ -1,7 +1,12 @@
 import type { Dot, DrawnRequests, Outcome } from './surge-tick.js';
 
-/** More than that per second look like a solid area. */
-export const MAX_DRAWN_PER_SECOND = 40;
+/** Twice as many would be half as large: the picture has a place for each request of the minute. */
+const MAX_DRAWN_PER_SECOND = 20;
+
+/** One of so many requests is drawn. @param demand requests per second */
+export function drawnOneOf(demand: number): number {
+  return Math.max(1, Math.ceil(demand / MAX_DRAWN_PER_SECOND));
+}
 
 /** Without a viewer no one takes the sample, and older requests are dropped. */
 const MAX_KEPT = 400;
@@ -10,16 +15,13 @@ const MAX_KEPT = 400;
 export class DrawnSample {
   /** All of the run, oldest answer first: what a page that is loaded later draws. */
   readonly dots: Dot[] = [];
-  private readonly oneOf: number;
   private turn = 0;
   private ids = 0;
   private sent: DrawnRequests['sent'][number][] = [];
   private answered: DrawnRequests['answered'][number][] = [];
 
-  /** @param demand requests per second */
-  constructor(demand: number) {
-    this.oneOf = Math.max(1, Math.ceil(demand / MAX_DRAWN_PER_SECOND));
-  }
+  /** @param oneOf one of so many requests is drawn */
+  constructor(private readonly oneOf: number) {}
 
   /** @returns the function to call with the answer; undefined: the request is not drawn */
   note(atMs: number): ((outcome: Outcome, answeredAtMs: number) => void) | undefined {
@@ -35,10 +37,10 @@ export class DrawnSample {
 
   /** The requests and answers since the last call. */
   take(): DrawnRequests {
-    const { oneOf, sent, answered } = this;
+    const { sent, answered } = this;
     this.sent = [];
     this.answered = [];
-    return { oneOf, sent, answered };
+    return { sent, answered };
   }
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { RiderMeter } from './rider-meter.js';
-import type { Kinds, RunPhase } from './surge-tick.js';
+import type { Rides, RunPhase } from './surge-tick.js';
 
 const PHASES: readonly RunPhase[] = ['surge', 'recovery'];
 
@@ -36,6 +36,14 @@ it('counts each request in the phase in which it was sent, whenever its answer c
         one.answered!(answer, one.sentAtMs + one.tookMs!);
       }
       const isServed = (status: number): boolean => status === 200 || status === 201;
+      /** A ride that was found no driver for has failed. */
+      const ridesOf = (phase: RunPhase): Rides => {
+        const sent = requests.filter(({ route, sentAtMs }) => route === 'rides' && phaseAt(sentAtMs) === phase);
+        const had = sent.filter(({ tookMs }) => tookMs !== undefined);
+        const served = had.filter(({ status, hasDriver }) => isServed(status) && hasDriver).length;
+        const refused = had.filter(({ status }) => status === 429).length;
+        return { sent: sent.length, served, refused, failed: had.length - served - refused };
+      };
       for (const phase of PHASES) {
         const sent = requests.filter(({ sentAtMs }) => phaseAt(sentAtMs) === phase);
         const had = sent.filter(({ tookMs }) => tookMs !== undefined);
@@ -51,7 +59,6 @@ it('counts each request in the phase in which it was sent, whenever its answer c
           refused: refused.length,
           failed: failed.length,
           full: full.length,
-          kinds: kindsOf(had, served),
           medianMs: rank(
             had.filter(({ status }) => status !== 429),
             50,
@@ -63,30 +70,16 @@ it('counts each request in the phase in which it was sent, whenever its answer c
           refusedP99Ms: rank(refused, 99),
           fullP99Ms: rank(full, 99),
           longestFailureMs: others.length === 0 ? null : Math.max(...others),
-          rides: served.filter(({ hasDriver }) => hasDriver).length,
+          rides: ridesOf(phase),
           recoveredAfterS: null,
         });
+        expect(meter.ridesOf(phase)).toEqual(ridesOf(phase));
         expect(meter.isSettled(phase)).toBe(sent.length === had.length);
       }
-      const { sent, served, refused, failed } = meter.total;
-      expect([sent, served + refused + failed]).toEqual([requests.length, answered.length]);
-      const all = answered.filter(({ status }) => isServed(status));
-      expect(meter.kinds).toEqual(kindsOf(answered, all));
+      expect(meter.total).toBe(requests.length);
     }),
   );
 });
-
-interface Sent {
-  readonly route: (typeof ROUTES)[number];
-}
-
-function kindsOf(answered: readonly Sent[], served: readonly Sent[]): Kinds {
-  const count = (of: (typeof ROUTES)[number]): Kinds['rides'] => ({
-    answered: answered.filter(({ route }) => route === of).length,
-    served: served.filter(({ route }) => route === of).length,
-  });
-  return { rides: count('rides'), estimates: count('fares') };
-}
 
 /** The shortest time that at least so many percent of the answers took at most. */
 function rank(answers: readonly { readonly tookMs: number | undefined }[], percent: number): number | null {

@@ -1,6 +1,6 @@
 import type { Answer, Route } from '../../riders/index.js';
 import { type AnswerKind, rankOf, type Rates, RecentAnswers, rounded } from './recent-answers.js';
-import type { Kinds, PhaseFigures, RunPhase, WorldTick } from './surge-tick.js';
+import type { PhaseFigures, Rides, RunPhase } from './surge-tick.js';
 
 /** Rates and p99 of one moment. */
 export interface RiderFigures extends Rates {
@@ -10,8 +10,7 @@ export interface RiderFigures extends Rates {
 /** What the figures of a phase consist of, by the instant of sending. */
 interface PhaseAnswers {
   sent: number;
-  rides: number;
-  readonly kinds: CountedKinds;
+  readonly rides: { -readonly [Name in keyof Rides]: Rides[Name] };
   readonly served: number[];
   readonly refused: number[];
   readonly failed: number[];
@@ -20,52 +19,39 @@ interface PhaseAnswers {
   longestFailureMs: number | null;
 }
 
-type CountedKinds = Record<keyof Kinds, { answered: number; served: number }>;
-
-/** Nothing gives way before maps, and maps before nothing: they are no kind. */
-const KINDS: Partial<Record<Route, keyof Kinds>> = { rides: 'rides', fares: 'estimates' };
-
 /** Counts and times what riders get in one world. Instants are milliseconds since the run began. */
 export class RiderMeter {
   private readonly recent = new RecentAnswers();
   private readonly phases = new Map<RunPhase, PhaseAnswers>();
-  private readonly count = { sent: 0, served: 0, refused: 0, failed: 0 };
-  private readonly counted = noKinds();
-
-  get total(): WorldTick['total'] {
-    return { ...this.count };
-  }
-
-  get kinds(): Kinds {
-    return copyOf(this.counted);
-  }
+  /** Requests, retries included. */
+  total = 0;
 
   /** @returns the function to call with the answer */
   sent(phase: RunPhase, sentAtMs: number, route: Route): (answer: Answer, answeredAtMs: number) => void {
     const answers = this.phases.get(phase) ?? noAnswers();
     this.phases.set(phase, answers);
     answers.sent++;
-    this.count.sent++;
+    this.total++;
+    if (route === 'rides') answers.rides.sent++;
     return (answer, answeredAtMs) => {
       const kind = kindOf(answer.status);
       const isRide = kind === 'served' && answer.driverId !== undefined;
       const tookMs = answeredAtMs - sentAtMs;
       answers[kind].push(tookMs);
-      if (isRide) answers.rides++;
+      // Without a driver there is no ride.
+      if (route === 'rides') answers.rides[kind === 'served' && !isRide ? 'failed' : kind]++;
       if (answer.status === FULL) answers.full.push(tookMs);
       else if (kind === 'failed') answers.longestFailureMs = Math.max(tookMs, answers.longestFailureMs ?? 0);
-      const name = KINDS[route];
-      for (const kinds of name === undefined ? [] : [answers.kinds[name], this.counted[name]]) {
-        kinds.answered++;
-        if (kind === 'served') kinds.served++;
-      }
-      this.count[kind]++;
       this.recent.note(answeredAtMs, kind, tookMs, isRide);
     };
   }
 
   now(atMs: number): RiderFigures {
     return { ...this.recent.rates(atMs), p99Ms: this.recent.p99Ms(atMs) };
+  }
+
+  ridesOf(phase: RunPhase): Rides {
+    return { ...(this.phases.get(phase) ?? noAnswers()).rides };
   }
 
   /** Whether all requests that were sent in a phase are answered. */
@@ -77,7 +63,7 @@ export class RiderMeter {
 
   figuresOf(phase: RunPhase, seconds: number, recoveredAfterS: number | null): PhaseFigures {
     const answers = this.phases.get(phase) ?? noAnswers();
-    const { sent, rides, kinds, served, refused, failed, full, longestFailureMs } = answers;
+    const { sent, rides, served, refused, failed, full, longestFailureMs } = answers;
     const times = Float64Array.from([...served, ...failed]).toSorted();
     return {
       seconds,
@@ -86,13 +72,12 @@ export class RiderMeter {
       refused: refused.length,
       failed: failed.length,
       full: full.length,
-      kinds: copyOf(kinds),
       medianMs: timeAt(times, 0.5),
       p99Ms: timeAt(times, 0.99),
       refusedP99Ms: timeAt(Float64Array.from(refused).toSorted(), 0.99),
       fullP99Ms: timeAt(Float64Array.from(full).toSorted(), 0.99),
       longestFailureMs: longestFailureMs && rounded(longestFailureMs, 1),
-      rides,
+      rides: { ...rides },
       recoveredAfterS,
     };
   }
@@ -102,16 +87,10 @@ export class RiderMeter {
 const FULL = 503;
 
 function noAnswers(): PhaseAnswers {
-  return { sent: 0, rides: 0, kinds: noKinds(), served: [], refused: [], failed: [], full: [], longestFailureMs: null };
+  return { sent: 0, rides: { ...NO_RIDES }, served: [], refused: [], failed: [], full: [], longestFailureMs: null };
 }
 
-function noKinds(): CountedKinds {
-  return { rides: { answered: 0, served: 0 }, estimates: { answered: 0, served: 0 } };
-}
-
-function copyOf({ rides, estimates }: Kinds): Kinds {
-  return { rides: { ...rides }, estimates: { ...estimates } };
-}
+export const NO_RIDES: Rides = { sent: 0, served: 0, refused: 0, failed: 0 };
 
 function timeAt(sorted: Float64Array, share: number): number | null {
   const ms = rankOf(sorted, share);

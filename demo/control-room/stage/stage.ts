@@ -1,6 +1,7 @@
 import { ConflictException, Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { headOf } from '../../processes/child.js';
 import type { Room } from '../live.js';
+import { RIDES_PART } from '../../riders/index.js';
 import { RoomApplication } from '../room-application.js';
 import { StageRedis } from '../stage-redis.js';
 import { type City, cityFor } from './city.js';
@@ -9,6 +10,9 @@ import type { SurgeDescription, SurgePhase, SurgeTick, WorldId, WorldTick } from
 import { idleTick } from './world-run.js';
 import type { OfWorlds } from './world.js';
 import { Worlds } from './worlds.js';
+
+/** Riders repeat what was not served: in a rush they send about so many times the demand. */
+const RETRIED = 1.25;
 
 /** The injection token of `StageOptions`. */
 export const STAGE_OPTIONS = Symbol('StageOptions');
@@ -54,8 +58,9 @@ export class Stage implements OnModuleDestroy {
   /** Null with the mode `watch`. */
   get description(): SurgeDescription | null {
     if (this.city === undefined) return null;
-    const { cores, scale, riders, demand, capacity, limit, burst, patienceMs } = this.city;
-    return { seconds: this.seconds, cores, scale, riders, demand, capacity, limit, burst, patienceMs };
+    const { world: _, drawnOneOf, ...city } = this.city;
+    const dots = Math.ceil((RETRIED * city.demand * RIDES_PART * this.seconds) / drawnOneOf);
+    return { ...city, seconds: this.seconds, dots };
   }
 
   get history(): Room['history'] {
@@ -116,7 +121,7 @@ export class Stage implements OnModuleDestroy {
         right: run?.tick('right', looks.right, redisAway) ?? idleTick(looks.right, redisAway),
       };
     }
-    const nothing = { oneOf: 1, sent: [], answered: [] };
+    const nothing = { sent: [], answered: [] };
     const { last } = this;
     return {
       phase: this.phase,

@@ -22,6 +22,8 @@ export interface SurgeDescription {
   readonly burst: number;
   /** How long a rider waits for an answer, in milliseconds. */
   readonly patienceMs: number;
+  /** About how many requests for rides are drawn of a run in each world. */
+  readonly dots: number;
 }
 
 /**
@@ -66,6 +68,7 @@ export interface Busyness {
 export interface Sample {
   /** Milliseconds since the run began. */
   readonly atMs: number;
+  readonly phase: RunPhase;
   /** Answers per second with what the rider asked for. A request that fails after the limiter let it pass is not served. */
   readonly served: number;
   /** 429s per second. */
@@ -78,8 +81,6 @@ export interface Sample {
   readonly rides: number;
   /** Requests since the run began, retries included. */
   readonly sent: number;
-  /** Since the run began. */
-  readonly kinds: Kinds;
   /** Requests in matching's queue. */
   readonly waiting: number;
   readonly enforced: boolean;
@@ -89,16 +90,13 @@ export interface Sample {
   readonly redisAway: boolean;
 }
 
-/** Requests of a kind that have their answers, and those of them that were served. */
-export interface Kind {
-  readonly answered: number;
+/** Requests for rides, retries included. Those that have no answer yet are sent, and nothing else. */
+export interface Rides {
+  readonly sent: number;
+  /** With a driver. */
   readonly served: number;
-}
-
-/** Two kinds of requests that share the limit before matching. Estimates give way before rides. */
-export interface Kinds {
-  readonly rides: Kind;
-  readonly estimates: Kind;
+  readonly refused: number;
+  readonly failed: number;
 }
 
 /** What decides about requests. `none`: limits are not enforced. */
@@ -106,9 +104,9 @@ export type Decider = 'redis' | 'process' | 'fallback' | 'none';
 
 export interface WorldTick {
   readonly sample: Sample;
-  /** Since the run began. */
-  readonly total: { readonly sent: number; readonly served: number; readonly refused: number; readonly failed: number };
-  /** Requests of this tick to draw. */
+  /** Of the phase `surge`, so far. */
+  readonly rush: Rides;
+  /** Requests for rides of this tick to draw. */
   readonly drawn: DrawnRequests;
 }
 
@@ -119,8 +117,6 @@ export type Outcome = 'served' | 'refused' | 'failed';
 export type Dot = readonly [atMs: number, tookMs: number, outcome: Outcome];
 
 export interface DrawnRequests {
-  /** One of this many requests is drawn, from 1. */
-  readonly oneOf: number;
   /** Sent since the last tick: ID and instant. Each has its answer in a later tick, or in this one. */
   readonly sent: readonly (readonly [id: number, atMs: number])[];
   readonly answered: readonly { readonly id: number; readonly dot: Dot }[];
@@ -143,7 +139,6 @@ export interface PhaseFigures {
   readonly failed: number;
   /** Of the failed ones, those with a 503: matching's queue was full. */
   readonly full: number;
-  readonly kinds: Kinds;
   /** Milliseconds of requests that were not refused; null without one. */
   readonly medianMs: number | null;
   readonly p99Ms: number | null;
@@ -153,8 +148,7 @@ export interface PhaseFigures {
   readonly fullP99Ms: number | null;
   /** The longest time until any other failure, in milliseconds; null without one. */
   readonly longestFailureMs: number | null;
-  /** Rides with a driver. */
-  readonly rides: number;
+  readonly rides: Rides;
   /** In `recovery`, of the left world: seconds until p99 stayed below 500 ms; null: it did not. */
   readonly recoveredAfterS: number | null;
 }

@@ -3,7 +3,7 @@ import type { WorldHistory } from '../live.js';
 import type { City } from './city.js';
 import { DrawnSample } from './drawn-sample.js';
 import { rounded } from './recent-answers.js';
-import { kindOf, RiderMeter } from './rider-meter.js';
+import { kindOf, NO_RIDES, RiderMeter } from './rider-meter.js';
 import type { RunPhase, Sample, WorldTick } from './surge-tick.js';
 import type { World } from './world.js';
 import type { WorldLook } from './run-world.js';
@@ -39,7 +39,7 @@ export class WorldRun {
     private readonly time: RunTime,
     private readonly onSent: (lateMs: number) => void,
   ) {
-    this.drawn = new DrawnSample(city.demand);
+    this.drawn = new DrawnSample(city.drawnOneOf);
     this.sender = new HttpSender([world.origin]);
     this.crowd = new Crowd({
       riders: city.riders,
@@ -73,13 +73,13 @@ export class WorldRun {
   }
 
   sample({ enforced, decider, waiting }: WorldLook, redisAway: boolean): Sample {
-    const { atMs } = this.time;
+    const { atMs, phase } = this.time;
     const { p99Ms, ...rates } = this.meter.now(atMs);
     return {
       atMs: Math.round(atMs),
+      phase,
       ...rates,
-      sent: this.meter.total.sent,
-      kinds: this.meter.kinds,
+      sent: this.meter.total,
       p99Ms: p99Ms && rounded(p99Ms, 1),
       waiting,
       enforced,
@@ -101,7 +101,7 @@ export class WorldRun {
   }
 
   tick(look: WorldLook, redisAway: boolean): WorldTick {
-    return { sample: this.sample(look, redisAway), total: this.meter.total, drawn: this.drawn.take() };
+    return { sample: this.sample(look, redisAway), rush: this.meter.ridesOf('surge'), drawn: this.drawn.take() };
   }
 
   private send(request: RiderRequest, lateMs: number): Promise<Answer> {
@@ -115,7 +115,7 @@ export class WorldRun {
   private async ask(request: RiderRequest): Promise<Answer> {
     const { atMs, phase } = this.time;
     const answered = this.meter.sent(phase, atMs, request.route);
-    const draw = this.drawn.note(Math.round(atMs));
+    const draw = request.route === 'rides' ? this.drawn.note(Math.round(atMs)) : undefined;
     const answer = await this.sender.send(request, 0).catch((): Answer => ({ status: 0 }));
     const answeredAtMs = this.time.atMs;
     answered(answer, answeredAtMs);
@@ -126,23 +126,22 @@ export class WorldRun {
 
 /** What the page shows of a world without a run. */
 export function idleTick({ enforced, decider, waiting }: WorldLook, redisAway: boolean): WorldTick {
-  const none = { answered: 0, served: 0 };
   return {
     sample: {
       atMs: 0,
+      phase: 'surge',
       served: 0,
       refused: 0,
       failed: 0,
       p99Ms: null,
       rides: 0,
       sent: 0,
-      kinds: { rides: none, estimates: none },
       waiting,
       enforced,
       decider,
       redisAway,
     },
-    total: { sent: 0, served: 0, refused: 0, failed: 0 },
-    drawn: { oneOf: 1, sent: [], answered: [] },
+    rush: NO_RIDES,
+    drawn: { sent: [], answered: [] },
   };
 }

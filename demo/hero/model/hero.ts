@@ -29,6 +29,9 @@ export type Rush = Worlds<readonly Request[]>;
 
 export const SETTINGS: Settings = { demand: CITY.demand, limit: CITY.limit.refill };
 
+/** The axes of the picture. */
+export const AXES = { lengthMs: CITY.rushMs, patienceMs: CITY.patienceMs, atOnceMs: 80 };
+
 /** Requests per second that matching can serve. */
 export const CAPACITY = (CITY.workers * 1000) / CITY.serviceMs;
 

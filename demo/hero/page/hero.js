@@ -1,6 +1,8 @@
-import { beginOf, captionOf, END_SECONDS, rushOf, SETTINGS, stateAt } from '../model/hero.js';
+import { AXES, beginOf, captionOf, END_SECONDS, rushOf, SETTINGS, stateAt } from '../model/hero.js';
+import { colorsOf, make, say } from './elements.js';
 import { Picture, SETTLE_MS } from './picture.js';
 import { Player } from './player.js';
+import { FIGURES, Tally } from './tally.js';
 
 /** @typedef {import('../model/hero.js').WorldState} WorldState */
 /** @typedef {import('./picture.js').Colors} Colors */
@@ -14,56 +16,11 @@ const SIDES = /** @type {const} */ ([
 /** When the last dot lies in its place. */
 const END = END_SECONDS + SETTLE_MS / 1000;
 
-/** The parts of the bar, which add up to everybody who has asked. The last one is empty in the end. */
-const PARTS = /** @type {const} */ ([
-  ['served', 'got a ride'],
-  ['refused', 'told “not now” at once'],
-  ['failed', 'waited and left'],
-  ['waiting', 'waiting'],
-]);
-/** Those of them with a figure: who waits is on the way to another one. */
-const FIGURES = PARTS.slice(0, 3);
-
 /** What the visitor sets: name, label, lowest and highest value. */
 const SLIDERS = /** @type {const} */ ([
   ['demand', 'Riders', 10, 140],
   ['limit', 'The limit', 5, 100],
 ]);
-
-/** The tokens of hero.css that a canvas needs. Rings are as thin as text. */
-const COLORS = /** @type {const} */ ({
-  served: '--fh-served',
-  failed: '--fh-failed',
-  servedText: '--fh-served-text',
-  refused: '--fh-refused-text',
-  failedText: '--fh-failed-text',
-  ink: '--fh-ink',
-  muted: '--fh-muted',
-  line: '--fh-line',
-  card: '--fh-card',
-});
-
-/**
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {string} className
- * @param {...(Node | string)} children
- * @returns {HTMLElementTagNameMap[T]}
- */
-function make(tag, className, ...children) {
-  const element = document.createElement(tag);
-  if (className !== '') element.className = className;
-  element.append(...children);
-  return element;
-}
-
-/**
- * @param {Element} element
- * @param {string} text
- */
-function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
 
 /**
  * Shows the rush in two worlds. It plays once when half of its picture comes into view. Its style sheet is hero.css, which the page loads.
@@ -80,18 +37,12 @@ export function mountHero(root, { autoplay = true } = {}) {
   const worlds = SIDES.map(([side, title]) => {
     const canvas = make('canvas', 'fh-canvas');
     canvas.setAttribute('aria-hidden', 'true');
-    const parts = PARTS.map(([name]) => ({ name, part: make('span', `fh-part fh-${name}`) }));
-    const stack = make('div', 'fh-stack', ...parts.map(({ part }) => part));
-    stack.setAttribute('aria-hidden', 'true');
-    const values = FIGURES.map(([name, label]) => {
-      const shown = make('dd', 'fh-value');
-      return { name, shown, group: make('div', `fh-figure fh-${name}`, make('dt', '', label), shown) };
-    });
-    const figures = make('dl', 'fh-figures', ...values.map(({ group }) => group));
-    const section = make('section', `fh-world fh-${side}`, make('h3', 'fh-title', title), canvas, stack, figures);
-    const picture = new Picture(canvas);
+    const tally = new Tally();
+    const heading = make('h3', 'fh-title', title);
+    const section = make('section', `fh-world fh-${side}`, heading, canvas, tally.bar, tally.figures);
+    const picture = new Picture(canvas, AXES);
     picture.show(rushes[side]);
-    return { side, section, canvas, parts, values, picture };
+    return { side, section, canvas, tally, picture };
   });
   const caption = make('p', 'fh-caption');
   const sliders = SLIDERS.map(([name, label, min, max]) => {
@@ -132,13 +83,9 @@ export function mountHero(root, { autoplay = true } = {}) {
     const { now, playing, ended } = player;
     colors ??= colorsOf(hero);
     const state = stateAt(rushes, now);
-    for (const { side, picture, parts, values } of worlds) {
+    for (const { side, picture, tally } of worlds) {
       picture.draw(1000 * now, colors);
-      for (const { name, part } of parts) part.style.flexGrow = String(state[side][name]);
-      for (const { name, shown } of values) {
-        say(shown, String(state[side][name]));
-        shown.toggleAttribute('data-none', state[side][name] === 0);
-      }
+      tally.show(state[side]);
     }
     say(caption, captionOf(state, now >= END_SECONDS));
     for (const { name, shown } of sliders) say(shown, `${settings[name]} a second`);
@@ -239,21 +186,4 @@ function header(scope, text) {
   const element = make('th', '', text);
   element.scope = scope;
   return element;
-}
-
-/**
- * The tokens as the browser computes them, with `light-dark()` and fallbacks resolved.
- *
- * @param {HTMLElement} element
- * @returns {Colors}
- */
-function colorsOf(element) {
-  const probe = make('span', '');
-  element.append(probe);
-  const entries = Object.entries(COLORS).map(([name, token]) => {
-    probe.style.color = `var(${token})`;
-    return [name, getComputedStyle(probe).color];
-  });
-  probe.remove();
-  return { ...Object.fromEntries(entries), family: getComputedStyle(element).fontFamily };
 }

@@ -1,14 +1,15 @@
-import { CITY } from '../model/city.js';
-
 /** @typedef {import('../model/rush.js').Request} Request */
 /** @typedef {import('../model/rush.js').Outcome} Outcome */
 /** @typedef {Outcome | 'waiting'} Kind */
 /** @typedef {Readonly<Record<Outcome | 'ink' | 'muted' | 'line' | 'card' | 'servedText' | 'failedText' | 'family', string>>} Colors */
+/**
+ * How long the requests come, and how long a rider waits, in milliseconds. Answers within `atOnceMs` lie side by side.
+ *
+ * @typedef {{ readonly lengthMs: number, readonly patienceMs: number, readonly atOnceMs: number }} Axes
+ */
 /** @typedef {{ readonly request: Request, readonly column: number, readonly x: number, readonly y: number }} Place */
 /** @typedef {Place & { readonly from: { readonly x: number, readonly y: number } }} Dot */
 
-/** Answers within this time lie on the floor, side by side. Milliseconds. */
-const AT_ONCE_MS = 80;
 /** The time in which a dot settles in its place. */
 export const SETTLE_MS = 250;
 /** Dots that climb together spread over so many rooms, so that each is seen. Only their height has a meaning. */
@@ -23,6 +24,8 @@ const FAILED_BELOW = 16;
 /** Half of the height of a word. */
 const WORD_HALF = 8;
 const BEGIN = 'the rush begins →';
+/** A rider gives up after this part of the patience, and no sooner: instants are rounded. */
+const GAVE_UP = 0.999;
 /** The room of the mark before a word. */
 const MARK = 14;
 /** The part of a golden section: its multiples are spread evenly. */
@@ -34,23 +37,26 @@ const KINDS = /** @type {const} */ (['waiting', 'served', 'refused', 'failed']);
  * Where the time until an answer lies, in CSS pixels.
  *
  * @typedef {object} Plan
+ * @property {Axes} axes
  * @property {number} cell the room of a dot
  * @property {number} left
  * @property {number} right
  * @property {number} ceiling where a rider gives up
  * @property {number} floor where an answer comes at once
+ * @property {(sentAtMs: number) => number} x
  * @property {(waitedMs: number) => number} y
  */
 
 /**
  * @param {number} width
  * @param {number} height
- * @param {number} [demand] requests per second
+ * @param {Axes} axes
+ * @param {number} count how many requests there will be
  * @returns {Plan}
  */
-export function planOf(width, height, demand = CITY.demand) {
+export function planOf(width, height, axes, count) {
   const left = width < NARROW ? 58 : 76;
-  const plans = CELLS.map((cell) => planWith(cell, left, width - 2, height, demand));
+  const plans = CELLS.map((cell) => planWith(cell, left, width - 2, height, axes, count));
   return plans.find(({ ceiling, floor }) => floor - ceiling >= height / 2) ?? /** @type {Plan} */ (plans.at(-1));
 }
 
@@ -59,16 +65,19 @@ export function planOf(width, height, demand = CITY.demand) {
  * @param {number} left
  * @param {number} right
  * @param {number} height
- * @param {number} demand
+ * @param {Axes} axes
+ * @param {number} count
  * @returns {Plan}
  */
-function planWith(cell, left, right, height, demand) {
+function planWith(cell, left, right, height, axes, count) {
   const columns = Math.floor((right - left) / cell);
-  const perColumn = (demand * CITY.rushMs) / 1000 / columns;
+  const perColumn = count / columns;
   // Riders do not come evenly to the pixel.
   const ceiling = Math.ceil(perColumn + 3) * cell + GAP;
   const floor = height - AXIS - Math.ceil(perColumn + 1) * cell - GAP;
-  return { cell, left, right, ceiling, floor, y: (ms) => floor - (ms / CITY.patienceMs) * (floor - ceiling) };
+  const x = (/** @type {number} */ ms) => left + (ms / axes.lengthMs) * (right - left);
+  const y = (/** @type {number} */ ms) => floor - (ms / axes.patienceMs) * (floor - ceiling);
+  return { axes, cell, left, right, ceiling, floor, x, y };
 }
 
 /**
@@ -91,33 +100,36 @@ export function labelsOf({ left, y }) {
 }
 
 /**
- * A dot for each request, with its last place. Dots of the same place lie beside each other: failed ones above the ceiling, refused
- * ones below the floor, and those that were served at once on it.
+ * A dot for each request, with its last place. Dots of the same place lie beside each other: riders who gave up above the ceiling, requests
+ * that were refused or failed at once below the floor, and those that were served at once on it. A later answer stays where it is.
  *
- * @param {readonly Request[]} requests
+ * @param {readonly Request[]} requests with an `endedAt` of Infinity: it waits
  * @param {Plan} plan
  * @returns {readonly Dot[]}
  */
-function dotsOf(requests, { cell, left, right, ceiling, floor, y }) {
+function dotsOf(requests, { axes, cell, left, right, ceiling, floor, y }) {
   /** @type {Map<string, number>} */
   const rows = new Map();
   const columns = Math.floor((right - left) / cell);
-  return requests.map((request, i) => {
+  return requests.map((request) => {
     const { sentAt, endedAt, outcome } = request;
-    const column = Math.min(columns - 1, Math.floor((sentAt / CITY.rushMs) * columns));
-    const spread = ((i * GOLDEN) % 1) - 0.5;
+    const column = Math.min(columns - 1, Math.floor((sentAt / axes.lengthMs) * columns));
+    const spread = ((Math.round(sentAt) * GOLDEN) % 1) - 0.5;
+    const took = endedAt - sentAt;
+    const waits = endedAt === Infinity;
     const from = {
-      x: Math.max(left + cell / 2, left + (sentAt / CITY.rushMs) * columns * cell + spread * SPREAD * cell),
-      y: y(endedAt - sentAt),
+      x: Math.max(left + cell / 2, left + (sentAt / axes.lengthMs) * columns * cell + spread * SPREAD * cell),
+      y: y(waits ? 0 : took),
     };
-    if (outcome === 'served' && endedAt - sentAt > AT_ONCE_MS) return { request, column, from, ...from };
-    const place = `${outcome} ${column}`;
+    const gaveUp = outcome === 'failed' && took >= GAVE_UP * axes.patienceMs;
+    if (waits || (!gaveUp && took > axes.atOnceMs)) return { request, column, from, ...from };
+    const edge = gaveUp ? 'ceiling' : outcome === 'served' ? 'floor' : 'below';
+    const place = `${edge} ${column}`;
     const row = rows.get(place) ?? 0;
     rows.set(place, row + 1);
     const away = GAP / 2 + (row + 0.5) * cell;
-    const edge = outcome === 'failed' ? ceiling : floor;
     const x = left + (column + 0.5) * cell;
-    return { request, column, from, x, y: outcome === 'refused' ? edge + away : edge - away };
+    return { request, column, from, x, y: gaveUp ? ceiling - away : edge === 'below' ? floor + away : floor - away };
   });
 }
 
@@ -129,10 +141,10 @@ function dotsOf(requests, { cell, left, right, ceiling, floor, y }) {
  * @param {number} width of the word with its mark
  * @returns {number}
  */
-export function failedWordEnd({ cell, left, right, ceiling, floor }, longest, width) {
-  const x = left + (longest / CITY.rushMs) * (right - left);
+export function failedWordEnd({ axes, cell, left, right, ceiling, floor, x: xOf }, longest, width) {
+  const x = xOf(longest);
   // Dots as high as the word is, and as wide as they spread.
-  const among = ((FAILED_BELOW + WORD_HALF) / (floor - ceiling)) * (CITY.patienceMs / CITY.rushMs) * (right - left);
+  const among = ((FAILED_BELOW + WORD_HALF) / (floor - ceiling)) * (axes.patienceMs / axes.lengthMs) * (right - left);
   const beside = x + among + SPREAD * cell + width;
   return beside <= right ? right : Math.max(left + width, Math.min(right, x - SPREAD * cell));
 }
@@ -140,48 +152,60 @@ export function failedWordEnd({ cell, left, right, ceiling, floor }, longest, wi
 /** One world in time: each dot is a request, from left to right as they were sent, as high as its rider has waited. */
 export class Picture {
   #canvas;
+  #axes;
   /** @type {readonly Request[]} */
   #requests = [];
-  /** @type {{ width: number, height: number, plan: Plan, dots: readonly Dot[] } | undefined} */
-  #layout;
+  #count = 0;
+  /** @type {{ width: number, height: number, plan: Plan } | undefined} */
+  #size;
+  /** @type {readonly Dot[] | undefined} */
+  #dots;
 
   /**
    * @param {HTMLCanvasElement} canvas
+   * @param {Axes} axes
    */
-  constructor(canvas) {
+  constructor(canvas, axes) {
     this.#canvas = canvas;
+    this.#axes = axes;
   }
 
   /**
    * @param {readonly Request[]} requests
+   * @param {number} [count] how many there will be; default: these
    */
-  show(requests) {
+  show(requests, count = requests.length) {
     this.#requests = requests;
-    this.#layout = undefined;
+    this.#dots = undefined;
+    if (count !== this.#count) this.#size = undefined;
+    this.#count = count;
   }
 
   /**
    * @param {number} now milliseconds since the rush began
    * @param {Colors} colors
+   * @returns {Plan | undefined} of what it has drawn; undefined: the canvas has no size
    */
   draw(now, colors) {
     const canvas = this.#canvas;
     const { clientWidth: width, clientHeight: height } = canvas;
     const context = canvas.getContext('2d');
-    if (context === null || width === 0 || height === 0) return;
+    if (context === null || width === 0 || height === 0) return undefined;
     const scale = Math.max(2, devicePixelRatio);
     if (canvas.width !== Math.round(width * scale)) canvas.width = Math.round(width * scale);
     if (canvas.height !== Math.round(height * scale)) canvas.height = Math.round(height * scale);
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);
-    if (this.#layout?.width !== width || this.#layout.height !== height) {
-      const plan = planOf(width, height, (1000 * this.#requests.length) / CITY.rushMs);
-      this.#layout = { width, height, plan, dots: dotsOf(this.#requests, plan) };
+    if (this.#size?.width !== width || this.#size.height !== height) {
+      this.#size = { width, height, plan: planOf(width, height, this.#axes, this.#count) };
+      this.#dots = undefined;
     }
-    const { plan, dots } = this.#layout;
+    const { plan } = this.#size;
+    this.#dots ??= dotsOf(this.#requests, plan);
     drawAxes(context, plan, height, colors);
-    drawDots(context, plan, dots, now, colors);
-    drawWords(context, plan, dots, now, height, colors);
+    drawDots(context, plan, this.#dots, now, colors);
+    drawWords(context, plan, this.#dots, now, height, colors);
+    return plan;
   }
 }
 
@@ -234,7 +258,7 @@ function drawDots(context, { cell, left, floor, y }, dots, now, colors) {
   const tops = new Map();
   for (const { request, column, from, x, y: end } of dots) {
     const { sentAt, endedAt, outcome } = request;
-    if (sentAt > now) break;
+    if (sentAt > now) continue;
     const kind = endedAt > now ? 'waiting' : outcome;
     const part = Math.min(1, Math.max(0, (now - endedAt) / SETTLE_MS));
     const settled = part * (2 - part);
@@ -305,9 +329,13 @@ function mark(path, kind, x, y, radius) {
  * @param {Colors} colors
  */
 function drawWords(context, plan, dots, now, height, colors) {
-  const { cell, left, right, ceiling, floor, y } = plan;
-  const has = (/** @type {Outcome} */ outcome) =>
-    dots.some(({ request }) => request.outcome === outcome && request.endedAt + SETTLE_MS <= now);
+  const { axes, cell, left, right, ceiling, floor, x: xOf, y } = plan;
+  /** @param {Outcome} outcome @param {number} [from] milliseconds until the answer @param {number} [to] */
+  const has = (outcome, from = 0, to = Infinity) =>
+    dots.some(({ request }) => {
+      const took = request.endedAt - request.sentAt;
+      return request.outcome === outcome && request.endedAt + SETTLE_MS <= now && took >= from && took <= to;
+    });
   const isNarrow = left < 60;
   // Each word has its mark before it, so that the words are the legend.
   const widthOf = (/** @type {string} */ text) => MARK + context.measureText(text).width;
@@ -334,11 +362,12 @@ function drawWords(context, plan, dots, now, height, colors) {
   context.lineJoin = 'round';
   // Beside those who have waited for half of their patience, as long as there is room.
   const longest = dots.find(({ request }) => request.endedAt > now)?.request.sentAt ?? now;
-  const half = CITY.patienceMs / 2;
-  const end = left + ((now - half) / CITY.rushMs) * (right - left) + SPREAD * cell + widthOf('waiting');
+  const half = axes.patienceMs / 2;
+  const end = xOf(now - half) + SPREAD * cell + widthOf('waiting');
   if (now - longest >= half && end < right) write('waiting', 'waiting', y(half), end);
   const below = height - AXIS / 2 + 1;
-  if (has('failed')) {
+  const hasErrors = has('failed', 0, axes.atOnceMs);
+  if (has('failed', GAVE_UP * axes.patienceMs)) {
     const gaveUp = isNarrow ? 'gave up' : 'gave up without a ride';
     write(gaveUp, 'failed', ceiling + FAILED_BELOW, failedWordEnd(plan, longest, widthOf(gaveUp)));
     // Why nobody else gets a ride: the queue is longer than the riders' patience.
@@ -346,9 +375,12 @@ function drawWords(context, plan, dots, now, height, colors) {
     const from = right - context.measureText(why).width;
     context.fillStyle = colors.ink;
     // The words for those who were told “not now” stand there, too.
-    if (!has('refused') && from > left + widthOf(BEGIN)) context.fillText(why, from, below);
+    if (!has('refused') && !hasErrors && from > left + widthOf(BEGIN)) context.fillText(why, from, below);
   }
-  if (!has('refused')) return;
+  if (!has('refused')) {
+    if (hasErrors) write('error: the queue is full', 'failed', below);
+    return;
+  }
   write(isNarrow ? 'told “not now”' : 'told “not now” in milliseconds', 'refused', below);
   if (!has('failed')) write('got a ride', 'served', floor - 4 * cell - 10);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CITY } from '../model/city.js';
-import { END_SECONDS, rushOf, SETTINGS } from '../model/hero.js';
+import { AXES, END_SECONDS, rushOf, SETTINGS } from '../model/hero.js';
 import { failedWordEnd, labelsOf, planOf } from './picture.js';
 
 const REQUESTS = rushOf(SETTINGS);
@@ -11,7 +11,7 @@ const SIZES = [240, 272, 330, 350, 480, 560, 602].flatMap((width) =>
 
 describe('the plan of the picture', () => {
   it.each(SIZES)('gives the time until an answer its height on %i x %i pixels, and no words meet', (width, height) => {
-    const plan = planOf(width, height);
+    const plan = planOf(width, height, AXES, REQUESTS.without.length);
     expect((plan.floor - plan.ceiling) / height).toBeGreaterThanOrEqual(width < 330 ? 0.4 : 0.5);
     const labels = labelsOf(plan).toSorted((a, b) => a.top - b.top);
     for (const [i, { top }] of labels.slice(1).entries()) expect(top).toBeGreaterThanOrEqual(labels[i]!.bottom);
@@ -19,7 +19,7 @@ describe('the plan of the picture', () => {
   });
 
   it.each(SIZES)('keeps the word for those who gave up from those who wait, on %i x %i pixels', (width, height) => {
-    const plan = planOf(width, height);
+    const plan = planOf(width, height, AXES, REQUESTS.without.length);
     const { left, right, ceiling, cell, y } = plan;
     const word = width < 480 ? 64 : 180;
     const [top, bottom] = [ceiling + 8, ceiling + 24];

@@ -39,8 +39,9 @@ export class Viewer implements AsyncDisposable {
     return this.page.locator(`#world-${id}`);
   }
 
-  tile(id: WorldId, name: 'waiting' | 'within' | 'failed' | 'served'): Locator {
-    return this.world(id).locator(`[data-tile=${name}]`);
+  /** How many requests for rides ended so in the rush. */
+  figure(id: WorldId, name: 'served' | 'refused' | 'failed'): Locator {
+    return this.world(id).locator(`.fh-${name} .fh-value`);
   }
 
   /** Waits for a phase of the surge. */

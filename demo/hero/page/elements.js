@@ -1,0 +1,54 @@
+/** @typedef {import('./picture.js').Colors} Colors */
+
+/** The tokens of hero.css that a canvas needs. Rings are as thin as text. */
+const COLORS = /** @type {const} */ ({
+  served: '--fh-served',
+  failed: '--fh-failed',
+  servedText: '--fh-served-text',
+  refused: '--fh-refused-text',
+  failedText: '--fh-failed-text',
+  ink: '--fh-ink',
+  muted: '--fh-muted',
+  line: '--fh-line',
+  card: '--fh-card',
+});
+
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {string} className
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function make(tag, className, ...children) {
+  const element = document.createElement(tag);
+  if (className !== '') element.className = className;
+  element.append(...children);
+  return element;
+}
+
+/**
+ * @param {Element} element
+ * @param {string} text
+ */
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * The tokens as the browser computes them, with `light-dark()` and fallbacks resolved.
+ *
+ * @param {HTMLElement} element
+ * @returns {Colors}
+ */
+export function colorsOf(element) {
+  const probe = make('span', '');
+  probe.hidden = true;
+  element.append(probe);
+  const entries = Object.entries(COLORS).map(([name, token]) => {
+    probe.style.color = `var(${token})`;
+    return [name, getComputedStyle(probe).color];
+  });
+  probe.remove();
+  return { ...Object.fromEntries(entries), family: getComputedStyle(element).fontFamily };
+}
