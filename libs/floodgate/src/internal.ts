@@ -43,6 +43,7 @@ export type { HeaderSetter } from './limiter/rate-limiter.js';
 export type { HandlerDirectory } from './operate/explain/limit-references.js';
 export type { KnownHandler } from './operate/explain/limit-table.js';
 export type { RoutePolicySource } from './operate/limit-looks.js';
+export type { KeyPrefix } from './policy/key.js';
 export type { ParsedPolicy } from './policy/parse-policy.js';
 export type { ShedSettings } from './shedding/load-shedder.js';
 export type { ChargeMode } from './stores/charge.js';

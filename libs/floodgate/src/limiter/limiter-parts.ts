@@ -37,6 +37,7 @@ import { PendingCharges } from '../holds/pending/pending-charges.js';
 import { Monitor } from '../watch/monitor.js';
 import type { RateLimitStats } from '../watch/stats.js';
 import { TurnMonitor } from '../watch/turn-monitor.js';
+import type { KeyPrefix } from '../policy/key.js';
 import type { NamedPolicies } from '../policy/named-policies.js';
 import type { ReportBoard } from '../stores/report-board.js';
 import type { RateLimitStore } from '../stores/store.js';
@@ -144,7 +145,7 @@ export class LimiterParts {
     private readonly around: Surroundings,
     private readonly logger: Logger,
   ) {
-    const { keyPrefix, deadlineMs } = settings;
+    const { deadlineMs } = settings;
     const { store, overrides: log } = opened;
     const { policies, routes, plans, ipv6Prefix } = around;
     const timing = timingOf(store);
@@ -168,7 +169,7 @@ export class LimiterParts {
     const holds = new Holds(this.leases, functions, settling[0]);
     this.pending = new PendingCharges(holds);
 
-    const named = (this.named = new CallPolicies(policies, keyPrefix, routes, logger, layered.traits.prefetch));
+    const named = (this.named = new CallPolicies(policies, this.keyPrefix, routes, logger, layered.traits.prefetch));
     const known = new KnownPolicies(policies, named, routes);
     const counted = new CountedIdentities(routes, around.kinds, ipv6Prefix, settings, around.findsIdentities);
     const overrideWatch = new OverrideWatch(log, active, logger);
@@ -228,8 +229,8 @@ export class LimiterParts {
   }
 
   /** How keys begin. */
-  get keyPrefix(): string {
-    return this.settings.keyPrefix;
+  get keyPrefix(): KeyPrefix {
+    return this.opened.sealing?.keys ?? this.settings.keyPrefix;
   }
 
   /** The store that decides. */
@@ -239,7 +240,7 @@ export class LimiterParts {
 
   /** The reports of all processes; undefined if they cannot see each other's. */
   get reportBoard(): ReportBoard | undefined {
-    return reportBoardOf(this.opened.store, this.keyPrefix);
+    return reportBoardOf(this.opened, this.settings.keyPrefix);
   }
 
   /** @throws {LimiterClosedError} once `end` was called */

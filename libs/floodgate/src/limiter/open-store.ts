@@ -37,7 +37,7 @@ export async function openStore(
   if (redis === undefined || redis === '') return memoryStore(options);
   if (isWorker()) throw noRedisInWorkers(options.where);
   const { openRedisStore } = await import('./open-redis-store.js');
-  return openRedisStore(redis, options, monitor, logger);
+  return sealedBy(options, await openRedisStore(redis, options, monitor, logger));
 }
 
 async function givenStore(store: RateLimitStore, options: CheckedLimiterOptions): Promise<OpenedStore> {
@@ -46,14 +46,14 @@ async function givenStore(store: RateLimitStore, options: CheckedLimiterOptions)
     if (given[option as Option] !== undefined) throw noEffect(options.where, option, 'with store', advice);
   }
   await store[LOAD]?.();
-  return {
+  return sealedBy(options, {
     store,
     denials: denialsOf(options),
     deadlines: new Deadlines(deadlineMs),
     owned: false,
     overrides: overrideLogOf(store, options),
     description: `Limits are kept in ${nameOf(store)}`,
-  };
+  });
 }
 
 /** A store that a test has put in place of the application's. The options of the application's own store have no effect. */
@@ -62,7 +62,23 @@ export async function overridingStore(store: RateLimitStore, options: CheckedLim
   const { deadlineMs } = options;
   const description = `Limits are kept in ${nameOf(store)}, which overrides the store of the options`;
   const overrides = overrideLogOf(store, options);
-  return { store, deadlines: new Deadlines(deadlineMs), owned: false, overrides, description };
+  return sealedBy(options, { store, deadlines: new Deadlines(deadlineMs), owned: false, overrides, description });
+}
+
+/** The store of the options, which shows no identities where `identitySecret` is one of them. */
+async function sealedBy(
+  { identitySecret, keyPrefix }: Pick<CheckedLimiterOptions, 'identitySecret' | 'keyPrefix'>,
+  opened: OpenedStore,
+): Promise<OpenedStore> {
+  if (identitySecret === undefined) return opened;
+  const { sealingBy } = await import('../identity/secret/sealing.js');
+  const sealing = sealingBy(identitySecret, keyPrefix);
+  // A log of this process alone is in no store.
+  return {
+    ...opened,
+    sealing,
+    overrides: opened.overrides.shared ? sealing.overrides(opened.overrides) : opened.overrides,
+  };
 }
 
 function memoryStore({ given, deadlineMs, connect, where }: CheckedLimiterOptions): OpenedStore {

@@ -1,3 +1,4 @@
+import type { Sealing } from '../identity/secret/sealing.js';
 import { keyOf } from '../policy/key.js';
 import { Deadlines } from '../stores/deadlines.js';
 import type { Denials } from '../stores/denials.js';
@@ -15,6 +16,8 @@ export interface OpenedStore {
   readonly denials?: Denials | undefined;
   /** The log of overrides: in the store's Redis, or in this process. */
   readonly overrides: OverrideLog;
+  /** Keeps identities out of the store; undefined: keys and overrides show them. */
+  readonly sealing?: Sealing;
   /** Whether the limiter opened the store, and closes it. */
   readonly owned: boolean;
   /** One line for the log at boot. */
@@ -37,8 +40,9 @@ export function overrideLogOf(store: RateLimitStore, { keyPrefix }: { readonly k
 }
 
 /** The reports of all processes beside the limits; undefined if the store has no place for them. */
-export function reportBoardOf(store: RateLimitStore, keyPrefix: string): ReportBoard | undefined {
-  return traitsOf(store).reportBoard?.((part) => keyOf(keyPrefix, 'rejected', `:${part}`));
+export function reportBoardOf({ store, sealing }: OpenedStore, keyPrefix: string): ReportBoard | undefined {
+  const board = traitsOf(store).reportBoard?.((part) => keyOf(keyPrefix, 'rejected', `:${part}`));
+  return board && sealing ? sealing.reports(board) : board;
 }
 
 export function noEffect(where: string, option: string, when: string, advice: string): RateLimitConfigError {

@@ -23,6 +23,32 @@ const MAX_MS = 10_000;
 
 const callback = { default: undefined, valid: isFunction, wanted: 'a function' } as const satisfies OptionRule;
 
+/** The bytes of SHA-256: a longer secret is no harder to guess. */
+const LEAST_SECRET_BYTES = 32;
+
+const secretOrTwo = {
+  default: undefined,
+  valid: (value) => {
+    const all = Array.isArray(value) ? value : [value];
+    return (
+      all.every((one) => bytesOf(one) >= LEAST_SECRET_BYTES) &&
+      [1, 2].includes(all.length) &&
+      new Set(all).size === all.length
+    );
+  },
+  wanted: `a text of at least ${LEAST_SECRET_BYTES} bytes, such as of openssl rand -base64 32, or [current, previous]`,
+  got: (value) => (Array.isArray(value) ? `an array of ${value.map(secretShown).join(' and ')}` : secretShown(value)),
+} as const satisfies OptionRule;
+
+function bytesOf(secret: unknown): number {
+  return typeof secret === 'string' ? Buffer.byteLength(secret) : 0;
+}
+
+/** Never the value. */
+function secretShown(value: unknown): string {
+  return typeof value === 'string' ? `a text of ${bytesOf(value)} bytes` : `a value of type ${typeof value}`;
+}
+
 /** The options of a limiter: each is declared here and nowhere else. */
 export const LIMITER_OPTIONS = {
   redis: {
@@ -42,6 +68,7 @@ export const LIMITER_OPTIONS = {
     valid: isKeyPrefix,
     wanted: '1 to 32 printable characters without blanks and braces',
   },
+  identitySecret: { ...secretOrTwo, needsRedis: true },
   clock: { ...oneOf(['redis', 'app'], 'redis'), needsRedis: true },
   maxSkew: { ...duration('1s', 0, MAX_MS), needsRedis: true, shortMs: 10 },
   deadline: { ...duration('50ms', 1, MAX_MS), shortMs: 10 },
@@ -125,6 +152,12 @@ export function readOptions<Options extends LimiterOptions, Table extends Rules>
 function checkTogether(options: LimiterOptions, { where }: CheckedLimiterOptions): void {
   const { redis, store, clock = 'redis', maxSkew } = options;
   const { decisionIdentity, onDecision } = options;
+  if (Object.hasOwn(options, 'identitySecret') && options.identitySecret === undefined) {
+    throw new RateLimitConfigError(
+      where,
+      'identitySecret is given, and undefined: is the variable set? Keys would show identities. Leave the option out for keys without a secret',
+    );
+  }
   if (redis !== undefined && redis !== '' && store !== undefined) {
     throw new RateLimitConfigError(
       where,

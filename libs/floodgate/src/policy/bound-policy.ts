@@ -1,7 +1,7 @@
 import type { Algorithm } from '../algorithms/core/algorithm.js';
 import { timeZones } from '../algorithms/fixed-window/calendar.js';
 import { globalTag } from '../identity/identity-tag.js';
-import { blockTail, keyOf, keyTail, shardKeys } from './key.js';
+import { blockTail, keyOf, type KeyPrefix, keyTail, shardKeys } from './key.js';
 import { type ParsedPolicy, parseVariant } from './parse-policy.js';
 import type { PolicyCalendar } from './policy.js';
 
@@ -17,7 +17,7 @@ export interface BoundPolicy<Context = never> extends ParsedPolicy<Context> {
   /** What its state belongs to, as keys contain it: `POST /api/rides`, `RidesController /api/rides` or `app`. */
   readonly boundTo: string;
   /** How its keys begin. */
-  readonly keyPrefix: string;
+  readonly keyPrefix: KeyPrefix;
   /** The part of every key after the identity. */
   readonly keyTail: string;
   /** The one key of a policy that counts all clients together; undefined for the others. */
@@ -54,7 +54,7 @@ export function isSettled({ countIf, settle }: Pick<ParsedPolicy, 'countIf' | 's
  */
 export function bindPolicy<Context>(
   parsed: ParsedPolicy<Context>,
-  prefix: string,
+  prefix: KeyPrefix,
   boundTo: string,
   where: string,
   instead?: BoundPolicy<Context>,

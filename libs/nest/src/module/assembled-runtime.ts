@@ -95,7 +95,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     private readonly application: ApplicationConfig,
   ) {
     super();
-    const { keyPrefix, defaults } = options;
+    const { defaults } = options;
     const functions = new UserFunctions(options.deadlineMs, monitor, logger);
     this.plans = options.plan && new Plans(planSettings(options.plan), requestOf, functions, monitor);
     this.headers = {
@@ -119,7 +119,7 @@ export class AssembledRuntime extends RateLimitRuntime implements OnModuleInit, 
     this.routes = new RoutePolicies(
       policies,
       defaults,
-      keyPrefix,
+      opened.sealing?.keys ?? options.keyPrefix,
       this.identities,
       functions,
       logger,

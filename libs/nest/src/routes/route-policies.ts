@@ -1,5 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import {
+  type KeyPrefix,
   type Logger,
   type ParsedPolicy,
   type PolicyScope,
@@ -93,7 +94,7 @@ export class RoutePolicies implements RoutePolicySource {
   constructor(
     private readonly named: NamedPolicies<ExecutionContext>,
     private readonly defaults: readonly PolicySource[],
-    private readonly keyPrefix: string,
+    private readonly keyPrefix: KeyPrefix,
     private readonly identities: Pick<IdentityChain, 'lackOf' | 'countsAddresses'>,
     private readonly functions: UserFunctions,
     private readonly logger: Pick<Logger, 'warn'>,

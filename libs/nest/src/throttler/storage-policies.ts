@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from 'floodgate';
 import type { BoundPolicy } from 'floodgate/http';
-import { type CountedPolicy, shown } from 'floodgate/internal';
+import { type CountedPolicy, type KeyPrefix, shown } from 'floodgate/internal';
 import { bindPolicy, durationToMicroseconds, isName, parsePolicy } from 'floodgate/internal-boot';
 
 /** The numbers of a throttler for one request; times in milliseconds. */
@@ -82,7 +82,7 @@ export class StoragePolicies {
   private readonly known = new Map<string, ThrottlerPolicies>();
 
   /** @param keyPrefix how keys begin */
-  constructor(private readonly keyPrefix: string) {}
+  constructor(private readonly keyPrefix: KeyPrefix) {}
 
   /** @throws {RateLimitConfigError} when a number is wrong */
   of(name: string, limit: number, ttl: number, blockDuration: number): ThrottlerPolicies {

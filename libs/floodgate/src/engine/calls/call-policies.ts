@@ -1,6 +1,7 @@
 import { type BoundPolicy, bindPolicy } from '../../policy/bound-policy.js';
 import { checkTogether } from '../../policy/check-together.js';
 import { parseElse } from '../../policy/else-policies.js';
+import type { KeyPrefix } from '../../policy/key.js';
 import type { StateClaims } from '../../policy/state-claims.js';
 import type { ParsedPolicy } from '../../policy/parse-policy.js';
 import type { Policy } from '../../policy/policy.js';
@@ -95,7 +96,7 @@ export class CallPolicies {
    */
   constructor(
     private readonly named: PolicyParser,
-    private readonly keyPrefix: string,
+    private readonly keyPrefix: KeyPrefix,
     private readonly routes: PoliciesOfRoutes,
     private readonly logger: Pick<Logger, 'warn'>,
     private readonly mayPrefetch = true,

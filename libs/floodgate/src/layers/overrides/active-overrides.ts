@@ -217,7 +217,9 @@ export class ActiveOverrides {
   }
 
   private sayUnreadable({ version }: OverrideRecord): void {
-    this.sayOnce(`The override of version ${version} is not in force here: this version cannot read it`);
+    this.sayOnce(
+      `The override of version ${version} is not in force here: another version has written it, or one with another identitySecret`,
+    );
   }
 
   private sayOnce(message: string): void {

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
+import { expectSame } from '../../../../../test/support/expect-same.js';
+import { histories } from '../../../../../test/support/property-runs.js';
+import { MemoryOverrideLog } from '../../stores/memory/override-log.js';
+import type { OverrideLog } from '../../stores/override-log.js';
+import { IdentitySecret } from './identity-secret.js';
+import { SealedOverrideLog } from './sealed-override-log.js';
+
+const OLD = 'an old secret, of more than 32 bytes';
+const NEW = 'a newer secret, of more than 32 bytes';
+
+/** The pods of a deploy: without a secret, with one, and with the next one. */
+const PODS = [undefined, OLD, [NEW, OLD]] as const;
+
+interface Step {
+  readonly pod: number;
+  readonly id: string;
+  readonly does: 'set' | 'remove' | 'get';
+  /** The version that the change expects: the one that is there, none, or another one; undefined: any. */
+  readonly expects: 'known' | 'none' | 'wrong' | undefined;
+  readonly number: number;
+}
+
+const step = record<Step>({
+  pod: constantFrom(0, 1, 2),
+  id: constantFrom('user:ada\napi\n', 'user:bob\napi\n'),
+  does: constantFrom('set', 'set', 'remove', 'get'),
+  expects: constantFrom(undefined, undefined, 'known', 'none', 'wrong'),
+  number: integer({ min: 1, max: 99 }),
+});
+
+/** What a step is answered, without the versions: a change under another secret takes two. */
+async function answerOf(log: OverrideLog, { id, does, expects, number }: Step): Promise<unknown> {
+  const there = await log.get(id);
+  if (does === 'get') return there?.body;
+  const version = there?.version ?? 0;
+  const ifVersion = { known: version, none: 0, wrong: version + 1 };
+  const write = { id, body: JSON.stringify({ number }), ifVersion: expects && ifVersion[expects] };
+  const outcome = does === 'set' ? await log.set(write, undefined) : await log.remove(write);
+  if (outcome.outcome === 'conflict') return { outcome: 'conflict', isCurrent: outcome.version === version };
+  return outcome.outcome === 'changed' ? [outcome.record.removed, outcome.record.body] : outcome;
+}
+
+async function bodiesOf(log: OverrideLog): Promise<readonly string[]> {
+  return (await log.page(0, 100)).records.map(({ body }) => body).toSorted();
+}
+
+describe('a log of overrides under a secret', () => {
+  it('answers as one without, while pods come to have the secret, and then the next one', async () => {
+    await assert(
+      asyncProperty(array(step, { maxLength: 12 }), async (steps) => {
+        const [kept, plain] = [new MemoryOverrideLog(), new MemoryOverrideLog()];
+        const pods = PODS.map((given) => (given === undefined ? kept : sealed(kept, given)));
+        let pod = 0;
+        for (const one of steps) {
+          pod = Math.max(pod, one.pod); // a deploy goes one way
+          expectSame(await answerOf(pods[pod]!, one), await answerOf(plain, one));
+          expectSame(await bodiesOf(pods[pod]!), await bodiesOf(plain));
+        }
+      }),
+      histories(4),
+    );
+  });
+
+  it('tells what all pods can read, and that some was missed where a notice cannot be read', async () => {
+    const kept = new MemoryOverrideLog();
+    const [old, both, renewed] = [sealed(kept, OLD), sealed(kept, [NEW, OLD]), sealed(kept, NEW)];
+    const heard = async (log: OverrideLog): Promise<unknown> => (await log.poll('0', '0')).notices;
+    await old.tell('user:ada');
+    expect(await Promise.all([kept, old, both, renewed].map(heard))).toEqual([
+      [expect.not.stringContaining('ada')],
+      ['user:ada'],
+      ['user:ada'],
+      undefined,
+    ]);
+    await both.tell('user:bob');
+    expect(await Promise.all([old, both].map(heard))).toEqual([undefined, ['user:ada', 'user:bob']]);
+  });
+});
+
+function sealed(log: OverrideLog, secret: string | readonly [string, string]): OverrideLog {
+  return new SealedOverrideLog(log, new IdentitySecret(secret, 'rl'));
+}

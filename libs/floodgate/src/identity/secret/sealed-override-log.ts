@@ -1,0 +1,120 @@
+import type {
+  OverrideChanges,
+  OverrideLog,
+  OverrideOutcome,
+  OverrideRecord,
+  OverrideRecords,
+  OverrideWrite,
+} from '../../stores/override-log.js';
+import type { IdentitySecret } from './identity-secret.js';
+
+/** An override as it stands in the log. */
+interface Kept {
+  readonly id: string;
+  readonly record: OverrideRecord;
+}
+
+/**
+ * A log of overrides that does not show whom they are about: ids are digests, bodies and notices are encrypted.
+ *
+ * It finds what was written under the previous secret, or under none, and a change writes it anew under the current one. That takes two
+ * steps: until the second one, the override is not there.
+ */
+export class SealedOverrideLog implements OverrideLog {
+  constructor(
+    private readonly log: OverrideLog,
+    private readonly secret: IdentitySecret,
+  ) {}
+
+  get shared(): boolean {
+    return this.log.shared;
+  }
+
+  async poll(known: string, heard: string): Promise<OverrideChanges> {
+    const changes = await this.log.poll(known, heard);
+    const notices = changes.notices?.map((notice) => this.secret.unlock(notice));
+    return {
+      ...this.opened(changes),
+      // One that cannot be read may be about anybody.
+      notices: notices?.every((notice) => notice !== undefined) === true ? notices : undefined,
+    };
+  }
+
+  tell(notice: string): Promise<string> {
+    return this.log.tell(this.secret.lock(notice));
+  }
+
+  async page(after: number, count: number): Promise<OverrideRecords> {
+    return this.opened(await this.log.page(after, count));
+  }
+
+  async history(before: number | undefined, count: number): Promise<OverrideRecords> {
+    return this.opened(await this.log.history(before, count));
+  }
+
+  async get(id: string): Promise<OverrideRecord | undefined> {
+    const [newest] = await this.keptOf(id);
+    return newest && this.openedRecord(newest.record);
+  }
+
+  async set({ id, ifVersion, body }: OverrideWrite, ttlMs: number | undefined): Promise<OverrideOutcome> {
+    const kept = await this.keptOf(id);
+    if (isConflict(ifVersion, kept)) return { outcome: 'conflict', version: kept[0]!.record.version };
+    const [current] = this.secret.digestsOf(id);
+    const older = kept.filter((one) => one.id !== current);
+    const write: OverrideWrite = { id: current!, body: this.secret.lock(body), ifVersion };
+    // A removal that came later would end the new one: all of them have the same name in the processes.
+    const removed = await this.removeAll(older, write);
+    if (removed.outcome === 'conflict') return removed;
+    const isThere = kept.length > older.length;
+    const outcome = await this.log.set(
+      { ...write, ifVersion: ifVersion === undefined || isThere || older.length === 0 ? ifVersion : 0 },
+      ttlMs,
+    );
+    return this.openedOutcome(outcome);
+  }
+
+  async remove({ id, ifVersion, body }: OverrideWrite): Promise<OverrideOutcome> {
+    const kept = await this.keptOf(id);
+    if (isConflict(ifVersion, kept)) return { outcome: 'conflict', version: kept[0]!.record.version };
+    const write: OverrideWrite = { id: this.secret.digestsOf(id)[0]!, ifVersion, body: this.secret.lock(body) };
+    return kept.length === 0 ? this.log.remove(write) : this.openedOutcome(await this.removeAll(kept, write));
+  }
+
+  /** Removes overrides; those that have changed meanwhile only where the write names no version. */
+  private async removeAll(all: readonly Kept[], { ifVersion, body }: OverrideWrite): Promise<OverrideOutcome> {
+    let outcome: OverrideOutcome = { outcome: 'none' };
+    for (const { id, record } of all) {
+      outcome = await this.log.remove({ id, ifVersion: ifVersion === undefined ? undefined : record.version, body });
+      if (outcome.outcome === 'conflict') break;
+    }
+    return outcome;
+  }
+
+  /** The override of this id under each secret and under none, the newest one first: processes may have different secrets. */
+  private async keptOf(id: string): Promise<readonly Kept[]> {
+    const found = await Promise.all(
+      [...this.secret.digestsOf(id), id].map(async (one) => ({ id: one, record: await this.log.get(one) })),
+    );
+    return found
+      .filter((one): one is Kept => one.record !== undefined)
+      .toSorted((a, b) => b.record.version - a.record.version);
+  }
+
+  private opened<Records extends OverrideRecords>(found: Records): Records {
+    return { ...found, records: found.records.map((record) => this.openedRecord(record)) };
+  }
+
+  private openedOutcome(outcome: OverrideOutcome): OverrideOutcome {
+    return outcome.outcome === 'changed' ? { ...outcome, record: this.openedRecord(outcome.record) } : outcome;
+  }
+
+  /** What cannot be read stays as it is: whoever reads it finds no override in it. */
+  private openedRecord(record: OverrideRecord): OverrideRecord {
+    return { ...record, body: this.secret.unlock(record.body) ?? record.body };
+  }
+}
+
+function isConflict(ifVersion: number | undefined, [newest]: readonly Kept[]): boolean {
+  return ifVersion !== undefined && newest !== undefined && newest.record.version !== ifVersion;
+}

@@ -1,0 +1,22 @@
+import type { ProcessReport, ReportBoard } from '../../stores/report-board.js';
+import type { IdentitySecret } from './identity-secret.js';
+
+/** A board whose reports, which name rejected identities, are encrypted. Those of other secrets are left out. */
+export class SealedReportBoard implements ReportBoard {
+  constructor(
+    private readonly board: ReportBoard,
+    private readonly secret: IdentitySecret,
+  ) {}
+
+  put({ id, text }: ProcessReport): Promise<boolean> {
+    return this.board.put({ id, text: this.secret.lock(text) });
+  }
+
+  async all(): Promise<readonly ProcessReport[]> {
+    const reports = await this.board.all();
+    return reports.flatMap(({ id, text }) => {
+      const read = this.secret.unlock(text);
+      return read === undefined ? [] : { id, text: read };
+    });
+  }
+}
