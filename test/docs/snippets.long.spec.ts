@@ -45,6 +45,7 @@ beforeAll(async () => {
   server = await RedisServer.start();
   redis = new Redis(server.url);
   process.env.REDIS_URL = server.url;
+  process.env.IDENTITY_SECRET = 'of a page, and longer than 32 bytes';
   rmSync(`${ROOT}${FOLDER}`, { recursive: true, force: true });
   const all = BLOCKS.flatMap(({ blocks }) => blocks);
   for (const { fence, kind } of all) {
