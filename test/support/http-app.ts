@@ -58,7 +58,7 @@ export interface LogLine {
 }
 
 /** The link behind a message of the library. */
-const HELP = / \(see https:[^)]*\/docs\/errors\.md#\w+\)/;
+const HELP = / \(see https:[^)]*\/errors#\w+\)/;
 
 /** Collects the log lines of Nest and the library. */
 export class CapturedLogs implements LoggerService {
