@@ -45,7 +45,7 @@ export const MINI_SEARCH = {
       return term.includes('-') ? 2 : 1;
     },
     boostDocument: (id: string): number => {
-      if (/\/(?:demo|errors|changelog|benchmarks|playground-guide|docs|reference\/api[\w-]*)?(?:#|$)/.test(id))
+      if (/\/(?:api|demo|errors|changelog|benchmarks|playground-guide|docs|reference\/api[\w-]*)?(?:#|$)/.test(id))
         return 0.4;
       // It says what the words mean.
       return /\/(?:policies|algorithms)(?:#|$)/.test(id) ? 1.3 : 1;
