@@ -103,7 +103,7 @@ const TASKS: Readonly<Record<string, string>> = {
   'websocket key': 'contexts',
   queue: 'recipe-partner-queue',
   'test limits jest': 'testing',
-  'reset a user': 'api',
+  'reset a user': 'admin',
   'metrics grafana': 'metrics',
   'monthly quota': 'recipe-monthly-quota',
   'express without nest': 'without-nest',
