@@ -3,6 +3,9 @@
 import { execSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { optionsOf } from './command-line.js';
+
+optionsOf('npm run add-to-app --prefix ../floodgate');
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Where npm was called. */

@@ -8,6 +8,7 @@ import ts from 'typescript';
 import { cached } from './cache.js';
 import { ORIGIN, ROOT } from './pages.js';
 import { declarations, exportsOf, isHidden, kindOf, MAIN, prose, resolved } from './reference.js';
+import { optionsOf } from '../../tools/command-line.js';
 
 export const API_PAGE = 'docs/api.md';
 const PAGE_TEST = 'test/docs/api.spec.ts';
@@ -157,6 +158,7 @@ function signature(name: string, node: ts.FunctionDeclaration | ts.MethodDeclara
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  optionsOf('npm run api');
   const { text } = await apiGuide();
   writeFileSync(join(ROOT, API_PAGE), text);
   console.log(`wrote ${API_PAGE}`);

@@ -42,7 +42,7 @@ it('says what to do when npx cannot install the codemod', () => {
     expect(status).toBe(1);
     const [sentence] = err.trim().split('\n').slice(-1);
     expect(sentence).toMatch(
-      /^nestjs-floodgate: the codemod nestjs-floodgate-migrate@\^\d+\.\d+\.\d+ could not be installed, so nothing was rewritten: .*npm install --no-save.*docs\/migration\.md#switch-the-imports$/,
+      /^nestjs-floodgate: the codemod nestjs-floodgate-migrate@\^\d+\.\d+\.\d+ could not be installed, so nothing was rewritten: .*npm install --no-save.*\/migration#switch-the-imports$/,
     );
   } finally {
     rmSync(empty, { recursive: true });

@@ -30,6 +30,9 @@ it('covers the commands of the repository', () => {
 });
 
 it.each(COMMANDS)('npm run %s: a wrong option is the last line, below a usage that fits beside it', (name, args) => {
+  const main = args.find((one) => /^(?!\.).*\/.*\.[jt]s$/.test(one))!;
+  // A command that reads no options would do its work here.
+  expect(readFileSync(`${ROOT}${main}`, 'utf8')).toMatch(/\/command(?:-line)?\.js'/);
   const { status, err } = run([...args, '--wrong']);
   const lines = err.trimEnd().split('\n');
   expect([lines[0], lines.at(-1), status]).toEqual([
