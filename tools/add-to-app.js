@@ -10,8 +10,15 @@ optionsOf('npm run add-to-app --prefix ../floodgate');
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Where npm was called. */
 const app = process.env.INIT_CWD ?? process.cwd();
-if (!existsSync(`${app}/package.json`))
-  throw new Error(`${app} has no package.json: call this in the folder of an application`);
+const wrong = !existsSync(`${app}/package.json`)
+  ? 'has no package.json'
+  : existsSync(`${app}/libs/nest`)
+    ? 'is a clone of Floodgate'
+    : undefined;
+if (wrong !== undefined) {
+  console.error(`${app} ${wrong}. Call this in the folder of an application: npm run add-to-app --prefix ../floodgate`);
+  process.exit(1);
+}
 
 // npm hands its own options on: with `prefix`, each npm below would work in the clone.
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_(?:config|package)_/i.test(name)));
@@ -21,9 +28,13 @@ const run = (command, cwd) => {
   execSync(command, { cwd, env, stdio: 'inherit' });
 };
 
-if (!existsSync(`${ROOT}node_modules`)) run('npm ci', ROOT);
+if (!existsSync(`${ROOT}node_modules`)) {
+  console.log('Installs the packages that build Floodgate, once: some minutes');
+  run('npm ci', ROOT);
+}
 run(`npm pack --silent -w floodgate -w nestjs-floodgate --pack-destination "${app}"`, ROOT);
 const packed = readdirSync(app).filter((name) => /^(?:nestjs-)?floodgate-\d.*\.tgz$/.test(name));
 run(`npm install ${packed.map((name) => `./${name}`).join(' ')}`, app);
-run('npx nest add nestjs-floodgate --skip-install', app);
+// A script answers the questions by flags: `-- --client=ioredis`.
+run(['npx nest add nestjs-floodgate --skip-install', ...process.argv.slice(2)].join(' '), app);
 run('npm install', app); // the client of Redis that was chosen
