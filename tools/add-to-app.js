@@ -3,9 +3,12 @@
 import { execSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { optionsOf } from './command-line.js';
+import { exitWithUsage, optionsOf } from './command-line.js';
 
-optionsOf('npm run add-to-app --prefix ../floodgate');
+const USAGE = `npm run add-to-app --prefix ../floodgate -- [options], in the folder of an application
+  --client X    the client of Redis: ioredis, redis or none; asked for when it is left out
+  --identity X  who is counted: ip, user or api-key; asked for when it is left out`;
+const answers = optionsOf(USAGE, { client: { type: 'string' }, identity: { type: 'string' } });
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Where npm was called. */
@@ -16,8 +19,7 @@ const wrong = !existsSync(`${app}/package.json`)
     ? 'is a clone of Floodgate'
     : undefined;
 if (wrong !== undefined) {
-  console.error(`${app} ${wrong}. Call this in the folder of an application: npm run add-to-app --prefix ../floodgate`);
-  process.exit(1);
+  exitWithUsage(USAGE, `${app} ${wrong}`);
 }
 
 // npm hands its own options on: with `prefix`, each npm below would work in the clone.
@@ -35,6 +37,6 @@ if (!existsSync(`${ROOT}node_modules`)) {
 run(`npm pack --silent -w floodgate -w nestjs-floodgate --pack-destination "${app}"`, ROOT);
 const packed = readdirSync(app).filter((name) => /^(?:nestjs-)?floodgate-\d.*\.tgz$/.test(name));
 run(`npm install ${packed.map((name) => `./${name}`).join(' ')}`, app);
-// A script answers the questions by flags: `-- --client=ioredis`.
-run(['npx nest add nestjs-floodgate --skip-install', ...process.argv.slice(2)].join(' '), app);
+const flags = Object.entries(answers).map(([name, value]) => `--${name}=${JSON.stringify(value)}`);
+run(['npx nest add nestjs-floodgate --skip-install', ...flags].join(' '), app);
 run('npm install', app); // the client of Redis that was chosen
