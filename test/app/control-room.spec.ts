@@ -55,7 +55,7 @@ describe('the control room', () => {
         files.add(`control-room/files/${imported}`);
       }
     }
-    expect([...files]).toEqual(expect.arrayContaining([expect.stringContaining('time-chart.js')]));
+    expect([...files]).toEqual(expect.arrayContaining([expect.stringContaining('run-picture.js')]));
   });
 
   it.each(['nothing.js', '..%2f..%2fpackage.json', 'constructor', '__proto__', 'tsconfig.json', 'libs~nothing.js'])(
