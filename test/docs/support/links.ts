@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { ORIGIN, PLAYGROUND, sitePages } from '../../../site/build/pages.js';
+import { ORIGIN, PLAYGROUND, SIDEBAR, sitePages } from '../../../site/build/pages.js';
 import { type Page, readPage } from './markdown.js';
 import { ROOT } from './pages.js';
 
@@ -10,6 +10,9 @@ const ELSEWHERE = /^(?:https?:|mailto:)/;
 
 /** The files of the site's pages by their addresses. */
 const SITE = new Map([...sitePages()].map(([path, address]) => [address === 'index' ? '' : address, path]));
+
+/** Some pages are there once the site is built. The sidebar has them. */
+const BUILT = new Set(SIDEBAR.flatMap(({ items }) => items.map(({ link }) => link)));
 
 const pages = new Map<string, Page>();
 
@@ -36,6 +39,6 @@ function problemOnSite(url: string): string | undefined {
   const [address = '', anchor] = url.split('#');
   if (`/${address}` === PLAYGROUND) return undefined;
   const path = SITE.get(address.replace(/\.md$/, ''));
-  if (path === undefined) return `the site has no ${address}`;
+  if (path === undefined) return BUILT.has(`/${address}`) ? undefined : `the site has no ${address}`;
   return anchor === undefined ? undefined : problemOf(path, `#${anchor}`);
 }
