@@ -14,13 +14,13 @@ export interface UserFunction {
   readonly nonsense?: string;
 }
 
-const COUNTED = 'it is counted';
+const COUNTED = 'it counts';
 const STAYS = 'the charge stays';
-const UNLISTED = 'not in the list';
-const LOGGED = 'the log says so';
-const ERROR = 'a logged 500';
-const ANSWER = 'its error is the answer';
-const CALL = 'the call fails with it';
+const UNLISTED = 'unlisted';
+const LOGGED = 'a log line';
+const ERROR = '500';
+const ANSWER = 'its error is sent';
+const CALL = 'the call fails';
 const NOTHING = 'nothing';
 const THROTTLER = '`ThrottlerModule`';
 const ADAPTER = 'an adapter of `contexts`';
@@ -32,7 +32,7 @@ export const USER_FUNCTIONS = {
     request: 0,
     promise: 'yes',
     fails: 'its `fallback` or the `defaults` count, else nothing',
-    nonsense: 'the same; without either a logged 500',
+    nonsense: 'the same; without either, 500',
   },
   by: { of: 'a policy', request: 0, promise: 'yes', fails: '`onMissingIdentity`', nonsense: ERROR },
   cost: { of: 'a policy', request: 0, promise: 'yes', fails: 'it costs 1', nonsense: ERROR },
@@ -42,8 +42,8 @@ export const USER_FUNCTIONS = {
     of: 'a policy',
     request: 0,
     promise: 'yes',
-    fails: 'the last class of `priorities`',
-    nonsense: 'undefined, null: the first class; else a logged 500',
+    fails: 'the last class',
+    nonsense: 'undefined, null: the first class; else 500',
   },
   countIf: { of: 'a policy', promise: 'yes', fails: STAYS },
   settle: { of: 'a policy', promise: 'yes', fails: STAYS },
@@ -61,8 +61,8 @@ export const USER_FUNCTIONS = {
     fails: 'the last known plan, else the `fallback`',
     hangs: 'the same; a rejection waits for `plan.timeout` (1 s)',
   },
-  'shed.check': { of: 'the module', promise: 'no', fails: 'not over its threshold' },
-  'shed.priority': { of: 'the module', request: 0, promise: 'yes', fails: 'it is not shed' },
+  'shed.check': { of: 'the module', promise: 'no', fails: 'it sheds nothing' },
+  'shed.priority': { of: 'the module', request: 0, promise: 'yes', fails: 'it sheds nothing' },
   allowList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
   blockList: { of: 'the module', request: 1, promise: 'yes', fails: UNLISTED },
   problem: { of: 'the module', request: 1, promise: 'yes', fails: 'the standard members' },
@@ -87,7 +87,7 @@ export const USER_FUNCTIONS = {
   setHeaders: {
     of: 'a subclass of `RateLimitGuard`',
     promise: 'not awaited',
-    fails: `${ANSWER}, of a promise a log line`,
+    fails: `${ANSWER}; a promise's is logged`,
     hangs: NOTHING,
     nonsense: NOTHING,
   },
@@ -95,8 +95,8 @@ export const USER_FUNCTIONS = {
     of: 'a subclass of `RateLimitGuard`',
     promise: 'yes',
     fails: ANSWER,
-    hangs: 'the 429 of the library',
-    nonsense: 'the 429 of the library',
+    hangs: "the library's 429",
+    nonsense: "the library's 429",
   },
   request: { of: ADAPTER, promise: 'no', fails: CALL },
   operation: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: 'the call fails, or is an operation' },
@@ -104,7 +104,7 @@ export const USER_FUNCTIONS = {
   toError: { of: ADAPTER, promise: 'no', fails: CALL },
   client: { of: ADAPTER, promise: 'no', fails: CALL },
   ends: { of: ADAPTER, promise: 'no', fails: CALL, nonsense: "as `'handler'`" },
-  author: { of: '`RateLimitAdminModule`', request: 0, promise: 'yes', fails: 'a logged 500, and nothing is changed' },
+  author: { of: '`RateLimitAdminModule`', request: 0, promise: 'yes', fails: '500, and nothing is changed' },
   logger: {
     of: 'the application',
     promise: 'not awaited',
@@ -117,14 +117,14 @@ export const USER_FUNCTIONS = {
     promise: 'yes',
     fails: ANSWER,
     hangs: COUNTED,
-    nonsense: 'what is true skips',
+    nonsense: 'truthy values skip',
   },
   getTracker: {
     of: THROTTLER,
     promise: 'yes',
     fails: ANSWER,
     hangs: 'its address',
-    nonsense: 'a logged 500, or its text is the tracker',
+    nonsense: '500; a text is the tracker',
   },
   generateKey: {
     of: THROTTLER,
@@ -140,7 +140,7 @@ export const USER_FUNCTIONS = {
     promise: 'yes',
     fails: ANSWER,
     hangs: 'the default answer',
-    nonsense: 'it passes, as with @nestjs/throttler',
+    nonsense: 'it passes',
   },
   partition: { of: '`rateLimitFetch`', promise: 'no', fails: CALL },
   onWait: {
