@@ -71,7 +71,7 @@ export class IdentitySecret {
    * @returns undefined where the text is of another secret
    */
   unlock(text: string): string | undefined {
-    if (/[^\w+/=]/.test(text)) return text; // no base64
+    if (isBare(text)) return text;
     const bytes = Buffer.from(text, 'base64');
     if (bytes.length < NONCE_BYTES + PROOF_BYTES) return undefined;
     for (const { texts } of this.secrets) {
@@ -86,6 +86,11 @@ export class IdentitySecret {
     }
     return undefined;
   }
+}
+
+/** Whether a text is from before there was a secret. Encrypted ones are base64. */
+export function isBare(text: string): boolean {
+  return /[^\w+/=]/.test(text);
 }
 
 function derived(secret: string): Derived {

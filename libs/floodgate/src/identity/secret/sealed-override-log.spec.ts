@@ -1,9 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
 import { expectSame } from '../../../../../test/support/expect-same.js';
 import { histories } from '../../../../../test/support/property-runs.js';
 import { MemoryOverrideLog } from '../../stores/memory/override-log.js';
-import type { OverrideLog } from '../../stores/override-log.js';
+import type { OverrideLog, OverrideWrite } from '../../stores/override-log.js';
 import { IdentitySecret } from './identity-secret.js';
 import { SealedOverrideLog } from './sealed-override-log.js';
 
@@ -12,6 +12,8 @@ const NEW = 'a newer secret, of more than 32 bytes';
 
 /** The pods of a deploy: without a secret, with one, and with the next one. */
 const PODS = [undefined, OLD, [NEW, OLD]] as const;
+
+const [ADA, BOB] = ['user:ada\napi\n', 'user:bob\napi\n'] as const;
 
 interface Step {
   readonly pod: number;
@@ -24,7 +26,7 @@ interface Step {
 
 const step = record<Step>({
   pod: constantFrom(0, 1, 2),
-  id: constantFrom('user:ada\napi\n', 'user:bob\napi\n'),
+  id: constantFrom(ADA, BOB),
   does: constantFrom('set', 'set', 'remove', 'get'),
   expects: constantFrom(undefined, undefined, 'known', 'none', 'wrong'),
   number: integer({ min: 1, max: 99 }),
@@ -61,6 +63,57 @@ describe('a log of overrides under a secret', () => {
       }),
       histories(4),
     );
+  });
+
+  it('changes the later one of two that pods without and with the next secret have set', async () => {
+    const kept = new MemoryOverrideLog();
+    const [old, both] = [sealed(kept, OLD), sealed(kept, [NEW, OLD])];
+    const write = (number: number, ifVersion?: number): OverrideWrite => ({
+      id: ADA,
+      body: `{"n":${number}}`,
+      ifVersion,
+    });
+    for (const does of ['set', 'remove'] as const) {
+      await both.set(write(1), undefined);
+      await old.set(write(2), undefined);
+      const { version } = (await both.get(ADA))!;
+      expect(await both[does](write(3, version - 1), undefined)).toEqual({ outcome: 'conflict', version });
+      expect(await both[does](write(3, version), undefined)).toMatchObject({ outcome: 'changed' });
+      expect(await bodiesOf(kept)).toHaveLength(does === 'set' ? 1 : 0);
+      expect((await both.get(ADA))?.body).toBe(does === 'set' ? '{"n":3}' : undefined);
+    }
+  });
+
+  it('asks for names while there are overrides under them, and only then', async () => {
+    const kept = new MemoryOverrideLog();
+    const asked = jest.spyOn(kept, 'get');
+    const named = (): boolean => asked.mock.calls.splice(0).some(([id]) => id.includes('ada'));
+    const body = '{"policy":"api"}';
+    const use = async (log: OverrideLog): Promise<readonly (string | undefined)[]> => {
+      await log.set({ id: BOB, body, ifVersion: undefined }, undefined);
+      const found = (await log.get(ADA))?.body;
+      await log.remove({ id: ADA, body, ifVersion: undefined });
+      return [found, (await log.get(ADA))?.body];
+    };
+    const log = sealed(kept, OLD);
+    expect([await use(log), named()]).toEqual([[undefined, undefined], false]);
+
+    await kept.set({ id: ADA, body, ifVersion: undefined }, undefined);
+    expect([await use(sealed(kept, OLD)), named()]).toEqual([[body, undefined], true]);
+    await kept.set({ id: ADA, body, ifVersion: undefined }, undefined);
+    await log.poll('', '');
+    await log.page(0, 10);
+    expect([await use(log), named()]).toEqual([[body, undefined], true]);
+    expect([await use(sealed(kept, OLD)), named()]).toEqual([[undefined, undefined], false]);
+  });
+
+  it('searches again for overrides under names when the log has not answered', async () => {
+    const kept = new MemoryOverrideLog();
+    await kept.set({ id: ADA, body: '{}', ifVersion: undefined }, undefined);
+    jest.spyOn(kept, 'page').mockRejectedValueOnce(new Error('no answer'));
+    const log = sealed(kept, OLD);
+    await expect(log.get(ADA)).rejects.toThrow('no answer');
+    expect((await log.get(ADA))?.body).toBe('{}');
   });
 
   it('tells what all pods can read, and that some was missed where a notice cannot be read', async () => {

@@ -6,13 +6,16 @@ import type {
   OverrideRecords,
   OverrideWrite,
 } from '../../stores/override-log.js';
-import type { IdentitySecret } from './identity-secret.js';
+import { type IdentitySecret, isBare } from './identity-secret.js';
 
 /** An override as it stands in the log. */
 interface Kept {
   readonly id: string;
   readonly record: OverrideRecord;
 }
+
+/** Overrides to read in one call. */
+const PAGE = 1000;
 
 /**
  * A log of overrides that does not show whom they are about: ids are digests, bodies and notices are encrypted.
@@ -21,6 +24,11 @@ interface Kept {
  * steps: until the second one, the override is not there.
  */
 export class SealedOverrideLog implements OverrideLog {
+  /** Whether overrides from before there was a secret were seen. Their ids name identities, which are asked for with them alone. */
+  private hasBare = false;
+  /** Resolves when all overrides were searched for such ones. `poll` sees those that come later. */
+  private searched: Promise<void> | undefined;
+
   constructor(
     private readonly log: OverrideLog,
     private readonly secret: IdentitySecret,
@@ -32,6 +40,7 @@ export class SealedOverrideLog implements OverrideLog {
 
   async poll(known: string, heard: string): Promise<OverrideChanges> {
     const changes = await this.log.poll(known, heard);
+    this.lookForBare(changes);
     const notices = changes.notices?.map((notice) => this.secret.unlock(notice));
     return {
       ...this.opened(changes),
@@ -45,7 +54,9 @@ export class SealedOverrideLog implements OverrideLog {
   }
 
   async page(after: number, count: number): Promise<OverrideRecords> {
-    return this.opened(await this.log.page(after, count));
+    const page = await this.log.page(after, count);
+    this.lookForBare(page);
+    return this.opened(page);
   }
 
   async history(before: number | undefined, count: number): Promise<OverrideRecords> {
@@ -59,24 +70,23 @@ export class SealedOverrideLog implements OverrideLog {
 
   async set({ id, ifVersion, body }: OverrideWrite, ttlMs: number | undefined): Promise<OverrideOutcome> {
     const kept = await this.keptOf(id);
-    if (isConflict(ifVersion, kept)) return { outcome: 'conflict', version: kept[0]!.record.version };
+    const conflict = conflictOf(ifVersion, kept);
+    if (conflict !== undefined) return conflict;
     const [current] = this.secret.digestsOf(id);
     const older = kept.filter((one) => one.id !== current);
     const write: OverrideWrite = { id: current!, body: this.secret.lock(body), ifVersion };
     // A removal that came later would end the new one: all of them have the same name in the processes.
     const removed = await this.removeAll(older, write);
     if (removed.outcome === 'conflict') return removed;
-    const isThere = kept.length > older.length;
-    const outcome = await this.log.set(
-      { ...write, ifVersion: ifVersion === undefined || isThere || older.length === 0 ? ifVersion : 0 },
-      ttlMs,
-    );
+    const there = kept.find((one) => one.id === current)?.record.version ?? 0; // an older one may have a later version
+    const outcome = await this.log.set({ ...write, ifVersion: ifVersion === undefined ? undefined : there }, ttlMs);
     return this.openedOutcome(outcome);
   }
 
   async remove({ id, ifVersion, body }: OverrideWrite): Promise<OverrideOutcome> {
     const kept = await this.keptOf(id);
-    if (isConflict(ifVersion, kept)) return { outcome: 'conflict', version: kept[0]!.record.version };
+    const conflict = conflictOf(ifVersion, kept);
+    if (conflict !== undefined) return conflict;
     const write: OverrideWrite = { id: this.secret.digestsOf(id)[0]!, ifVersion, body: this.secret.lock(body) };
     return kept.length === 0 ? this.log.remove(write) : this.openedOutcome(await this.removeAll(kept, write));
   }
@@ -93,12 +103,34 @@ export class SealedOverrideLog implements OverrideLog {
 
   /** The override of this id under each secret and under none, the newest one first: processes may have different secrets. */
   private async keptOf(id: string): Promise<readonly Kept[]> {
+    await this.search();
+    const ids = this.secret.digestsOf(id);
     const found = await Promise.all(
-      [...this.secret.digestsOf(id), id].map(async (one) => ({ id: one, record: await this.log.get(one) })),
+      (this.hasBare ? [...ids, id] : ids).map(async (one) => ({ id: one, record: await this.log.get(one) })),
     );
     return found
       .filter((one): one is Kept => one.record !== undefined)
       .toSorted((a, b) => b.record.version - a.record.version);
+  }
+
+  private search(): Promise<void> {
+    return (this.searched ??= this.searchAll().catch((error: unknown) => {
+      this.searched = undefined;
+      throw error;
+    }));
+  }
+
+  private async searchAll(): Promise<void> {
+    for (let after = 0; !this.hasBare;) {
+      const page = await this.log.page(after, PAGE);
+      if (page.records.length === 0) return;
+      this.lookForBare(page);
+      after = page.records.at(-1)!.version;
+    }
+  }
+
+  private lookForBare({ records }: OverrideRecords): void {
+    this.hasBare ||= records.some(({ removed, body }) => !removed && isBare(body));
   }
 
   private opened<Records extends OverrideRecords>(found: Records): Records {
@@ -115,6 +147,7 @@ export class SealedOverrideLog implements OverrideLog {
   }
 }
 
-function isConflict(ifVersion: number | undefined, [newest]: readonly Kept[]): boolean {
-  return ifVersion !== undefined && newest !== undefined && newest.record.version !== ifVersion;
+function conflictOf(ifVersion: number | undefined, [newest]: readonly Kept[]): OverrideOutcome | undefined {
+  const version = newest?.record.version ?? 0;
+  return ifVersion === undefined || ifVersion === version ? undefined : { outcome: 'conflict', version };
 }
