@@ -242,7 +242,9 @@ describe('a new secret', () => {
     {
       await using old = await open('Redis', OLD);
       expect(await limitFor(old, BOB)).toBe('3');
-      await old.app.get(RateLimitOverrides).set({ policy: 'client', identity: BOB }, { capacity: 2 });
+      await old.app
+        .get(RateLimitOverrides)
+        .set({ policy: 'client', identity: BOB }, { capacity: 2 }, { reason: 'abuse' });
       for (let i = 0; i < 3; i++) await old.send('/address', { headers: headersOf(ADDRESS) });
       await deskOf(old).rejections.share();
     }
@@ -251,17 +253,29 @@ describe('a new secret', () => {
     expect([await limitFor(both, BOB), await limitFor(both, LONG), await fleetOf(both)]).toEqual(['2', '4', 2]);
     const address = { headers: headersOf(ADDRESS) };
     expect(await both.statuses(3, '/address', address)).toEqual([200, 200, 429]);
-    const { items } = await both.app.get(RateLimitOverrides).list();
-    expect(items.map(({ identity }) => identity)).toEqual([identityTag(LONG), 'user:bob']);
     // What docs/identity.md says of the end of a rotation.
-    for (const { policy, identity, scope, change } of items) {
-      await both.app.get(RateLimitOverrides).set({ policy, identity, scope }, change);
+    const overrides = both.app.get(RateLimitOverrides);
+    let page = await overrides.list({ limit: 1 });
+    const all = [...page.items];
+    while (page.cursor !== undefined) {
+      page = await overrides.list({ limit: 1, cursor: page.cursor });
+      all.push(...page.items);
+    }
+    expect(all.map(({ identity }) => identity)).toEqual([identityTag(LONG), 'user:bob']);
+    for (const one of all) {
+      const { policy, identity, scope, change, reason, author } = one;
+      const left = (one.expiresAtMs ?? Infinity) - Date.now();
+      const expiresIn = left === Infinity ? undefined : Math.max(1000, left);
+      await overrides.set({ policy, identity, scope }, change, { expiresIn, reason, author });
     }
 
     await using renewed = await open('Redis', NEW);
     expect([await limitFor(renewed, BOB), await limitFor(renewed, LONG)]).toEqual(['2', '4']);
     expect(await renewed.statuses(1, '/address', address)).toEqual([429]);
     expect(renewed.logs.of('warn')).toEqual([]);
+    expect(await renewed.app.get(RateLimitOverrides).get({ policy: 'client', identity: BOB })).toMatchObject({
+      reason: 'abuse',
+    });
     expect(JSON.stringify(await redis.client.hgetall('rl:{overrides}:records'))).not.toContain('user:bob');
   });
 
@@ -299,12 +313,25 @@ describe('a wrong secret stops the boot, and is not shown', () => {
       [OLD, NEW, `${OLD.slice(1)}.`],
     ],
     ['got an array of', []],
+    ['got an array of a value of type undefined', Object.assign([], { length: 1 })],
     ['got a value of type object', Buffer.alloc(32)],
     ['identitySecret is given, and undefined: is the variable set?', undefined],
   ])('%s', async (text, identitySecret) => {
     const opened = createLimiter({ store: new MemoryStore(), logger, identitySecret } as LimiterOptions);
     await expect(opened).rejects.toThrow(text);
     await expect(opened).rejects.not.toThrow(/x{31}|old secret|'secret'/);
+  });
+
+  it('also where the options are a class with getters', async () => {
+    class Options implements LimiterOptions {
+      readonly store = new MemoryStore();
+      readonly logger = logger;
+
+      get identitySecret(): string | undefined {
+        return undefined;
+      }
+    }
+    await expect(createLimiter(new Options())).rejects.toThrow('identitySecret is given, and undefined');
   });
 
   it('one without a store is without effect, and boot says so', async () => {

@@ -29,7 +29,7 @@ const LEAST_SECRET_BYTES = 32;
 const secretOrTwo = {
   default: undefined,
   valid: (value) => {
-    const all = Array.isArray(value) ? value : [value];
+    const all: readonly unknown[] = Array.isArray(value) ? [...value] : [value]; // a hole is read as undefined
     return (
       all.every((one) => bytesOf(one) >= LEAST_SECRET_BYTES) &&
       [1, 2].includes(all.length) &&
@@ -37,7 +37,8 @@ const secretOrTwo = {
     );
   },
   wanted: `a text of at least ${LEAST_SECRET_BYTES} bytes, such as of openssl rand -base64 32, or [current, previous]`,
-  got: (value) => (Array.isArray(value) ? `an array of ${value.map(secretShown).join(' and ')}` : secretShown(value)),
+  got: (value) =>
+    Array.isArray(value) ? `an array of ${Array.from(value, secretShown).join(' and ')}` : secretShown(value),
 } as const satisfies OptionRule;
 
 function bytesOf(secret: unknown): number {
@@ -152,7 +153,8 @@ export function readOptions<Options extends LimiterOptions, Table extends Rules>
 function checkTogether(options: LimiterOptions, { where }: CheckedLimiterOptions): void {
   const { redis, store, clock = 'redis', maxSkew } = options;
   const { decisionIdentity, onDecision } = options;
-  if (Object.hasOwn(options, 'identitySecret') && options.identitySecret === undefined) {
+  // `in`: the options may be a class with getters.
+  if ('identitySecret' in options && options.identitySecret === undefined) {
     throw new RateLimitConfigError(
       where,
       'identitySecret is given, and undefined: is the variable set? Keys would show identities. Leave the option out for keys without a secret',
