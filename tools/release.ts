@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parse } from 'yaml';
+import parseChangeset from '@changesets/parse';
 import { exitWithUsage } from './command-line.js';
 import { PUBLISHED, type Published } from './published.js';
 
@@ -98,12 +98,11 @@ export function withSection(changelog: string, version: string, changesets: read
   return at === -1 ? `${changelog}\n${section}` : changelog.slice(0, at) + section + changelog.slice(at);
 }
 
-/** @param file the text of a changeset: packages with bumps between lines of dashes, and what a user reads */
+/** @param file the text of a changeset */
 export function changesetOf(file: string): Changeset {
-  const [, head = '', text = ''] = /^---\n([^]*?)---\n([^]*)$/.exec(file) ?? [];
-  const bumps = Object.values((parse(head) ?? {}) as Record<string, Changeset['bump']>);
-  const bump = (['major', 'minor'] as const).find((one) => bumps.includes(one)) ?? 'patch';
-  return { bump, text: text.trim() };
+  const { releases, summary: text } = parseChangeset(file);
+  const bump = (['major', 'minor'] as const).find((one) => releases.some(({ type }) => type === one)) ?? 'patch';
+  return { bump, text };
 }
 
 /** The release as the repository has it. */
