@@ -72,8 +72,10 @@ const WRONG: [problem: string, options: unknown][] = [
     "headers must be one of 'x-ratelimit', 'draft-11', 'x-ratelimit+draft-11', 'throttler', false, got 'off'",
     { headers: 'off' },
   ],
-  ["got 'draft'. Its name is now 'draft-11'", { headers: 'draft' }],
-  ["got 'both'. Its name is now 'x-ratelimit+draft-11'", { headers: 'both' }],
+  [
+    "headers must be one of 'x-ratelimit', 'draft-11', 'x-ratelimit+draft-11', 'throttler', false, got 'draft-10'. Did you mean 'draft-11'?",
+    { headers: 'draft-10' },
+  ],
   ["clock must be one of 'redis', 'app', got 'server'", { clock: 'server' }],
   [
     "maxSkew must be a duration of whole milliseconds from 0 to '10s', as a number or as text with a unit, got '11s'",

@@ -26,12 +26,6 @@ export type HeaderFormat = keyof typeof FORMATS;
 
 export const HEADER_FORMATS = Object.keys(FORMATS) as readonly HeaderFormat[];
 
-/** Names without a version, each with the one that says the same. */
-export const UNVERSIONED_FORMATS = {
-  draft: 'draft-11',
-  both: 'x-ratelimit+draft-11',
-} as const satisfies Record<string, HeaderFormat>;
-
 /** The settings of the headers of a decision. */
 export interface HeaderSettings {
   readonly headers: HeaderFormat | false;

@@ -2,7 +2,7 @@ import { ON_MISSING_IDENTITY } from '../identity/identity.js';
 import { isKind } from '../identity/identity-tag.js';
 import { shown } from '../util/config-error.js';
 import { hasMethods, isFunction, isObject, oneOf, type OptionRule, wrongMember } from '../util/option-rules.js';
-import { HEADER_FORMATS, type HeaderFormat, UNVERSIONED_FORMATS } from './headers.js';
+import { HEADER_FORMATS, type HeaderFormat } from './headers.js';
 
 const addressList = {
   default: undefined,
@@ -21,7 +21,7 @@ export const REQUEST_OPTIONS = {
   allowList: addressList,
   blockList: addressList,
   onMissingIdentity: oneOf(ON_MISSING_IDENTITY, 'ip'),
-  headers: { ...oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'), formerly: UNVERSIONED_FORMATS },
+  headers: oneOf<HeaderFormat | false>([...HEADER_FORMATS, false], 'x-ratelimit'),
 } as const satisfies Record<string, OptionRule>;
 
 function isResolver(value: unknown): boolean {

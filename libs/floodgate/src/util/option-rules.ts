@@ -15,8 +15,6 @@ export interface OptionRule {
   readonly got?: (value: unknown) => string | undefined;
   /** The values that are right, where they are few: a message suggests the nearest one. */
   readonly values?: readonly unknown[];
-  /** Values that are no longer right, each with the one that says the same. */
-  readonly formerly?: Readonly<Record<string, string>>;
   /** Whether the option has no effect for a limiter without Redis. Default false. */
   readonly needsRedis?: boolean;
   /** Plain numbers of a duration below these milliseconds are probably meant in seconds. Default 0. */
@@ -100,14 +98,8 @@ export function readOption(given: object, option: string, rule: OptionRule, wher
   if (value === undefined) return read(rule.default);
   if (rule.valid(value)) return read(value);
   const names = (rule.values ?? []).filter((one) => typeof one === 'string');
-  const got = `, got ${rule.got?.(value) ?? shown(value)}${asGuess(renamed(value, rule) ?? didYouMean(value, names))}`;
+  const got = `, got ${rule.got?.(value) ?? shown(value)}${asGuess(didYouMean(value, names))}`;
   throw new RateLimitConfigError(where, `${option} must be ${rule.wanted}${got}`, code);
-}
-
-function renamed(value: unknown, { formerly = {} }: OptionRule): string | undefined {
-  return typeof value === 'string' && Object.hasOwn(formerly, value)
-    ? ` Its name is now '${formerly[value]}'`
-    : undefined;
 }
 
 /** A guess as a sentence of its own, behind a message without a full stop. */
