@@ -104,7 +104,7 @@ export type Decider = 'redis' | 'process' | 'fallback' | 'none';
 
 export interface WorldTick {
   readonly sample: Sample;
-  /** Of the phase `surge`, so far. */
+  /** The rides of the phase `surge`, until now. */
   readonly rush: Rides;
   /** Requests for rides of this tick to draw. */
   readonly drawn: DrawnRequests;
