@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { got } from 'got';
 import ky from 'ky';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { Agent, request, RetryAgent } from 'undici';
 import { type HttpApp, start } from '../support/http-app.js';
 
@@ -28,13 +29,15 @@ let sentAt: number[];
 
 beforeEach(async () => {
   sentAt = [];
+  // However long the first two requests take, the second one is rejected, and the third one comes in time.
+  const clock = new VirtualClock();
   app = await start(
     'Express',
-    { imports: [RateLimitModule.forRoot()], controllers: [Routes] },
+    { imports: [RateLimitModule.forRoot({ store: new VirtualStore(clock) })], controllers: [Routes] },
     {
       configure: (nest) =>
         nest.use((_request: unknown, _response: unknown, next: () => void) => {
-          sentAt.push(performance.now());
+          if (sentAt.push(performance.now()) > 2) clock.advance('500ms');
           next();
         }),
     },
