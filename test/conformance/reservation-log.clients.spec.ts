@@ -174,7 +174,7 @@ it('has room for reservations, however many were claimed', async () => {
   const log = openLog(undefined, { entries: 1, taken: 64 });
   const now = await timeOf(redis.client);
   for (let i = 0; i < 20; i++) {
-    const logged = log.add([settlement(prefix, now)], now + 1_000_000);
+    const logged = log.add([settlement(prefix, now)], now + 3_600_000_000);
     await logged.written;
     expect(await logged.claim()).toBe('own');
   }

@@ -112,7 +112,7 @@ describe('over %s', () => {
 
   it('writes nothing to Redis while nobody is rejected, and answers alone while Redis is gone', async () => {
     const own = await RedisServer.start();
-    await using http = await open({ redis: own.url });
+    await using http = await open({ redis: own.url, deadline: '10s' });
     await post(http, 'ada', 2);
     await share(http);
     const client = new Redis(own.url);

@@ -11,7 +11,7 @@ import { useRedis } from '../../support/redis-fixture.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 
-const TOKENS: Policy = { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: '1000/h' };
+const TOKENS: Policy = { name: 'tokens', algorithm: 'token-bucket', capacity: 10_000, refill: '1000/d' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 12_000, window: '300d', overdraft: 1_000 };
 const ADA: Identity = { kind: 'user', value: 'ada' };
 
@@ -62,9 +62,9 @@ describe.each(KINDS)('a reservation over $platform in $store', (kind) => {
       [4_000, 2_000],
     ]);
     expect(await left()).toEqual([0, 0]);
-    // 5,000 tokens are owed, and one more has to come.
+    // 5,000 tokens are owed, and one more has to come: 1,000 in a day.
     const { retryAfterMs } = await limiter.peek(TOKENS, ADA);
-    expect(retryAfterMs! / 3_600_000).toBeCloseTo(5.001, 2);
+    expect(retryAfterMs! / 86_400_000).toBeCloseTo(5.001, 2);
     expect((await limiter.reserve(TOKENS, ADA)).allowed).toBe(false);
   });
 
@@ -93,7 +93,7 @@ describe.each(KINDS)('a reservation over $platform in $store', (kind) => {
 describe('a reservation without its store', () => {
   it('that Redis decided resolves within the deadline, and says that nothing was settled', async () => {
     const own = await RedisServer.start();
-    await using opened = await open({ redis: own.url, deadline: 200 });
+    await using opened = await open({ redis: own.url, deadline: '10s' });
     const { limiter } = opened;
     const reservation = await limiter.reserve(DAILY, ADA, { cost: 4_000 });
     expect(reservation.decision.decidedBy).toBe('store');
