@@ -2,6 +2,7 @@ import { expect, it, jest } from '@jest/globals';
 import { RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
+import { RedisServer } from '../../support/redis-server.js';
 
 const redis = useRedis();
 const POLICY = { name: 'rides', algorithm: 'token-bucket', capacity: 3, refill: '1/h' } as const;
@@ -32,12 +33,14 @@ it('decides on Redis while a test fakes all timers', async () => {
 });
 
 it('answers by the deadline while a test fakes all timers and Redis hangs', async () => {
-  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: redis.server.url })] });
+  await using hanging = await RedisServer.start();
+  await using app = await start('Express', { imports: [RateLimitModule.forRoot({ redis: hanging.url })] });
   const limiter = app.app.get(RateLimiter);
   await limiter.consume(POLICY, { kind: 'user', value: 'eve' });
-  await redis.client.call('CLIENT', 'PAUSE', '500', 'ALL');
+  hanging.pause();
   jest.useFakeTimers(FAKED);
   const { decidedBy } = await limiter.consume(POLICY, { kind: 'user', value: 'eve' });
   jest.useRealTimers();
+  hanging.resume();
   expect(decidedBy).toBe('local');
 });
