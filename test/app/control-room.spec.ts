@@ -75,7 +75,7 @@ describe('the control room', () => {
       message: expect.stringContaining('CONTROL_ROOM=on'),
     });
     await using stream = await LiveStream.open(service.url);
-    await until('a tick', 2000, () => stream.ticks[0]);
+    await until('a tick', 10_000, () => stream.ticks[0]);
     expect(stream.room!.mode).toBe('watch');
     expect(stream.room).toEqual({ mode: 'watch', surge: null, pods: null, history: null });
     expect(stream.ticks[0]).toEqual({ surge: null, pods: null });

@@ -112,7 +112,7 @@ describe.each(PLATFORMS)('over %s, the close of an application', (platform) => {
     await using app = await limited(platform, Slow, { redis: server.url });
     expect(await connections()).toBe(1);
     await app.close();
-    expect(await connections()).toBe(0);
+    await until('it is closed', 10_000, async () => (await connections()) === 0);
     observer.disconnect();
   });
 });
