@@ -49,13 +49,16 @@ export function stateAt(rushes: Rush, seconds: number): Worlds<WorldState> {
   return { without: worldAt(rushes.without, 1000 * seconds), within: worldAt(rushes.within, 1000 * seconds) };
 }
 
+/** In each frame of the film the world with the limit has so many times the served riders: a glance at two numbers tells which one wins. */
+export const LEAD = 4 / 3;
+
 /**
- * When the film begins: once the world with the limit has as many served riders as the other one, in whole tenths of a second. Before that,
- * the queue of the other one hides what it costs.
+ * When the film begins: once the world with the limit has `LEAD` times as many served riders as the other one, in whole tenths of a second.
+ * Before that, the queue of the other one hides what it costs.
  */
 export function beginOf(rushes: Rush): number {
   for (let tenths = Math.floor(10 * END_SECONDS); tenths > 0; tenths--) {
-    if (servedBy(rushes.within, 100 * tenths) < servedBy(rushes.without, 100 * tenths)) return (tenths + 1) / 10;
+    if (servedBy(rushes.within, 100 * tenths) < LEAD * servedBy(rushes.without, 100 * tenths)) return (tenths + 1) / 10;
   }
   return 0;
 }

@@ -100,7 +100,6 @@ export function mountHero(root, { autoplay = true } = {}) {
     picture: autoplay && !calm ? worlds[0]?.canvas : undefined,
     changed: () => draw(),
   });
-  if (calm) player.show(END);
   const set = () => {
     settings = { demand: valueOf('demand'), limit: valueOf('limit') };
     rushes = rushOf(settings);

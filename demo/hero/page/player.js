@@ -4,7 +4,8 @@ const SPEED = 2;
 const IN_VIEW = 0.5;
 
 /**
- * The clock of the film. It runs only while the film plays and is in view.
+ * The clock of the film. It runs only while the film plays and is in view. Before the film plays, it stands at the end: whoever sees no
+ * film sees the result.
  */
 export class Player {
   /** Simulated seconds. */
@@ -25,8 +26,8 @@ export class Player {
    *   sets the film going when it comes into view, if anything does; `changed`: the time, or whether it plays
    */
   constructor(element, { begin, end, picture, changed }) {
-    this.now = this.#begin = begin;
-    this.#end = end;
+    this.#begin = begin;
+    this.now = this.#end = end;
     this.#changed = changed;
     this.#observer = new IntersectionObserver(
       (entries) => {
