@@ -6,7 +6,7 @@ import { ROOT } from './pages.js';
 export const FOLDER = '.snippets';
 
 const PRELUDE = `
-import { Body, Controller, Get, Injectable, Module, Post, Query, Res, UnauthorizedException, UseGuards, type ExecutionContext } from '@nestjs/common';
+import { Body, Controller, Get, Injectable, Module, Post, Query, Req, Res, UnauthorizedException, UseGuards, type ExecutionContext } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import {
   apiKeyIdentity, ipIdentity, MemoryStore, RateLimit, RateLimiter, RateLimitExceededException, RateLimitGuard, RateLimitModule,
