@@ -12,15 +12,14 @@ import { optionsOf } from '../../tools/command-line.js';
 
 export const API_PAGE = 'docs/api.md';
 const PAGE_TEST = 'test/docs/api.spec.ts';
+const FENCE = `\`\`\`ts checked=${PAGE_TEST}`;
 /** Code of this width fits the column of the site. */
 const WIDTH = 88;
 
 const INTRO = `# API
 
-What most code calls, reads and catches. All of it comes from \`nestjs-floodgate\`. Without Nest, it comes from \`floodgate\`, except the names that end in
-\`Exception\`. The module provides \`RateLimiter\`: inject it.
-
-The site has [every export](${ORIGIN}reference/api) and [the module's options](${ORIGIN}reference/module-options).
+What most code calls, reads and catches. It comes from \`nestjs-floodgate\`; without Nest from \`floodgate\`, except the names that end in
+\`Exception\`. The module provides \`RateLimiter\`: inject it. The site has [every export](${ORIGIN}reference/api) and [the module's options](${ORIGIN}reference/module-options).
 
 <!-- prettier: \`npm run api\` writes this page of the docstrings. Change them instead. -->`;
 
@@ -39,7 +38,9 @@ interface Guide {
 export async function apiGuide(): Promise<Guide> {
   const { text, samples } = cached('api-guide', INTRO, guide);
   const options = await resolveConfig(join(ROOT, API_PAGE));
-  return { text: await format(text, { ...options, parser: 'markdown' }), samples };
+  const formatted = await format(text, { ...options, parser: 'markdown' });
+  // A signature is no statement, so prettier formats a sample only in a block of its own.
+  return { text: formatted.replaceAll(`\n\`\`\`\n\n${FENCE}\n`, '\n\n'), samples };
 }
 
 function guide(): Guide {
@@ -56,7 +57,8 @@ function guide(): Guide {
     ...['Decision', 'PolicyDecision'].map(typePart),
     '## Errors',
     'The guard turns a `LimiterUnavailableError` into a 503. [Errors](errors.md) says what to do about each message.',
-    ...errors.toSorted().map(errorPart),
+    errors.toSorted().map(errorPart).join('\n'),
+    fence(samples.find(({ of }) => of === 'LimiterUnavailableError')!.code),
   ];
   return { text: [INTRO, ...parts].join('\n\n'), samples };
 
@@ -68,7 +70,7 @@ function guide(): Guide {
 
   function functionPart(name: string, rank: string): string {
     const node = declarationsOf(name).find(ts.isFunctionDeclaration)!;
-    return [`${rank} ${name}`, firstSentence(node), signature(name, node), sample(name, node)].join('\n\n');
+    return [`${rank} ${name}`, firstSentence(node), signature(name, node), fence(sample(name, node))].join('\n\n');
   }
 
   /** A class with a heading for each method. */
@@ -79,26 +81,25 @@ function guide(): Guide {
       const overloads = methods.filter((one) => one.name.getText() === method);
       // The others are short forms of the one that takes all.
       const full = overloads.reduce((most, one) => (one.parameters.length > most.parameters.length ? one : most));
-      return [`### ${method}`, firstSentence(full), signature(method, full), sample(`${name}.${method}`, full)].join(
-        '\n\n',
-      );
+      const code = sample(`${name}.${method}`, full);
+      // Without parameters and without a result, a call has nothing to show.
+      const shown = code === `await limiter.${method}();` ? [] : [fence(code)];
+      return [`### ${method}`, firstSentence(full), signature(method, full), ...shown].join('\n\n');
     });
     return [`## ${name}`, firstSentence(node), ...written].join('\n\n');
   }
 
   function typePart(name: string): string {
     const node = declarationsOf(name).find(ts.isInterfaceDeclaration)!;
-    const rows = node.members.filter(ts.isPropertySignature).map((member) => {
+    const fields = node.members.filter(ts.isPropertySignature).map((member) => {
       const type = member
         .type!.getText()
         .replaceAll(/\s+/g, ' ')
-        .replace(/^readonly /, '')
-        .replaceAll('|', '\\|');
+        .replace(/^readonly /, '');
       const optional = member.questionToken ? '?' : '';
-      return `| \`${member.name.getText()}${optional}\` | \`${type}\` | ${firstSentence(member).replaceAll('|', '\\|')} |`;
+      return `- \`${member.name.getText()}${optional}: ${type}\`: ${firstSentence(member)}`;
     });
-    const table = ['| field | type | means |', '| --- | --- | --- |', ...rows].join('\n');
-    return [`## ${name}`, firstSentence(node), table, sample(name, node)].join('\n\n');
+    return [`## ${name}`, firstSentence(node), fields.join('\n'), fence(sample(name, node))].join('\n\n');
   }
 
   function errorPart(name: string): string {
@@ -106,12 +107,14 @@ function guide(): Guide {
     const [base] = node.heritageClauses ?? [];
     const fields = [...node.members.filter(ts.isPropertyDeclaration), ...parametersOf(node)]
       .filter((one) => !isHidden(one) && one.name.getText() !== 'name' && !isStatic(one))
-      .map((one) => `  ${one.name.getText()}: ${one.type?.getText() ?? one.initializer?.getText() ?? 'unknown'};`);
-    const head = `class ${name} ${base?.getText() ?? ''}`.trim();
-    const body = fields.length === 0 ? `${head} {}` : `${head} {\n${fields.join('\n')}\n}`;
-    return [`### ${name}`, firstSentence(node), fence(body), sample(name, node)].join('\n\n');
+      .map((one) => one.name.getText());
+    sample(name, node);
+    const members = fields.length === 0 ? '' : ` { ${fields.join(', ')} }`;
+    const parent = base?.getText() === 'extends Error' ? '' : ` ${base?.getText() ?? ''}`;
+    return `- \`${name}${parent}${members}\`: ${firstSentence(node)}`;
   }
 
+  /** The example of a docstring, which the test compiles also where the page does not show it. */
   function sample(of: string, node: ts.Node): string {
     const tag = ts.getJSDocTags(node).find(({ tagName }) => tagName.text === 'example');
     const code = textOf(tag?.comment)
@@ -119,7 +122,7 @@ function guide(): Guide {
       .trim();
     if (code === '') throw new Error(`the docstring of ${of} has no @example`);
     samples.push({ of, code });
-    return fence(code);
+    return code;
   }
 }
 
@@ -133,7 +136,7 @@ function parametersOf(node: ts.ClassDeclaration): ts.ParameterDeclaration[] {
     .flatMap(({ parameters }) => parameters.filter((one) => ts.isParameterPropertyDeclaration(one, one.parent)));
 }
 
-const fence = (code: string): string => `\`\`\`ts checked=${PAGE_TEST}\n${code}\n\`\`\``;
+const fence = (code: string): string => `${FENCE}\n${code}\n\`\`\``;
 
 const textOf = (comment: ts.JSDoc['comment']): string =>
   ts.getTextOfJSDocComment(comment)?.replaceAll('\\@', '@') ?? '';

@@ -115,7 +115,7 @@ function inTheirRuntime(...features: readonly Feature[]): Disposable {
   };
 }
 
-describe('boot refuses with the sentence of the table', () => {
+describe('boot refuses with the sentence of the page', () => {
   it.each(ON_A_POLICY)('%s with %s', async (one, other, why) => {
     using _ = inTheirRuntime(one, other);
     await expect(boot({ both: policyWith(one, other) })).rejects.toThrow(`RateLimitModule, policies.both: ${why}`);
@@ -166,34 +166,31 @@ it('each pair that is in no table boots', async () => {
 });
 
 describe('docs/together.md', () => {
-  it('has the tables', () => {
+  it('has the pairs', () => {
     const path = `${ROOT}docs/together.md`;
     const text = readFileSync(path, 'utf8');
-    const tables = [[...ON_A_POLICY, ...BEHIND_AN_ELSE], BESIDE, SCHEDULED].map(tableOf);
-    const expected = text.replace(/^\|.*(?:\n\|.*)*/gm, () => tables.shift()!);
+    const lists = [[...ON_A_POLICY, ...BEHIND_AN_ELSE], BESIDE, SCHEDULED].map(listOf);
+    const expected = text.replace(/^- .*(?:\n- .*)*/gm, () => lists.shift()!);
     if (process.env.UPDATE_TABLES !== undefined) writeFileSync(path, expected);
     expect(text).toBe(expected);
   });
 });
 
-/** A table as prettier writes it. Pairs that share an option and the reason share a row. */
-function tableOf(refusals: readonly Refusal[]): string {
+/** A list of pairs. Those that share an option and the reason share a line. */
+function listOf(refusals: readonly Refusal[]): string {
   const code = (name: string): string => (/^(?:a|by a|behind|Cloudflare) /.test(name) ? name : `\`${name}\``);
-  const rows: string[][] = [['does not go', 'with', 'because, or instead']];
+  const rows: string[][] = [];
   for (const [one, other, why] of refusals) {
     const row = [code(one), code(other), reasonOf(why)];
-    const before = rows.at(-1)!;
+    const before = rows.at(-1) ?? [];
     const differs = row.flatMap((cell, column) => (cell === before[column] ? [] : [column]));
     if (differs.length === 1 && differs[0]! < 2) before[differs[0]!] += `, ${row[differs[0]!]}`;
     else rows.push(row);
   }
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]): string => `| ${row.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`;
-  const [head, ...body] = rows.map(line);
-  return [head, `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...body].join('\n');
+  return rows.map(([one, other, why]) => `- ${one} with ${other}: ${why}`).join('\n');
 }
 
-/** The sentence behind the one that names the pair, which the table's other columns do. */
+/** The sentence behind the one that names the pair, which the line itself does. */
 function reasonOf(why: string): string {
   const reason = /^(?:window: )?.*?: (?!')(.*)$/.exec(why)?.[1] ?? why;
   return reason.replace(/(?<!\w)(\w+: '\w+')/g, '`$1`');

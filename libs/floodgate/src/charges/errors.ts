@@ -37,7 +37,7 @@ export class WaitingRoomFullError extends LimiterUnavailableError {
 }
 
 /**
- * The limiter has closed, or the application is shutting down, so that requests no longer wait for departure slots.
+ * The limiter has closed, or the application is shutting down. Requests no longer wait for departure slots.
  *
  * @example if (error instanceof LimiterClosedError) return;
  */

@@ -137,8 +137,7 @@ export class RateLimiter {
   /** The short form, for policies that are all `by: 'global'`. */
   acquire(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Lease>;
   /**
-   * Charges every policy, or none, and holds the leases of those that are a `concurrency` until `release` is called. Release in
-   * `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
+   * Charges every policy, or none, and holds the leases of a `concurrency` until `release` is called. Release in `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
    *
    * @param policies one or several, each with a name; at least one of them a `concurrency`
    * @example
@@ -169,8 +168,7 @@ export class RateLimiter {
     options?: ScheduleOptions<T>,
   ): Promise<T>;
   /**
-   * Waits for its turn, charges every policy, runs `fn` and returns its result: for the calls that the application sends, such as
-   * those of a partner's API. Calls of one policy and identity run in the order in which they came to this process. A leaky bucket
+   * Waits for its turn, charges every policy, runs `fn` and returns its result: for the calls that the application sends. Calls of one policy and identity run in the order in which they came to this process. A leaky bucket
    * gives each its departure slot. A call waits for a block of its identity (`blockFor`), and its own rejections lead to none.
    *
    * Once `fn` has ended, a concurrency is released, and a `cost` that is a function, or the policy's `settle` or `countIf`, is
@@ -208,8 +206,8 @@ export class RateLimiter {
   }
 
   /**
-   * Pauses policies for an identity: the calls of `schedule` wait until the pause has ended, in this process at once, and in all others
-   * as soon as Redis has noted it. `explain` shows it, and `reset` ends it. Use it when the other side says so; `limitedFetch` and
+   * Pauses policies for an identity: the calls of `schedule` wait until the pause has ended. This process pauses at once, all others
+   * as soon as Redis has noted the pause. `explain` shows it, and `reset` ends it. Use it when the other side says so; `limitedFetch` and
    * `limitedAxios` do.
    *
    * @param identity as in `consume`; null where all policies are `by: 'global'`
@@ -228,8 +226,8 @@ export class RateLimiter {
   }
 
   /**
-   * Says that a client has another plan, such as after a purchase: its next request asks the module's `plan.resolve` anew, in this process
-   * at once, and in every other one within a second. Call it once the purchase is stored. Without it, a change counts after
+   * Says that a client has another plan, such as after a purchase. The client's next request asks the module's `plan.resolve` anew, in
+   * this process at once, and in every other one within a second. Call it once the purchase is stored. Without it, a change counts after
    * `plan.cacheFor`.
    *
    * @param identity the identity that policies with plans count, or its tag such as `'user:ada'`
@@ -264,8 +262,8 @@ export class RateLimiter {
   /** The short form, for policies that are all `by: 'global'`. */
   reset(target: LimitTarget): Promise<readonly ResetState[]>;
   /**
-   * Clears the states of an identity under the named policies, wherever they stand, or under the policies that a request to a
-   * route meets, those of the module's `middleware` included. It clears them for every plan and time zone, with their
+   * Clears the states of an identity under the named policies, or under those that a request to a route meets. Named policies are
+   * cleared wherever they stand, and those of a route include the module's `middleware`. It clears them for every plan and time zone, with their
    * blocks. A state that other routes share is cleared for them, too. Overrides stay.
    *
    * A route's policies that count all clients together (`by: 'global'`) are left as they are, unless no identity is given; name
@@ -285,7 +283,7 @@ export class RateLimiter {
   }
 
   /**
-   * Lists which policies limit which handlers, as plain data: for an operator's page, a review or a test. It includes handlers
+   * Lists which policies limit which handlers, as plain data. It includes handlers
    * without a limit. It leaves out policies that a function chooses for each request; the handler's `chosen` is then true.
    *
    * @example const gaps = limiter.table().routes.filter(({ limited }) => !limited);
@@ -297,8 +295,8 @@ export class RateLimiter {
   /** Explains policies `by: 'global'`. */
   explain(target: LimitReference): Promise<LimitExplanation>;
   /**
-   * Explains why an identity is rejected, or is not: its level, plan and override under each policy, what decides, and when the
-   * next request passes. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
+   * Explains why an identity is rejected, or is not: its state under each policy, what decides, and when the next request passes. A
+   * state has a level, a plan and an override. Charges and counts nothing. A policy's `skipIf` needs a request and is not asked.
    *
    * @param target a policy's name; or a route, `[Controller, 'method']` or its name as in `table()`: what a request to it
    *   meets, the policies of the module's `middleware` first. If a policy and a route have the same name, it means the policy;
@@ -322,8 +320,8 @@ export class RateLimiter {
   }
 
   /**
-   * Sets the headers of a decision on a handler's response: those that the guard sets, in the module's format, and for a
-   * rejection `Retry-After` and `Cache-Control: no-store`. If the route has policies of its own, `X-RateLimit-*` describe the
+   * Sets the headers of a decision on a handler's response, as the guard does. They have the module's format, and a rejection also
+   * has `Retry-After` and `Cache-Control: no-store`. If the route has policies of its own, `X-RateLimit-*` describe the
    * policy with the smallest share left, and the lists of the draft name all policies. `RateLimitExceededException` sets these
    * headers by itself.
    *

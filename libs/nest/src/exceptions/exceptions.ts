@@ -61,7 +61,7 @@ export class RateLimitUnavailableException extends HttpException {
 }
 
 /**
- * The process is over a threshold of the module's `shed`, and rejects requests of this class to keep up with the others: 503. No
+ * The process is over a threshold of the module's `shed`, and rejects requests of this class: 503. No
  * policy was charged, and no store was asked. Filters for `RateLimitUnavailableException` catch it as well.
  *
  * @example if (error instanceof RateLimitShedException) console.warn(`shed a request of ${error.priority}`);
@@ -88,8 +88,8 @@ export class RateLimitShedException extends RateLimitUnavailableException {
 }
 
 /**
- * A request lacks the identity that a policy counts, and `onMissingIdentity` is `'reject'`: 401, as from an authentication
- * guard, so that filters for `UnauthorizedException` catch it as well. Nothing was charged. It is no 429, because a retry
+ * A request lacks the identity that a policy counts, and `onMissingIdentity` is `'reject'`: 401. Filters for
+ * `UnauthorizedException` catch it as well, as from an authentication guard. Nothing was charged. It is no 429, because a retry
  * would not help.
  *
  * @example if (error instanceof RateLimitIdentityMissingException) console.warn(`${error.policy} counts no such request`);
@@ -106,8 +106,8 @@ export class RateLimitIdentityMissingException extends UnauthorizedException {
 }
 
 /**
- * The client's address is in the module's `blockList`: 403, so that filters for `ForbiddenException` catch it as well. Nothing
- * was charged. It is no 429, because a retry would not help.
+ * The client's address is in the module's `blockList`: 403. Filters for `ForbiddenException` catch it as well. Nothing was
+ * charged. It is no 429, because a retry would not help.
  *
  * @example if (error instanceof RateLimitAddressBlockedException) console.warn('an address of the block list');
  */
