@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { overrideRateLimitStore, VirtualClock } from 'nestjs-floodgate/testing';
 import { AppModule } from '../../../src/app.module.js';
 import { readConfiguration } from '../../../src/config/read-configuration.js';
 import { STAGE_OPTIONS, type StageOptions } from '../../../demo/control-room/stage/stage.js';
@@ -11,6 +12,8 @@ export interface Service {
   readonly url: string;
   /** The application's clock. It advances only when a test sets it. */
   readonly clock: { ms: number };
+  /** The clock of limits that are kept in this process. It stands still, too, so that nothing refills during a burst. */
+  readonly limitsClock: VirtualClock;
 }
 
 /** The default of tests: matching takes no time, and there are no limits. */
@@ -23,7 +26,7 @@ const NO_WORLDS: StageOptions = { times: RUN_TIMES, startsWithViewer: false, lin
 export type Override = readonly [token: unknown, value: object];
 
 /**
- * Starts the whole application with its real configuration on a free port.
+ * Starts the whole application with its real configuration on a free port. Time stands still in it.
  *
  * @param configure called before the application listens
  */
@@ -36,11 +39,14 @@ export async function start(
   const builder = Test.createTestingModule({
     imports: [AppModule.forRoot(readConfiguration({ ...QUICK, ...variables }))],
   });
+  const limitsClock = new VirtualClock();
+  if (variables['RATE_LIMIT'] !== undefined && variables['REDIS_URL'] === undefined)
+    overrideRateLimitStore(builder, limitsClock);
   const all: readonly Override[] = [[Clock, { now: () => clock.ms }], [STAGE_OPTIONS, NO_WORLDS], ...overrides];
   for (const [token, value] of all) builder.overrideProvider(token).useValue(value);
   const module = await builder.compile();
   const app = module.createNestApplication({ logger: ['fatal', 'error', 'warn'] });
   configure?.(app);
   await app.listen(0, '127.0.0.1');
-  return { app, url: await app.getUrl(), clock };
+  return { app, url: await app.getUrl(), clock, limitsClock };
 }
