@@ -1,8 +1,6 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import request from 'supertest';
 import { start } from './support/start-app.js';
-
-jest.setTimeout(40_000);
 
 const TOKEN = '0123456789abcdef0123456789abcdef';
 

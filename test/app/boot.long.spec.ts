@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { startService } from './support/start-service.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 it('logs little at boot, and ends with the routes, their policies and the address', async () => {
   await using service = await startService('main');

@@ -1,9 +1,7 @@
-import { beforeEach, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { Child } from '../../demo/processes/child.js';
 import { until } from '../support/faults/until.js';
 import type { AnsweringProcedures } from './support/answering.js';
-
-jest.setTimeout(60_000); // processes start in real time, and the machine may be busy
 
 const SCRIPT = new URL('./support/answering.ts', import.meta.url);
 

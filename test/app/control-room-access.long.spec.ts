@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as send } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { until } from '../support/faults/until.js';
 import { type Service, start } from './support/start-app.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const ON = { RATE_LIMIT: 'on' };
 const FOREIGN = 'attacker.example';

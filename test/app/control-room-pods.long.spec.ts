@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import type { Tick } from '../../demo/control-room/live.js';
 import type { PodsResult, PodsTick } from '../../demo/control-room/pods/pods-tick.js';
@@ -6,8 +6,6 @@ import { until } from '../support/faults/until.js';
 import { descendants } from './support/descendants.js';
 import { LiveStream } from './support/live-stream.js';
 import { startService } from './support/start-service.js';
-
-jest.setTimeout(120_000); // three processes start, and the machine may be busy
 
 type Control = readonly ['put' | 'post', string, object];
 

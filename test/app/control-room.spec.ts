@@ -1,10 +1,8 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { until } from '../support/faults/until.js';
 import { LiveStream } from './support/live-stream.js';
 import { type Service, start } from './support/start-app.js';
-
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
 const ON = { RATE_LIMIT: 'on' };
 const CONTROLS = [

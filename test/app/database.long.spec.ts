@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigService } from '@nestjs/config';
 import { RiderAccounts } from '../../src/accounts/rider-accounts.js';
 import type { Configuration } from '../../src/config/configuration.js';
@@ -8,8 +8,6 @@ import type { Trip } from '../../src/trips/trip.js';
 import { TripLog } from '../../src/trips/trip-log.js';
 import { ZoneTraffic } from '../../src/zones/zone-traffic.js';
 import { PostgresServer } from '../support/postgres-server.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 let server: PostgresServer;
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv } from 'ajv';
 import request from 'supertest';
@@ -6,8 +6,6 @@ import { apiDocument } from '../../src/docs/api-document.js';
 import { Routes } from '../../src/limits/routes.js';
 import { ELSEWHERE, GARDEN, ITINERARY, RIDE, ZONE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 interface Answer {
   readonly description: string;

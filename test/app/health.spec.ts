@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
 import { RIDE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
-
-jest.setTimeout(20_000); // it is real time, and the machine may be busy
 
 const RECOVERY_MS = 10_000;
 

@@ -1,11 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { PasswordCheck } from '../../src/login/password-check.js';
 import { until } from '../support/faults/until.js';
 import { type Service, start } from './support/start-app.js';
-
-jest.setTimeout(60_000); // each check takes a part of a second of a core
 
 let service: Service;
 

@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { Exposition } from '../support/exposition.js';
 import { RIDE, ZONE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
 import { startMatching } from './support/start-matching.js';
-
-jest.setTimeout(20_000); // it is real time, and the machine may be busy
 
 const HTTP = 'ride_hailing_http_request_duration_seconds';
 const RESULTS = 'ride_hailing_matching_requests_total';

@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { ServiceProcess } from '../../tools/service-process.js';
 import { startService } from './support/start-service.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const GRACE_MS = 1500;
 /** The delay that a busy machine may add. */

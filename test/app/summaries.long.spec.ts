@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
 import { DAILY_SUMMARIES, LARGE_MODEL_TOKENS, SMALL_MODEL_TOKENS, SUMMARY_TOKENS } from '../../src/limits/policies.js';
@@ -8,8 +8,6 @@ import { type ChatRequest, LanguageModel } from '../../src/trips/summary/languag
 import { events } from '../llm/support/model-server.js';
 import { RIDE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 let service: Service;
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import request from 'supertest';
 import { PAYMENT_CALLS } from '../../src/limits/policies.js';
@@ -6,8 +6,6 @@ import { PaymentProvider } from '../../src/trips/tip/payment-provider.js';
 import { until } from '../support/faults/until.js';
 import { RIDE } from './support/requests.js';
 import { type Service, start } from './support/start-app.js';
-
-jest.setTimeout(60_000); // the machine may be busy
 
 let service: Service;
 

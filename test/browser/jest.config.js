@@ -4,7 +4,7 @@ const globalSetup = '<rootDir>/test/support/setup/browser.js';
 
 /** The control room, the site and the playground in a real browser, on the built application: `npm run test:browser`. */
 export default {
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   // One browser and one application are enough for a small machine. `npm run test:all` runs more of the pages side by side.
   maxWorkers: 1,
   projects: [

@@ -8,8 +8,6 @@ import { randomOf } from '../support/random.js';
 import { TestClock } from '../support/test-clock.js';
 import { VirtualTime } from '../../libs/client/test-support/virtual-time.js';
 
-jest.setTimeout(60_000);
-
 /** The crowd of docs/client.md. */
 const CROWD = 200;
 

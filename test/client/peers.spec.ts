@@ -1,13 +1,11 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { got } from 'got';
 import ky from 'ky';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { Agent, request, RetryAgent } from 'undici';
 import { type HttpApp, start } from '../support/http-app.js';
-
-jest.setTimeout(30_000); // the clients wait in real time
 
 @Controller()
 @RateLimit({ algorithm: 'token-bucket', capacity: 1, refill: 2, scope: 'controller' })

@@ -13,7 +13,7 @@ let processes: Processes<typeof procedures>;
 
 beforeAll(async () => {
   processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), PROCESSES);
-}, 60_000);
+});
 
 afterAll(async () => {
   await processes?.stop();
@@ -37,7 +37,7 @@ describe('processes whose quota runs over', () => {
       // One Redis decides all: nothing ran over before the last unit of the quota was taken.
       expect(Math.min(...of('credits'))).toBeGreaterThanOrEqual(Math.max(...of('own')));
     }
-  }, 30_000);
+  });
 
   it('admit each tenant its own share, and all of them together the common surplus', async () => {
     const clients = ['acme', 'globex', 'initech'];
@@ -51,7 +51,7 @@ describe('processes whose quota runs over', () => {
       expect(admitted.filter((one) => one.client === client && one.policy === 'own')).toHaveLength(40);
     }
     expect(admitted.filter(({ policy }) => policy === 'surplus')).toHaveLength(100);
-  }, 30_000);
+  });
 });
 
 describe('on a Cluster', () => {
@@ -80,7 +80,7 @@ describe('on a Cluster', () => {
     );
     expect(shares).toEqual([0, 0, 0]);
     expect([await left('surplus'), await left('total')]).toEqual([12 - 5, 0]);
-  }, 30_000);
+  });
 
   it('a rejection names the policy of the row that has room first, although each was asked by itself', async () => {
     const policies = {
@@ -91,5 +91,5 @@ describe('on a Cluster', () => {
     const ask = () => open.limiter.consume('soon', { kind: 'tenant', value: 'umbrella' });
     expect([await ask(), await ask()].map(({ policies: [one] }) => one!.policy)).toEqual(['soon', 'late']);
     expect((await ask()).policies).toMatchObject([{ policy: 'soon', allowed: false }]);
-  }, 30_000);
+  });
 });

@@ -18,7 +18,7 @@ let pods: Processes<typeof procedures>;
 
 beforeAll(async () => {
   pods = await Processes.start(script, PODS);
-}, 60_000);
+});
 afterAll(() => pods.stop());
 
 async function used(): Promise<number> {
@@ -45,7 +45,7 @@ it('what a killed process has reserved is given back once, by any of 4 processes
   await next.one(0, 'reserve', { count: 5, cost: 10, expiresMs: 100, atExpiry: 0 });
   await next.stop();
   await until('a sweep', 10_000, async () => (await used()) === 670);
-}, 60_000);
+});
 
 it('settlements that race with expiries and with the sweeps of 4 processes are made once', async () => {
   await pods.all('connect', () => redis.server.url);
@@ -59,4 +59,4 @@ it('settlements that race with expiries and with the sweeps of 4 processes are m
     await sweeps;
     expect(await used()).toBe(raced.reduce((sum, { charged }) => sum + charged, 0));
   }
-}, 120_000);
+});

@@ -19,7 +19,7 @@ let pods: Processes<typeof procedures>[];
 beforeAll(async () => {
   const script = new URL('workers/leases.ts', import.meta.url);
   pods = await Promise.all(Array.from({ length: PODS }, () => Processes.start<typeof procedures>(script, 1)));
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all(pods.map((pod) => pod.stop()));
@@ -78,4 +78,4 @@ it('8 processes of which 3 are killed run at most 5 requests at once, and the de
   expect(await free()).toBe(2);
   await until('the dead have freed theirs', LEASE_MS + 500, async () => (await free()) === 5);
   await Promise.all(last);
-}, 60_000);
+});

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { RedisCluster } from '../support/faults/redis-cluster.js';
 import { Processes } from '../support/processes.js';
 import { RedisServer } from '../support/redis-server.js';
 import type { Given, procedures } from './workers/pausing.js';
-
-jest.setTimeout(60_000); // processes and servers share the machine
 
 const PODS = 3;
 const CALLS = 5;

@@ -40,7 +40,7 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${(partner.address() as AddressInfo).port}/`;
   pods = await Processes.start<typeof procedures>(new URL('workers/scheduled.ts', import.meta.url), PODS);
   await pods.all('open', () => ({ redis: redis.server.url, partner: url, policies: POLICIES }));
-}, 60_000);
+});
 
 afterAll(async () => {
   await pods?.stop();
@@ -102,7 +102,7 @@ it('processes send no more than 100 calls in any half second, and all of them in
   const { admissions } = await sendAll('log', 60);
   expect(admissions).toHaveLength(PODS * 60);
   expect(mostWithin(admissions, SECOND / 2)).toBeLessThanOrEqual(100);
-}, 60_000);
+});
 
 it('processes send no more than capacity + refill x t in any interval, and the partner sees no more, but for those on their way', async () => {
   const { admissions, arrivals, longest } = await sendAll('bucket', 60);
@@ -110,13 +110,13 @@ it('processes send no more than capacity + refill x t in any interval, and the p
   // Calls that arrive within t were admitted within t + longest.
   const meanwhile = Math.ceil((200 * longest) / SECOND);
   expect(worstExcess(arrivals, 20 + meanwhile, perSecond(200n))).toBeLessThanOrEqual(0);
-}, 60_000);
+});
 
 it('processes send a call every 5 ms, each at its slot', async () => {
   const { admissions } = await sendAll('even', 40);
   const slots = admissions.map(({ at }) => at).toSorted((a, b) => a - b);
   expect(slots.filter((slot, i) => i > 0 && slot - slots[i - 1]! < SECOND / 200 - 1)).toEqual([]);
-}, 60_000);
+});
 
 it('a 429 of the partner pauses all processes, until Retry-After is over', async () => {
   rejects = 30;
@@ -132,4 +132,4 @@ it('a 429 of the partner pauses all processes, until Retry-After is over', async
   expect(early).toEqual([]);
   // Without the pause, all calls would be over by now.
   expect(last.length).toBeGreaterThan(0);
-}, 60_000);
+});

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { shardSlot } from '../../libs/floodgate/src/stores/shard-tags.js';
 import { type ClusterNode, RedisCluster } from '../support/faults/redis-cluster.js';
 import { Processes } from '../support/processes.js';
 import { commandsDuring } from './support/command-stats.js';
 import type { procedures } from './workers/shards.js';
-
-jest.setTimeout(60_000); // six servers and four processes share the machine
 
 const MASTERS = 6;
 const PROCESSES = 4;
@@ -21,7 +19,7 @@ beforeAll(async () => {
   masters = await cluster.masters();
   processes = await Processes.start(new URL('workers/shards.ts', import.meta.url), PROCESSES);
   await processes.all('connect', () => masters.map(({ host, port }) => ({ host, port })));
-}, 60_000);
+});
 
 beforeEach(async () => {
   await Promise.all(masters.map(({ client }) => client.flushall()));

@@ -25,7 +25,7 @@ beforeAll(async () => {
   opened = await openLimiter(redis.server.url);
   processes = await Processes.start(new URL('workers/limiter.ts', import.meta.url), PROCESSES);
   await processes.all('connect', () => redis.server.url);
-}, 60_000);
+});
 
 /** A policy whose window outlasts the test, so that it admits `limit` requests in all. */
 function windowOf(limit: number): Policy {
@@ -72,5 +72,5 @@ describe('policies that processes charge together', () => {
         expect([key, await takenFrom(opened.limiter, policy, user)]).toEqual([key, expected]);
       }
     }
-  }, 20_000);
+  });
 });

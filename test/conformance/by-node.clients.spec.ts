@@ -4,8 +4,6 @@ import { NodeScript } from '../../libs/floodgate/src/stores/redis/cluster/node-s
 import { Script } from '../../libs/floodgate/src/stores/redis/batch/script.js';
 import { everySpecFor } from './conformance.js';
 
-jest.setTimeout(30_000);
-
 const node = useOneNode();
 let stores = 0;
 const byNode = jest.spyOn(NodeScript.prototype, 'decide');

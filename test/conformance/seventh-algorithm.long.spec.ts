@@ -118,7 +118,7 @@ describe('a seventh algorithm', () => {
     const compiler = [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.seventh.json'];
     const { stdout } = await run(process.execPath, compiler, { cwd: copy }).catch((error: { stdout: string }) => error);
     expect(stdout).toBe('');
-  }, 120_000);
+  });
 });
 
 /** Registers the tests of a file of the copy. */

@@ -3,7 +3,7 @@ import { Controller, type INestApplicationContext } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
 import { EventPattern, GrpcMethod, MessagePattern } from '@nestjs/microservices';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimitModule, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { sheddingOf, Switch, untilLevel } from '../support/shedding.js';
 import { StillStore } from '../support/still-store.js';
@@ -12,8 +12,6 @@ import { GrpcApp } from './support/grpc-app.js';
 import { MessageApp } from './support/message-app.js';
 import { begin } from './support/riders.js';
 import { ask, DRIVERS as SOCKETS, SocketApp } from './support/socket-app.js';
-
-jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 const MANY = { algorithm: 'fixed-window', limit: 1000, window: '1h' } as const;
 

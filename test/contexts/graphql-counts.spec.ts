@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { graphqlContext } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { codes, DRIVERS } from './support/graphql-app.js';
 import { aliases, begin } from './support/riders.js';
-
-jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 describe.each(DRIVERS)('what counts once with %s', (driver) => {
   it('100 aliased logins of one mutation are 100 attempts', async () => {

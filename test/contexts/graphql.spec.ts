@@ -1,14 +1,12 @@
 import { HttpException, UseGuards } from '@nestjs/common';
 import { Int, Query, Resolver } from '@nestjs/graphql';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { GraphQLError } from 'graphql';
 import { RateLimit, RateLimitGuard, SkipRateLimit } from 'nestjs-floodgate';
 import { StillStore } from '../support/still-store.js';
 import { ToldStore } from '../support/told-store.js';
 import { APOLLO_STATUS, codes, DRIVERS, type Driver, type GraphqlSettings } from './support/graphql-app.js';
 import { aliases, begin, TWENTY } from './support/riders.js';
-
-jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 describe.each(DRIVERS)('with %s', (driver) => {
   it('an operation is rejected on its 21st call, by GET as well, with a code and the time to wait', async () => {

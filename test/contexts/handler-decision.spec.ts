@@ -13,7 +13,7 @@ import {
 import { Args, Field, Int, Mutation, ObjectType, Query, ResolveField, Resolver } from '@nestjs/graphql';
 import { GrpcMethod, GrpcStreamMethod, MessagePattern, Payload } from '@nestjs/microservices';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { map, type Observable, toArray } from 'rxjs';
 import {
   chargedBy,
@@ -34,8 +34,6 @@ import { GrpcApp } from './support/grpc-app.js';
 import { MessageApp } from './support/message-app.js';
 import { begin } from './support/riders.js';
 import { DRIVERS as SOCKETS, SocketApp } from './support/socket-app.js';
-
-jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 /** So many calls run at once, each with a cost of its own: no two decisions are equal. */
 const CALLS = Array.from({ length: 20 }, (_, i) => i + 1);

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import {
   type IdentityResolver,
   ipIdentity,
@@ -10,8 +10,6 @@ import {
   type RateLimitRequest,
 } from 'nestjs-floodgate';
 import { ask, DRIVERS, SocketApp } from './support/socket-app.js';
-
-jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 const IDENTITY: readonly IdentityResolver[] = [
   { kind: 'user', resolve: ({ user }: RateLimitRequest<{ user?: { id: string } }>) => user?.id },

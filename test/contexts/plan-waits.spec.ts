@@ -1,6 +1,6 @@
 import { Int, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { ConnectedSocket, MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import {
   MemoryStore,
   type Policy,
@@ -15,8 +15,6 @@ import { OwnStore } from '../support/own-store.js';
 import { codes, DRIVERS } from './support/graphql-app.js';
 import { begin } from './support/riders.js';
 import { ask, DRIVERS as SOCKETS, SocketApp } from './support/socket-app.js';
-
-jest.setTimeout(60_000);
 
 // test/e2e/plans-and-overrides proves the same of HTTP, and that a client that leaves keeps nothing.
 

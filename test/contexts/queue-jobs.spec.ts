@@ -1,7 +1,7 @@
 import { BullModule, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DelayedError, type Job, Queue } from 'bullmq';
 import { type Policy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { ScriptedServer } from '../../libs/client/test-support/scripted-server.js';
@@ -9,8 +9,6 @@ import { until } from '../support/faults/until.js';
 import { CapturedLogs } from '../support/http-app.js';
 import { Recipe } from '../support/recipe.js';
 import { useRedis } from '../support/redis-fixture.js';
-
-jest.setTimeout(60_000);
 
 const JOBS = 30;
 const PER_SECOND = 20;

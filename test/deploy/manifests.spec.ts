@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import request from 'supertest';
@@ -25,8 +25,6 @@ import {
   variablesOf,
   workload,
 } from './support/manifests.js';
-
-jest.setTimeout(30_000);
 
 const ROOT = join(DEPLOY, '..');
 const NAMESPACE = 'ride-hailing';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Controller, Get } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimit, RateLimiter, RateLimitMetricsModule, RateLimitModule } from 'nestjs-floodgate';
 import { Registry } from 'prom-client';
 import { parse, stringify } from 'yaml';
@@ -13,8 +13,6 @@ import { start } from '../support/http-app.js';
 import { promtool } from '../support/prometheus.js';
 import { flat, type Panel } from './support/dashboard.js';
 import { recordingRules } from './support/recording-rules.js';
-
-jest.setTimeout(60_000);
 
 const FOLDER = join(import.meta.dirname, '../../libs/nest/monitoring');
 const METRICS = INSTRUMENTS.flatMap(({ prometheus }) => prometheus.map(({ name }) => name));

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { parse, stringify } from 'yaml';
 import { RIDE } from '../app/support/requests.js';
@@ -12,8 +12,6 @@ import { Daemon, promtool } from '../support/prometheus.js';
 import { flat, type Panel } from './support/dashboard.js';
 import { ManifestRedis } from './support/manifest-redis.js';
 import { DEPLOY, all, podOf, textOf, variablesOf, workload } from './support/manifests.js';
-
-jest.setTimeout(60_000);
 
 const START_LIMIT_MS = 60_000;
 const SCRAPE_LIMIT_MS = 20_000;

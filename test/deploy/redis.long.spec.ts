@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import request from 'supertest';
 import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
@@ -14,8 +14,6 @@ import { until } from '../support/faults/until.js';
 import { loadPrograms } from '../support/programs.js';
 import { ManifestRedis } from './support/manifest-redis.js';
 import { podOf, type Probe, variablesOf } from './support/manifests.js';
-
-jest.setTimeout(30_000);
 
 const REDIS = podOf('rate-limit-redis').containers[0];
 

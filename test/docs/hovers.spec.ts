@@ -1,12 +1,10 @@
 import { resolve } from 'node:path';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { MODULE_OPTIONS } from '../../libs/nest/src/options/options-table.js';
 import { POLICY_OPTIONS } from '../../libs/floodgate/src/policy/policy-options.js';
 import { durationToMilliseconds } from '../../libs/floodgate/src/util/duration.js';
 import type { OptionRule } from '../../libs/floodgate/src/util/option-rules.js';
-
-jest.setTimeout(120_000); // the compiler reads the whole library
 
 const LIBS = resolve('libs');
 const ENTRIES = [

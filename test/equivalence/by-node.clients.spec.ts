@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assert, asyncProperty } from 'fast-check';
 import { Cluster } from 'ioredis';
 import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
@@ -13,8 +13,6 @@ import { untilByNode } from '../support/faults/until-by-node.js';
 import { loadPrograms } from '../support/programs.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { chargesOf, type History, historiesOf, requestsOf } from './histories.js';
-
-jest.setTimeout(60_000);
 
 const RUNS = histories(0.3);
 const NOW = 19_900 * 86_400_000_000 + 123_456;

@@ -1,10 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimiter, RateLimitModule, RedisStore } from 'nestjs-floodgate';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { useEmptyCluster } from '../support/faults/cluster-fixture.js';
 import { start } from '../support/http-app.js';
-
-jest.setTimeout(60_000); // six servers share the machine with the other tests
 
 const MINE: Policy = { name: 'mine', algorithm: 'token-bucket', capacity: 100, refill: '1/d' };
 const DAILY: Policy = { name: 'daily', algorithm: 'fixed-window', limit: 100, window: '300d' };

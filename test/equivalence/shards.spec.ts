@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
 import { MemoryStore } from '../../libs/floodgate/src/stores/memory/memory.store.js';
@@ -7,8 +7,6 @@ import type { Charge } from '../../libs/floodgate/src/stores/store.js';
 import { algorithmOf } from '../support/algorithm-of.js';
 import { useEmptyCluster } from '../support/faults/cluster-fixture.js';
 import { TestClock } from '../support/test-clock.js';
-
-jest.setTimeout(60_000); // six servers share the machine with the other tests
 
 const NOW = 1_700_000_000_000_000;
 const on = useEmptyCluster();

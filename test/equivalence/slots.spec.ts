@@ -1,5 +1,5 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { assert, asyncProperty, boolean, pre } from 'fast-check';
 import { BlockAlgorithm } from '../../libs/floodgate/src/algorithms/block/block.js';
 import type { Policy } from '../../libs/floodgate/src/policy/policy.js';
@@ -21,8 +21,6 @@ import { untilByNode } from '../support/faults/until-by-node.js';
 import { histories, HISTORY_TIMEOUT_MS } from '../support/property-runs.js';
 import { TestClock } from '../support/test-clock.js';
 import { chargesOf, historiesOf, type History, requestsOf } from './histories.js';
-
-jest.setTimeout(60_000); // six servers share the machine with the other tests
 
 const NOW = 1_700_000_000_000_000;
 const DAY: Policy = { algorithm: 'fixed-window', limit: 10, window: '300d' };

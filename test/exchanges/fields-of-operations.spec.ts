@@ -1,14 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { UnauthorizedException } from '@nestjs/common';
 import { Args, Int, Mutation, Query, Resolver } from '@nestjs/graphql';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { createClient } from 'graphql-ws';
 import { graphqlContext, type Outcome, type Policy, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { WebSocket } from 'undici';
 import { type Driver, type GraphqlApp, startGraphql } from '../contexts/support/graphql-app.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000);
 
 const LIMIT_MS = 20_000;
 const IP = { kind: 'ip', value: '127.0.0.1' } as const;

@@ -2,13 +2,11 @@ import { once } from 'node:events';
 import { connect, type ServerHttp2Stream } from 'node:http2';
 import { createConnection } from 'node:net';
 import { Controller, Get, Res } from '@nestjs/common';
-import { beforeEach, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { type ConcurrencyPolicy, type Outcome, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { until } from '../support/faults/until.js';
 import { RateLimitRuntime } from '../support/runtime.js';
 import { startHttp2 } from './transports/http2.js';
-
-jest.setTimeout(60_000);
 
 const LIMIT_MS = 20_000;
 const IP = { kind: 'ip', value: '127.0.0.1' } as const;

@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimitOverrides } from 'nestjs-floodgate';
 import type { RateLimitModuleOptions } from 'nestjs-floodgate';
 import { arrivals, expectLocal, timesOf } from '../support/faults/arrivals.js';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, type Pod } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 20_000;
 /** The rights of the ACL line in docs/redis.md: the program's commands, and the commands that run it. */

@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
 import { RedisStore } from '../../libs/floodgate/src/stores/redis/redis.store.js';
@@ -11,8 +11,6 @@ import { useCluster } from '../support/faults/cluster-fixture.js';
 import { Pod } from '../support/faults/pod.js';
 import { untilByNode } from '../support/faults/until-by-node.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
 const PROBED_MS = 20_000;
 const DEADLINE_MS = 10_000;

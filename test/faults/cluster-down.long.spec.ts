@@ -1,11 +1,9 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { expectInTime, timesOf } from '../support/faults/arrivals.js';
 import type { Answer } from '../support/faults/pod.js';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 /** More than the default: six servers of a Cluster share the machine. */
 const DEADLINE_MS = 250;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { beforeEach, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import type { Decision, Policy, StoreStateChange } from 'nestjs-floodgate';
 import { shardTags } from '../../libs/floodgate/src/stores/shard-tags.js';
 import { expectInTime, timesOf } from '../support/faults/arrivals.js';
@@ -9,8 +9,6 @@ import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { until } from '../support/faults/until.js';
 import { measured } from '../support/turning-time.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 /** More than the default: six servers of a Cluster share the machine. */
 const DEADLINE_MS = 500;

@@ -1,11 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { type Policy, RateLimiter, RateLimitModule, RateLimitOverrides } from 'nestjs-floodgate';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
-
-jest.setTimeout(90_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 20_000;
 const API: Policy = { name: 'api', algorithm: 'token-bucket', capacity: 3, refill: '1/h' };

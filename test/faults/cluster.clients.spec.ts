@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { timesOf } from '../support/faults/arrivals.js';
 import { chargedTo, expectPromotion, useClusterPod } from '../support/faults/cluster-fixture.js';
 import { type Answer, POLICY } from '../support/faults/pod.js';
 import type { ClusterNode } from '../support/faults/redis-cluster.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(90_000); // it is real time, and the machine may be busy
 
 /** Six servers of a Cluster share the machine. */
 const on = useClusterPod([], { deadline: 2_000 });

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { arrivals, expectLocal, timesOf } from '../support/faults/arrivals.js';
 import { Lookups } from '../support/faults/hanging-lookups.js';
@@ -8,8 +8,6 @@ import { useOneRedis } from '../support/faults/one-redis.js';
 import { CAPACITY, Pod } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 10_000;
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type Identity,
   type Lease,
@@ -13,8 +13,6 @@ import {
 import { TcpProxy } from '../support/faults/tcp-proxy.js';
 import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 20_000;
 const LEASE_MS = 2_000;

@@ -1,9 +1,7 @@
-import { describe, it, jest } from '@jest/globals';
+import { describe, it } from '@jest/globals';
 import { useClusterPod } from '../support/faults/cluster-fixture.js';
 import { expectLateGrantsBack } from '../support/faults/late-grants.js';
 import { useSentinelPod } from '../support/faults/sentinel-fixture.js';
-
-jest.setTimeout(90_000); // it is real time, and the machine may be busy
 
 describe('a Cluster', () => {
   // No replica is promoted: a stopped node stays the owner of its slots until it resumes.

@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Policy } from 'nestjs-floodgate';
 import { arrivals, timesOf } from '../support/faults/arrivals.js';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import type { Answer, Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT = 60;
 /** Nothing refills while a test runs. A concurrency runs the commands of the log. */

@@ -1,12 +1,10 @@
 import { connect, type Socket } from 'node:net';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
 import type { RateLimitModuleOptions } from 'nestjs-floodgate';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { CAPACITY } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 /** Options that would send a charge again, or queue it. */
 const UNDOING = {

@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Policy } from 'nestjs-floodgate';
 import { arrivals, expectLocal, timesOf } from '../support/faults/arrivals.js';
@@ -11,8 +11,6 @@ import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, type Answer, CAPACITY, type Pod, POLICY } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
 import { nodeWarnings } from '../support/node-warnings.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 10_000;
 

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { ClockedRedis } from '../support/faults/clocked-redis.js';
 import { Pod } from '../support/faults/pod.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 /** The clocks are compared every 10 s. */
 const COMPARED_MS = 20_000;

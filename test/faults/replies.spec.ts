@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { StoreStateChange } from 'nestjs-floodgate';
 import { Pod } from '../support/faults/pod.js';
 import { resp, RespServer } from '../support/faults/resp-server.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(30_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 10_000;
 

@@ -1,14 +1,12 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get } from '@nestjs/common';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { type Lease, type Policy, RateLimit, RateLimiter, type Reservation } from 'nestjs-floodgate';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, type Pod } from '../support/faults/pod.js';
 import { FROM_HEADERS, limited } from '../support/http-app.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 20_000;
 /** Between two slots: so long that none passes during a test. */

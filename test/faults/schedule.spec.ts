@@ -1,9 +1,7 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { CallWaitError, type Policy, type RateLimiter } from 'nestjs-floodgate';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 20_000;
 const PARTNER: Policy = { name: 'partner', algorithm: 'fixed-window', limit: 100, window: '30d', by: 'global' };

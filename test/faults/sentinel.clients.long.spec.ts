@@ -1,8 +1,6 @@
-import { it, jest } from '@jest/globals';
+import { it } from '@jest/globals';
 import type { BreakableServer } from '../support/faults/breakable-server.js';
 import { expectFailover, useSentinelPod } from '../support/faults/sentinel-fixture.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const on = useSentinelPod();
 

@@ -1,9 +1,7 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Pod } from '../support/faults/pod.js';
 import { expectFailover, useSentinelPod } from '../support/faults/sentinel-fixture.js';
 import { until } from '../support/faults/until.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 10_000;
 

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Decision, Policy } from 'nestjs-floodgate';
 import { ClockedRedis } from '../support/faults/clocked-redis.js';
 import { Pod } from '../support/faults/pod.js';
 import { record } from '../support/faults/record.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

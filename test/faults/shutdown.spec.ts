@@ -2,14 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, expect, it, jest } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { record } from '../support/faults/record.js';
 import { until } from '../support/faults/until.js';
 import { PLATFORMS } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const LIMIT_MS = 20_000;
 const HOUR_MS = 3_600_000;

@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import type { Decision, Policy, RateLimitModuleOptions } from 'nestjs-floodgate';
 import { useOneRedis } from '../support/faults/one-redis.js';
 import { ADA, Pod } from '../support/faults/pod.js';
 import { RedisCluster } from '../support/faults/redis-cluster.js';
-
-jest.setTimeout(120_000); // it is real time, and the machine may be busy
 
 const STALLS_MS = [600, 3000, 10_000];
 /** Shorter than every stall, and longer than Redis waits for a processor on a busy machine. */

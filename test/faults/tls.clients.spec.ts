@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
 import { Pod } from '../support/faults/pod.js';
 import { TlsRedis } from '../support/faults/tls.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 let redis: TlsRedis;
 let named: TlsRedis;

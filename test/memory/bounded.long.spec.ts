@@ -3,7 +3,7 @@ import { RedisServer } from '../support/redis-server.js';
 import { Processes } from '../support/processes.js';
 import type { Heap } from './workers/heap.js';
 
-jest.setTimeout(60_000); // each test collects garbage many times, on a machine that may be busy
+jest.setTimeout(300_000); // each test collects garbage many times, on a machine that may be busy
 
 const MB = 1_000_000;
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type OnStoreFailure,
   type Policy,
@@ -11,8 +11,6 @@ import { Exposition } from '../support/exposition.js';
 import { until } from '../support/faults/until.js';
 import { type HttpApp, start } from '../support/http-app.js';
 import { RedisServer } from '../support/redis-server.js';
-
-jest.setTimeout(60_000); // these tests run in real time, on a machine that may be busy
 
 const POLICY: Policy = { name: 'rides', algorithm: 'token-bucket', capacity: 100, refill: '1/h' };
 const LABELS = { policy: 'rides', algorithm: 'token-bucket' };

@@ -1,9 +1,7 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { build } from 'esbuild';
 import { Application, CLIENT } from './support/packed.js';
-
-jest.setTimeout(60_000); // starts processes
 
 /** The first snippet of libs/client/README.md, as it is packed. */
 const SNIPPET = /^```ts[^\n]*\n(.*?)^```$/ms.exec(CLIENT.textOf('README.md'))![1]!;

@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { CLIENT, ENGINE, LIBRARY, MIGRATE, type Packed } from './support/packed.js';
-
-jest.setTimeout(120_000); // attw takes a while
 
 interface Expected {
   readonly packed: Packed;

@@ -1,7 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Application, ENGINE, LIBRARY, type Packed } from './support/packed.js';
-
-jest.setTimeout(60_000); // each test starts processes
 
 const PEERS = ['@nestjs/common', '@nestjs/core', '@nestjs/platform-express', 'reflect-metadata', 'rxjs'];
 const POLICY = `{ name: 'one', algorithm: 'token-bucket', capacity: 1, refill: 1 }`;

@@ -1,7 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Application, ENGINE } from './support/packed.js';
-
-jest.setTimeout(60_000); // starts processes
 
 /** The snippet of libs/floodgate/README.md, as it is packed. */
 const SNIPPET = /^```ts[^\n]*\n(.*?)^```$/ms.exec(ENGINE.textOf('README.md'))![1]!;

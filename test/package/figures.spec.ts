@@ -1,9 +1,7 @@
 import { statSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { expectFigures, type Figures } from '../support/figures.js';
 import { Application, CLIENT, ENGINE, LIBRARY, MIGRATE } from './support/packed.js';
-
-jest.setTimeout(60_000); // starts processes
 
 let application: Application;
 

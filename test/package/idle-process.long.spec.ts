@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RedisServer } from '../support/redis-server.js';
 import { Application } from './support/packed.js';
-
-jest.setTimeout(60_000); // each test starts a process
 
 /** What a process prints that has nothing to do but to wait for the limiter. It ends by itself. */
 const CALLS = {

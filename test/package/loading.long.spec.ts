@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { build } from 'esbuild';
 import { Application, ENGINE, LIBRARY, type Packed } from './support/packed.js';
-
-jest.setTimeout(60_000); // each test starts processes
 
 const PEERS = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 const FORMATS = ['mjs', 'cjs'] as const;

@@ -2,10 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Application } from './support/packed.js';
-
-jest.setTimeout(120_000); // starts a process
 
 const NEST = fileURLToPath(new URL('../../node_modules/@nestjs/cli/bin/nest.js', import.meta.url));
 const MODULE = `import { Module } from '@nestjs/common';

@@ -1,8 +1,6 @@
 import { transform } from '@swc/core';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Application, LIBRARY } from './support/packed.js';
-
-jest.setTimeout(60_000); // starts processes
 
 /** The text of libs/nest/README.md in the packed library. */
 const README = LIBRARY.textOf('README.md');

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { Application, LIBRARY } from './support/packed.js';
-
-jest.setTimeout(120_000); // the compiler reads the types of Nest
 
 const PEERS = [
   '@nestjs/common',

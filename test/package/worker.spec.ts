@@ -1,7 +1,5 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Application, ENGINE } from './support/packed.js';
-
-jest.setTimeout(60_000); // starts processes
 
 let application: Application;
 

@@ -29,7 +29,7 @@ it('runs the codemod, built as it is packed, through npx', async () => {
   expect(status).toBe(0);
   const failed = command(ROOT, ['migrate', '--no-such-option']);
   expect([failed.status, failed.err]).toEqual([1, expect.not.stringContaining('could not be installed')]);
-}, 120_000);
+});
 
 it('says what to do when npx cannot install the codemod', () => {
   const empty = mkdtempSync(join(tmpdir(), 'without-codemod-'));
@@ -47,7 +47,7 @@ it('says what to do when npx cannot install the codemod', () => {
   } finally {
     rmSync(empty, { recursive: true });
   }
-}, 60_000);
+});
 
 it('says how it is used', () => {
   expect(command(ROOT, [])).toMatchObject({

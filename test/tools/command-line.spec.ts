@@ -1,9 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, it, jest } from '@jest/globals';
-
-jest.setTimeout(120_000); // each starts a process, and the machine may be busy
+import { expect, it } from '@jest/globals';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> };

@@ -3,11 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { PUBLISHED } from '../../tools/published.js';
 import { expectFigures, type Figures, grown } from '../support/figures.js';
-
-jest.setTimeout(120_000); // the walk compiles, and the machine may be busy
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What is neither written by hand nor published. */

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { publicApis } from '../../tools/public-api.js';
-
-jest.setTimeout(120_000); // the compiler reads the packages
 
 it('the public API of each package is the one that is written down: npm run public-api', () => {
   const apis = publicApis();

@@ -3,9 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it, jest } from '@jest/globals';
-
-jest.setTimeout(120_000); // it is real time, and the machine may be busy
+import { expect, it } from '@jest/globals';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const STALE = `${ROOT}dist/compiled/demo/surge/stale.js`;

@@ -2,10 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { isProject, NEEDED_BY } from '../../tools/programs.js';
-
-jest.setTimeout(60_000); // it is real time, and the machine may be busy
 
 const CONFIG: string = '../../jest.config.js';
 const { default: config } = (await import(CONFIG)) as {

@@ -22,4 +22,4 @@ it('breaks a limiter that gets its count and sets it, with a history of a few re
   expect(of('interval')).toMatchObject({ verdict: 'not offered', why: expect.stringContaining('by definition') });
   expect(of('huge-cost')).toEqual({ promise: 'huge-cost', verdict: 'not offered', seen: 'held' });
   expect(of('several')).toEqual({ promise: 'several', verdict: 'not offered' });
-}, 60_000);
+});

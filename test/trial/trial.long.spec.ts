@@ -11,7 +11,7 @@ it('Floodgate keeps all that it promises', async () => {
   const results = resultsOf([await tryOut(await load(adapterUrl('floodgate')), PROMISE_NAMES)]);
   expect(historiesOf(results)).toBe('');
   expect(tableOf(results).match(/\| kept /g)).toHaveLength(PROMISE_NAMES.length);
-}, 120_000);
+});
 
 describe('the committed results', () => {
   const results = JSON.parse(readFileSync(`${FOLDER}/results.json`, 'utf8')) as Results;

@@ -1,10 +1,8 @@
 import type { CanActivate } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimitAdminModule, type RateLimitAdminOptions, RateLimitGuard, RateLimitModule } from 'nestjs-floodgate';
 import { start } from '../../support/http-app.js';
 import { ask, GUARDED, LIMITS, serve, SupportGuard } from '../support/admin-service.js';
-
-jest.setTimeout(20_000);
 
 describe('RateLimitAdminModule.register', () => {
   const register = (options: unknown) => () => RateLimitAdminModule.register(options as RateLimitAdminOptions);

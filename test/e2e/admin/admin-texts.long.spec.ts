@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TEXT_BOUNDS } from '../../../libs/nest/src/admin/text-bounds.js';
 import { type HttpApp, PLATFORMS } from '../../support/http-app.js';
 import { stallOf } from '../../support/loop-stall.js';
 import { ADA, ask, LIMITS, serve } from '../support/admin-service.js';
-
-jest.setTimeout(60_000);
 
 /** The longest text that fits a body by default: body-parser takes 100 kB. */
 const LONGEST = 95_000;

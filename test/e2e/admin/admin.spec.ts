@@ -1,10 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, type RateLimitModuleOptions, type RateLimitRequest } from 'nestjs-floodgate';
 import { type AppSettings } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { ADA, ask, GUARDED, LIMITS, serve } from '../support/admin-service.js';
-
-jest.setTimeout(20_000);
 
 const redis = useRedis();
 const STORES: [string, () => RateLimitModuleOptions][] = [

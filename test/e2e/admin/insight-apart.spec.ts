@@ -1,10 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
-
-jest.setTimeout(20_000);
 
 const ADA = { kind: 'user', value: 'ada' };
 const START = Date.UTC(2024, 0, 1);

@@ -1,8 +1,6 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import { open } from '../support/shop.js';
-
-jest.setTimeout(20_000);
 
 describe('RateLimiter.table', () => {
   it('lists every handler with its policies, also those that nothing limits, as plain data', async () => {

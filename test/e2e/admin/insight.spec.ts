@@ -1,9 +1,7 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
 import { useRedis } from '../../support/redis-fixture.js';
 import { ADA, open, Shop, START } from '../support/shop.js';
-
-jest.setTimeout(20_000);
 
 /** The end of the window of 300 days. */
 const next = Math.ceil(START / (300 * 86_400_000)) * 300 * 86_400_000;

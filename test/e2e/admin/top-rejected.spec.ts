@@ -1,5 +1,5 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   RateLimit,
@@ -14,8 +14,6 @@ import { FROM_HEADERS, type HttpApp, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { ask, GUARDED, LIMITS } from '../support/admin-service.js';
-
-jest.setTimeout(30_000);
 
 @Controller('rides')
 class Rides {

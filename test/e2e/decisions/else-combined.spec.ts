@@ -1,13 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get, HttpException, type Type } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { asUser, FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
-
-jest.setTimeout(30_000);
 
 const ADA = { kind: 'user', value: 'ada' };
 const WINDOW = { algorithm: 'fixed-window', window: '300d', by: 'user' } as const;

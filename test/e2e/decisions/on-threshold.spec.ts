@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get, Post } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type Policy,
   RateLimit,
@@ -15,8 +15,6 @@ import { until } from '../../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, limited, start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { StillStore } from '../../support/still-store.js';
-
-jest.setTimeout(30_000);
 
 const DAY = { algorithm: 'fixed-window', window: '1d', by: 'user' } as const;
 const QUOTA: Policy = { ...DAY, name: 'quota', limit: 5, plans: { pro: { limit: 10 } }, thresholds: [0.8, 1] };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ArgumentsHost } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { RateLimitRequest } from 'nestjs-floodgate';
 import { PLATFORMS } from '../../support/http-app.js';
 import { LONG } from '../../support/long.js';
@@ -9,8 +9,6 @@ import { unhandledRejections } from '../../support/node-warnings.js';
 import { AT_ONCE, type Behaviour, LATE_MS, LATER } from '../../support/user-functions/behaviours.js';
 import { type Play, PLAYS } from '../../support/user-functions/plays.js';
 import { USER_FUNCTIONS, type UserFunction, type UserFunctionName } from '../../support/user-functions/table.js';
-
-jest.setTimeout(20_000);
 
 const ROWS = Object.keys(PLAYS) as UserFunctionName[];
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type Identity,
   MemoryStore,
@@ -13,8 +13,6 @@ import { until } from '../../support/faults/until.js';
 import { start } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { turns } from '../scheduling/support/scheduled-calls.js';
-
-jest.setTimeout(30_000); // a sweep comes within 4 s, and the machine may be busy
 
 const ADA: Identity = { kind: 'user', value: 'ada' };
 const MONTHLY: Policy = {

@@ -275,5 +275,5 @@ describe("limitedAxios on Nest's HttpService", () => {
     expect(after.map(({ status }) => status)).toEqual([200, 200]);
     expect(partner.seen[2]!.at - partner.seen[1]!.at).toBeGreaterThan(1_900);
     expect((await limiter.peek('slots')).policies[0]!.remaining).toBe(1);
-  }, 15_000);
+  });
 });

@@ -98,7 +98,7 @@ beforeAll(() => {
     const name = ends.find(([end]) => line < end)![1];
     found.set(name, `${found.get(name) ?? ''}${ts.flattenDiagnosticMessageText(messageText, '\n')}\n`);
   }
-}, 120_000);
+});
 
 it.each(Object.keys(RIGHT))('lets a function be written with %s', (name) => {
   expect(found.get(name)).toBeUndefined();

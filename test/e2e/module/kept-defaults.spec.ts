@@ -1,9 +1,7 @@
 import { Controller, Get, type Type } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions, SkipRateLimit } from 'nestjs-floodgate';
 import { type HttpApp, limited } from '../../support/http-app.js';
-
-jest.setTimeout(30_000); // applications boot and answer in real time, and the machine may be busy
 
 const window = (name: string, limit: number): Policy => ({ name, algorithm: 'fixed-window', limit, window: '300d' });
 const OPTIONS: RateLimitModuleOptions = {

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { expect, it, jest } from '@jest/globals';
-
-jest.setTimeout(30_000); // each test boots a process
+import { expect, it } from '@jest/globals';
 
 const LOADERS = ['typescript-loader', 'absent-package'].flatMap((loader) => [
   '--import',

@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, expect, it, jest } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import { until } from '../../support/faults/until.js';
 import { PLATFORMS } from '../../support/http-app.js';
 import { RedisServer } from '../../support/redis-server.js';
-
-jest.setTimeout(60_000); // the test runs in real time, and the machine may be busy
 
 const BOOT_LIMIT_MS = 50_000;
 

@@ -1,14 +1,12 @@
 import { EventEmitter, once } from 'node:events';
 import { Controller, Get, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { MemoryStore, RateLimit, RateLimiter, RateLimitModule, type RateLimitStore } from 'nestjs-floodgate';
 import { type HttpApp, limited, PLATFORMS, type Reply, start } from '../../support/http-app.js';
 import { until } from '../../support/faults/until.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { StillStore } from '../../support/still-store.js';
-
-jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 let entered = 0;
 

@@ -1,13 +1,11 @@
 import { Controller, Get, type Type } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions, RateLimitOverrides } from 'nestjs-floodgate';
 import { ALL_ALGORITHMS, SMALL_POLICIES } from '../../support/algorithm-of.js';
 import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 import { planOf, user } from '../support/planned-routes.js';
-
-jest.setTimeout(30_000);
 
 /** What a limit of 0 is called in a policy. */
 const NOTHING = (policy: Policy): object => ('capacity' in policy ? { capacity: 0 } : { limit: 0 });

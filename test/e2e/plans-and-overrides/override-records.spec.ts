@@ -1,10 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { OverrideConflictError, RateLimitOverrides } from 'nestjs-floodgate';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 import { ADA, serviceOf } from '../support/overridden-routes.js';
-
-jest.setTimeout(20_000);
 
 const redis = useRedis();
 

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type OverrideTarget, type Policy, RateLimit, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { asUser, FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
@@ -7,8 +7,6 @@ import { until } from '../../support/faults/until.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 import { ADA, Routes, serviceOf } from '../support/overridden-routes.js';
-
-jest.setTimeout(60_000);
 
 const LIMIT_MS = 20_000;
 const EVERYONE: OverrideTarget = { policy: 'daily', identity: 'everyone' };

@@ -1,12 +1,10 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type RateLimitExceededBody, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
 import { asUser, FROM_HEADERS, left, limited } from '../../support/http-app.js';
 import { VirtualClock, VirtualStore } from 'nestjs-floodgate/testing';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 import { ADA, BOB, Routes, serviceOf } from '../support/overridden-routes.js';
-
-jest.setTimeout(20_000);
 
 const redis = useRedis();
 

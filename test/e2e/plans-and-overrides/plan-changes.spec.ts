@@ -1,12 +1,10 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError, RateLimiter, RateLimitOverrides } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import type { HttpApp } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 import { app, type HeaderRequest, limitOf, user, userOf } from '../support/planned-routes.js';
-
-jest.setTimeout(60_000);
 
 const LIMIT_MS = 20_000;
 

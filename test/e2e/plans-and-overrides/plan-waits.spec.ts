@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type DecisionEvent,
   type PlanOptions,
@@ -14,8 +14,6 @@ import { KINDS, storeOf } from '../support/kinds.js';
 import { LateDatabase, statsOf, untilWaiting } from '../support/late-database.js';
 import { planOf, user } from '../support/planned-routes.js';
 import { dial, requestFor, roomOf, untilHolds } from '../support/waiting-routes.js';
-
-jest.setTimeout(60_000);
 
 const WINDOW = { algorithm: 'fixed-window', window: '300d', by: 'user' } as const;
 const DAILY: Policy = { ...WINDOW, name: 'daily', limit: 2, plans: { pro: { limit: 6 } } };

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimiter } from 'nestjs-floodgate';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
@@ -15,8 +15,6 @@ import {
   user,
   userOf,
 } from '../support/planned-routes.js';
-
-jest.setTimeout(20_000); // many requests
 
 const redis = useRedis();
 

@@ -21,8 +21,6 @@ import { CapturedLogs, FROM_HEADERS, type HttpApp, start } from '../../support/h
 import { useRedis } from '../../support/redis-fixture.js';
 import { GUARDED } from '../support/admin-service.js';
 
-jest.setTimeout(60_000);
-
 const OLD = 'an old secret, of more than 32 bytes';
 const NEW = 'a newer secret, of more than 32 bytes';
 

@@ -1,12 +1,10 @@
 import { Controller, Get } from '@nestjs/common';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type Outcome, type Policy, RateLimit, RateLimiter, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, limited, type Platform } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, storeOf } from '../support/kinds.js';
-
-jest.setTimeout(60_000);
 
 const ADA = { kind: 'user', value: 'ada' } as const;
 const EXPIRES_MS = 400;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
@@ -8,8 +8,6 @@ import { useRedis } from '../../support/redis-fixture.js';
 import { RateLimitRuntime } from '../../support/runtime.js';
 import { KINDS, storeOf } from '../support/kinds.js';
 import { dial, requestFor } from '../support/waiting-routes.js';
-
-jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const LIMIT_MS = 10_000;
 const HOUR_MS = 3_600_000;

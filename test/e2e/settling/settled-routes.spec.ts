@@ -1,13 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Controller, Get, UnauthorizedException } from '@nestjs/common';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type Outcome, type Policy, RateLimit, RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { FROM_HEADERS, type HttpApp, limited } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { type Kind, KINDS, storeOf } from '../support/kinds.js';
-
-jest.setTimeout(30_000);
 
 const ADA = { kind: 'user', value: 'ada' } as const;
 const HOURS = { algorithm: 'fixed-window', window: '300d', by: 'user', scope: 'app' } as const;

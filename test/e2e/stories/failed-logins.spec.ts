@@ -6,8 +6,6 @@ import { type HttpApp } from '../../support/http-app.js';
 import { dial } from '../support/waiting-routes.js';
 import { atOnce, counts, KINDS, type RecipeModule, sendJson, useRecipe } from './support/story.js';
 
-jest.setTimeout(30_000);
-
 interface Login extends RecipeModule {
   readonly Accounts: Type<{ check(credentials: { readonly password: string }): Promise<boolean> }>;
 }

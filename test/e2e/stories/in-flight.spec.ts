@@ -7,8 +7,6 @@ import type { Kind } from '../support/kinds.js';
 import { dial, requestFor } from '../support/waiting-routes.js';
 import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
 
-jest.setTimeout(30_000);
-
 interface Exports extends RecipeModule {
   readonly Rows: Type<{ all(): Promise<string> }>;
 }

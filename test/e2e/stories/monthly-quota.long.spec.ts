@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { overrideRateLimitStore, VirtualClock } from 'nestjs-floodgate/testing';
 import { Test } from '@nestjs/testing';
 import { adapterOf } from '../../support/http-app.js';
 import { Recipe } from '../../support/recipe.js';
 import { counts, type RecipeModule } from './support/story.js';
-
-jest.setTimeout(60_000);
 
 const LIMIT = 100;
 /** Midnights in Paris at which a month begins: over both changes of the clocks, and a leap day. */

@@ -4,14 +4,12 @@ import type { AddressInfo } from 'node:net';
 import type { Type } from '@nestjs/common';
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
 import { NestFactory } from '@nestjs/core';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import { RateLimitModule } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Recipe } from '../../support/recipe.js';
-
-jest.setTimeout(60_000);
 
 const LIMIT = 10;
 const WINDOW_MS = 500;

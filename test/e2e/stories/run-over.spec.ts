@@ -1,12 +1,10 @@
 import type { Type } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { OverrideConflictError, RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import type { Kind } from '../support/kinds.js';
 import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
-
-jest.setTimeout(60_000);
 
 interface Searches extends RecipeModule {
   readonly Billing: Type<{ buy(tenant: string, credits: number, invoice: string): Promise<void> }>;

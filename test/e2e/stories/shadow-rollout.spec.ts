@@ -1,10 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Exposition } from '../../support/exposition.js';
 import { Recipe } from '../../support/recipe.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, type RecipeModule, tell, type Told } from './support/story.js';
-
-jest.setTimeout(30_000);
 
 const PAGE = 'docs/recipe-shadow.md';
 const USERS = { ada: 25, bob: 7, cleo: 11 } as const;

@@ -1,7 +1,5 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { counts, KINDS, useRecipe } from './support/story.js';
-
-jest.setTimeout(30_000);
 
 // As a reader who asks less of their patience than 100 questions.
 const { open } = useRecipe('docs/recipe-soft-limit.md', 'assistant.module.ts', {

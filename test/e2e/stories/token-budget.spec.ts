@@ -4,8 +4,6 @@ import { RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { atOnce, counts, KINDS, type RecipeModule, sendJson, type Told, useRecipe } from './support/story.js';
 
-jest.setTimeout(30_000);
-
 interface Answers extends RecipeModule {
   readonly Model: Type<{ answer(prompt: string): Promise<{ text: string; usage: { total: number } }> }>;
 }

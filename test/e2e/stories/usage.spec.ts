@@ -5,8 +5,6 @@ import { until } from '../../support/faults/until.js';
 import type { HttpApp } from '../../support/http-app.js';
 import { atOnce, counts, KINDS, type RecipeModule, type Told, useRecipe } from './support/story.js';
 
-jest.setTimeout(30_000);
-
 interface Usage extends RecipeModule {
   readonly Mails: Type<{ send(event: ThresholdEvent): void }>;
 }

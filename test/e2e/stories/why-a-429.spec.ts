@@ -1,11 +1,9 @@
 import type { Type } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimitOverrides } from 'nestjs-floodgate';
 import { asUser, type HttpApp } from '../../support/http-app.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { KINDS, type RecipeModule, useRecipe } from './support/story.js';
-
-jest.setTimeout(30_000);
 
 interface Desk extends RecipeModule {
   readonly SupportDesk: Type<{

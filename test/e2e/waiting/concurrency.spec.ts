@@ -1,13 +1,11 @@
 import type { INestApplication } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type ConcurrencyPolicy, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
 import { type HttpApp, start } from '../../support/http-app.js';
 import { nodeWarnings } from '../../support/node-warnings.js';
 import { useRedis } from '../../support/redis-fixture.js';
 import { type Kind, storeOf } from '../support/kinds.js';
-
-jest.setTimeout(30_000); // the machine may be busy
 
 const LEASES = { algorithm: 'concurrency', by: 'user', scope: 'app' } as const;
 const THREE: ConcurrencyPolicy = { ...LEASES, name: 'three', limit: 3, lease: '30s' };

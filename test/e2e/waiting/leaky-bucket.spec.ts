@@ -1,11 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Controller, Get, Param } from '@nestjs/common';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Policy, RateLimit } from 'nestjs-floodgate';
 import type { Charge, Verdict } from 'nestjs-floodgate/testing';
 import { limited } from '../../support/http-app.js';
-
-jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 const GAP_MS = 20;
 const QUEUE: Policy = { name: 'queue', algorithm: 'leaky-bucket', capacity: 8, drain: `1/${GAP_MS}ms`, by: 'global' };

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Controller, Get, type Type } from '@nestjs/common';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Policy, RateLimit, type RateLimitModuleOptions } from 'nestjs-floodgate';
 import { FROM_HEADERS, type HttpApp, limited, PLATFORMS } from '../../support/http-app.js';
 import { StillStore } from '../../support/still-store.js';
@@ -18,8 +18,6 @@ import {
   useWaitingRoutes,
   WaitingRoutes,
 } from '../support/waiting-routes.js';
-
-jest.setTimeout(30_000); // the test runs in real time, and the machine may be busy
 
 useWaitingRoutes();
 

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type Outcome, RateLimiter } from 'nestjs-floodgate';
 import { until } from '../../support/faults/until.js';
@@ -50,7 +50,6 @@ interface Levels {
  * @param stores a release and a refund go to the store by one way, whatever transport they come from: one has both stores
  */
 export function describeMoments(transport: Transport, stores: readonly StoreKind[] = ['memory']): void {
-  jest.setTimeout(4 * LIMIT_MS);
   describe.each(stores)(`over ${transport.name}, with %s, nothing is left of a client that leaves`, (kind) => {
     const redis = kind === 'Redis' ? useRedis() : undefined;
     let warned: () => Promise<string[]>;
