@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import request from 'supertest';
-import { classDecoration, decorationOf } from '../../libs/nest/src/handlers/metadata.js';
+import { classDecoration, decorationOf } from '../../libs/nest/src/handlers/read-metadata.js';
 import type { Handler } from '../../libs/nest/src/handlers/route.js';
 import { ALL_ADDRESSES } from '../../src/config/configuration.js';
 import { readConfiguration } from '../../src/config/read-configuration.js';

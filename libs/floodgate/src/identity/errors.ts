@@ -27,5 +27,9 @@ export class ClientGoneError extends Error {
   }
 
   /** One object for all: thousands of clients may leave at once, and no stack of these errors is read. */
-  static readonly instance = new ClientGoneError();
+  static get instance(): ClientGoneError {
+    return (this.only ??= new ClientGoneError());
+  }
+
+  private static only: ClientGoneError | undefined;
 }

@@ -1,11 +1,19 @@
-import * as timers from 'node:timers';
+import {
+  clearImmediate as realClearImmediate,
+  clearTimeout as realClearTimeout,
+  setImmediate as realSetImmediate,
+  setTimeout as realSetTimeout,
+} from 'node:timers';
 import { isWorker } from './runtime.js';
 
 /**
  * The timers of the process, for what waits for Redis itself. They are taken once: tests that replace the globals (Jest, Vitest, Sinon)
  * hold time, not Redis's answers.
  */
-export let { setTimeout, clearTimeout, setImmediate, clearImmediate } = timers;
+export let setTimeout = realSetTimeout;
+export let clearTimeout = realClearTimeout;
+export let setImmediate = realSetImmediate;
+export let clearImmediate = realClearImmediate;
 export let nextTick: (task: () => void) => void = process.nextTick.bind(process);
 export let realNow: () => number = performance.now.bind(performance);
 

@@ -4,7 +4,7 @@ import { classOf } from 'floodgate/internal-boot';
 import { boundGuards, globalGuards } from '../guard/application-guard.js';
 import { isGuardClass, RateLimitGuard } from '../guard/rate-limit.guard.js';
 import { firstNames } from '../handlers/first-names.js';
-import { classDecoration, decorationOf } from '../handlers/metadata.js';
+import { classDecoration, decorationOf } from '../handlers/read-metadata.js';
 import { classesOf, type LimitableHandler } from '../contexts/limitable-handlers.js';
 import { isField } from '../contexts/graphql.js';
 import type { Handler } from '../handlers/route.js';

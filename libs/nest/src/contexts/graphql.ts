@@ -209,8 +209,10 @@ function asOpened(request: ContextRequest): ContextRequest {
 
 /** Headers of which Node keeps the first, where one is repeated (https://nodejs.org/api/http.html#messageheaders). */
 const KEPT_ONCE = new Set(
-  `age authorization content-length content-type etag expires from host if-modified-since if-unmodified-since last-modified
-   location max-forwards proxy-authorization referer retry-after server user-agent`.split(/\s+/),
+  (
+    'age authorization content-length content-type etag expires from host if-modified-since if-unmodified-since ' +
+    'last-modified location max-forwards proxy-authorization referer retry-after server user-agent'
+  ).split(' '),
 );
 
 /** The values of a header as one text, as `IncomingMessage.headers` has them. */

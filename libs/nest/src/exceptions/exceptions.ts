@@ -137,17 +137,18 @@ export function isRateLimitException(
   );
 }
 
-const CLIENT_GONE = new RateLimitUnavailableException(ClientGoneError.instance.message, 1);
+/** One for all, as `ClientGoneError` has it. Made with the first: the package is loaded sooner without its stack. */
+let clientGone: RateLimitUnavailableException | undefined;
 
 /** Whether the exception is for a client that has left. */
 export function isForNobody(exception: unknown): boolean {
-  return exception === CLIENT_GONE;
+  return exception !== undefined && exception === clientGone;
 }
 
 /** Maps the engine's errors to HTTP exceptions. Other errors stay as they are. */
 export function toHttpException(error: unknown): unknown {
   if (error instanceof IdentityMissingError) return new RateLimitIdentityMissingException(error.policy);
-  if (error instanceof ClientGoneError) return CLIENT_GONE;
+  if (error instanceof ClientGoneError) return (clientGone ??= new RateLimitUnavailableException(error.message, 1));
   if (error instanceof LimiterUnavailableError) {
     const { cause, message, retryAfterMs, toldToClients } = error;
     // The exception of an error that tells clients less has the error as its cause, for filters and logs.

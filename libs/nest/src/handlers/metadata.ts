@@ -1,5 +1,3 @@
-import type { Type } from '@nestjs/common';
-import { declaredHandler, type Handler, type Method, methodOf } from './route.js';
 import type { PolicySource } from '../types.js';
 
 /** All decorators use one key, so that a class that is derived from a decorated one replaces all that its base says. */
@@ -17,16 +15,6 @@ export interface Decoration {
 
 /** See `RoutePolicyOptions`. */
 export type KeptDefaults = 'keep' | 'replace';
-
-/** The metadata of the decorators on a class; undefined without one. */
-export function classDecoration(type: Type): Decoration | undefined {
-  return Reflect.getMetadata(RATE_LIMIT, type) as Decoration | undefined;
-}
-
-/** The metadata of the decorators on a handler; undefined without one. */
-export function decorationOf(type: Type, handler: Handler): Decoration | undefined {
-  return methodMetadata(RATE_LIMIT, type, handler) as Decoration | undefined;
-}
 
 /**
  * Defines metadata on a class or a method. On a method it stands under its name, too: a decorator above, such as `@Transactional()`, may
@@ -52,19 +40,4 @@ export function ownMetadata(
 ): unknown {
   if (property === undefined) return Reflect.getOwnMetadata(key, target);
   return Reflect.getOwnMetadata(key, descriptor!.value as object) ?? Reflect.getOwnMetadata(key, target, property);
-}
-
-const methods = new WeakMap<object, Method | null>();
-
-/** The metadata of a method, whatever function stands in its place now. */
-export function methodMetadata(key: string, type: Type, handler: Handler): unknown {
-  const own: unknown = Reflect.getMetadata(key, handler);
-  if (own !== undefined) return own;
-  let method = methods.get(handler);
-  if (method === undefined) {
-    method = methodOf(type.prototype as object, declaredHandler(type, handler)) ?? null;
-    methods.set(handler, method);
-  }
-  // A method that overrides a decorated one has decorators of its own, and inherits none.
-  return method === null ? undefined : Reflect.getOwnMetadata(key, method.owner, method.property);
 }

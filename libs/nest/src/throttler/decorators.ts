@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { Inject, type Type, UseFilters } from '@nestjs/common';
 import { expectParentheses, placeOf } from '../decorators/decorate.js';
-import { defineMetadata, methodMetadata, ownMetadata } from '../handlers/metadata.js';
+import { defineMetadata, ownMetadata } from '../handlers/metadata.js';
+import { methodMetadata } from '../handlers/read-metadata.js';
 import { presenceCheck } from '../decorators/presence.js';
 import type { Handler } from '../handlers/route.js';
 import { RateLimitConfigError } from 'floodgate';
