@@ -42,7 +42,7 @@ const QUICK: Readonly<Record<string, Run>> = {
 /** What `npm run test:all` adds. Each check of the chaos run, consumer and scenario of a bench counts as a test. */
 const MORE: Readonly<Record<string, Run>> = {
   // Without the build of `npm run test:browser`: the checks have built the application.
-  pages: { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'pages', SIDE_BY_SIDE] },
+  pages: { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'pages', 'site', SIDE_BY_SIDE] },
   'pages-alone': { command: ['jest', '--config', BROWSER_CONFIG, '--selectProjects', 'pages-alone', ALONE] },
   'node-redis': { command: ['test:node-redis'] },
   chaos: { command: ['test:chaos', '--minutes', '1', '--seed', '1'], option: '--json' },
