@@ -15,6 +15,10 @@ import { until } from '../support/faults/until.js';
 import { RedisServer } from '../support/redis-server.js';
 
 const LIMIT_MS = 20_000;
+/** So long that Redis decides in time on a busy machine, but for answers that the proxy delays. */
+const DEADLINE_MS = 400;
+/** In each direction. */
+const DELAY_MS = 250;
 const LEASE_MS = 2_000;
 const ADA = { kind: 'user', value: 'ada' } as const;
 const NAMES = ['places', 'brief', 'budget', 'tokens', 'queue', 'line'] as const;
@@ -87,11 +91,11 @@ async function pod(options: RateLimitModuleOptions): Promise<Pod> {
 
 describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure) => {
   it('what a request would hold is given back that is allowed after its deadline', async () => {
-    const { limiter, left } = await pod({ deadline: 60, onStoreFailure });
+    const { limiter, left } = await pod({ deadline: DEADLINE_MS, onStoreFailure });
     const whole = await left();
     expect(whole).toMatchObject({ places: 5, budget: 10_000, tokens: 100 });
     const wanted = { ...whole, tokens: 96 }; // plain charges stay: their requests may have passed
-    proxy.delay(50); // in each direction
+    proxy.delay(DELAY_MS);
     const scheduled = [1, 2].map(async (n) => limiter.schedule('places', ADA, () => n)); // may wait for the store
     const asked = await Promise.allSettled([
       ...Array.from({ length: 3 }, async () => limiter.acquire('places', ADA)),
@@ -110,7 +114,7 @@ describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure
 });
 
 it('what the second question of a request with else was granted too late is given back', async () => {
-  const { limiter, left } = await pod({ deadline: 200, onStoreFailure: 'closed' });
+  const { limiter, left } = await pod({ deadline: DEADLINE_MS, onStoreFailure: 'closed' });
   const take = async (identity: Identity): Promise<PromiseSettledResult<Lease | Reservation>[]> =>
     Promise.allSettled([
       ...Array.from({ length: 3 }, async () => limiter.acquire('last', identity)),
@@ -120,7 +124,7 @@ it('what the second question of a request with else was granted too late is give
   await limiter.acquire('last', ADA);
   await limiter.consume('spent', ADA);
   const whole = await left();
-  proxy.delay(65); // in each direction: two questions take 260 ms
+  proxy.delay(DEADLINE_MS / 3); // in each direction: two questions take a third longer than the deadline
   const asked = await take(ADA);
   await proxy.pass();
   for (const one of asked) {
@@ -134,7 +138,7 @@ it('what the second question of a request with else was granted too late is give
 it.each(['leave', 'are cancelled'])(
   'the slots of calls that %s come back, though the answers to that are late',
   async (how) => {
-    const { limiter, left } = await pod({ deadline: 60 });
+    const { limiter, left } = await pod({ deadline: DEADLINE_MS });
     const clients = new AbortController();
     const options = { estimate: 1, cost: () => 1, signal: clients.signal, maxWait: Infinity };
     await limiter.consume('line', ADA); // the next ones wait
@@ -149,9 +153,9 @@ it.each(['leave', 'are cancelled'])(
     }
     const taken = { ...rest, line: rest['line']! - 10, budget: 9_990 };
     await until('all of them wait', LIMIT_MS, async () => JSON.stringify(await left()) === JSON.stringify(taken));
-    proxy.delay(50); // in each direction
+    proxy.delay(DELAY_MS);
     await Promise.all(ends.map(async (end) => end()));
-    await delay(150);
+    await delay(3 * DELAY_MS);
     await proxy.pass();
     const isBack = async (): Promise<boolean> => JSON.stringify(await left()) === JSON.stringify(rest);
     await until('all is given back', LIMIT_MS, isBack).catch(() => undefined);
@@ -160,10 +164,10 @@ it.each(['leave', 'are cancelled'])(
 );
 
 it('a renewal that is answered after the deadline has moved its lease, and takes no other one', async () => {
-  const { limiter, left } = await pod({ deadline: 60 });
+  const { limiter, left } = await pod({ deadline: DEADLINE_MS });
   const held = await limiter.acquire('brief', ADA);
   expect(held.decision).toMatchObject({ allowed: true, decidedBy: 'store' });
-  proxy.delay(50);
+  proxy.delay(DELAY_MS);
   for (const end = performance.now() + 2 * LEASE_MS; performance.now() < end; await delay(20)) {
     expect(await left()).toMatchObject({ brief: 4 });
   }
@@ -173,7 +177,7 @@ it('a renewal that is answered after the deadline has moved its lease, and takes
 });
 
 it('a place whose answer is lost is free after some seconds, and one that is held stays taken', async () => {
-  const { limiter, left } = await pod({});
+  const { limiter, left } = await pod({ deadline: DEADLINE_MS });
   const held = await limiter.acquire('places', ADA);
   expect(held.decision.decidedBy).toBe('store');
   proxy.dropReplies();

@@ -14,7 +14,7 @@ class Routes {
   get(): void {}
 }
 
-@Module({ imports: [RateLimitModule.forRoot({ redis })], controllers: [Routes] })
+@Module({ imports: [RateLimitModule.forRoot({ redis, deadline: '1s' })], controllers: [Routes] })
 class AppModule {}
 
 async function close(): Promise<void> {
