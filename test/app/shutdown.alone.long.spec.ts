@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { ServiceProcess } from '../../tools/service-process.js';
+import { until } from '../support/faults/until.js';
 import { startService } from './support/start-service.js';
 
 const GRACE_MS = 1500;
@@ -21,6 +21,13 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`;
 async function answered(socket: Socket): Promise<string> {
   const [data] = (await once(socket, 'data')) as [Buffer];
   return data.toString();
+}
+
+/** The service reads what came before as well, as it answers a request on a newer connection. */
+async function hasRead(service: ServiceProcess): Promise<void> {
+  const socket = await service.open(get('/healthz'));
+  await answered(socket);
+  socket.destroy();
 }
 
 describe('the shutdown', () => {
@@ -44,7 +51,7 @@ describe('the shutdown', () => {
   it('ends after the grace, whatever hangs', async () => {
     await using service = await start();
     for (const hang of Object.values(HANGING)) await hang(service);
-    await delay(100);
+    await hasRead(service);
     const { signal, afterMs } = await service.end('SIGTERM', GRACE_MS + ROOM_MS);
     expect(signal).toBe('SIGTERM');
     expect(afterMs).toBeGreaterThan(GRACE_MS / 2); // not at once; a timer that a busy loop sets is early
@@ -66,9 +73,15 @@ describe('the shutdown', () => {
   it('ends at once at the second signal', async () => {
     await using service = await start({ SHUTDOWN_GRACE_SECONDS: '30' });
     await service.open('GET /hea');
-    await delay(100);
+    await hasRead(service);
     service.kill('SIGTERM');
-    await delay(300);
+    // Signals that are pending together may come in another order.
+    const isClosing = (): Promise<boolean> =>
+      service
+        .open()
+        .then(() => false)
+        .catch(() => true);
+    await until('no new connections', 10_000, isClosing);
     const { signal } = await service.end('SIGINT', ROOM_MS);
     expect(signal).toBe('SIGINT');
   });
