@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Application, ENGINE, LIBRARY, type Packed } from './support/packed.js';
 
 const PEERS = ['@nestjs/common', '@nestjs/core', '@nestjs/platform-express', 'reflect-metadata', 'rxjs'];
-const POLICY = `{ name: 'one', algorithm: 'token-bucket', capacity: 1, refill: 1 }`;
+const POLICY = `{ name: 'one', algorithm: 'token-bucket', capacity: 1, refill: '1/h' }`;
 
 /** A file of a library that the application uses, as CommonJS. `decorated` is a class with a limited route. */
 const USER = `

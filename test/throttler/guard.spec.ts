@@ -94,7 +94,7 @@ describe('ThrottlerGuard', () => {
       @Get('counted')
       counted(): void {}
     }
-    await using app = await throttled([{ limit: 1, ttl: 1000 }], [Some], Decorated);
+    await using app = await throttled([{ limit: 1, ttl: 60_000 }], [Some], Decorated);
     expect(await app.statuses(3, '/free')).toEqual([200, 200, 200]);
     expect(await app.statuses(2, '/counted')).toEqual([200, 429]);
   });
@@ -123,7 +123,11 @@ describe('ThrottlerGuard', () => {
   });
 
   it('is made with new as well, for tests of an application', async () => {
-    const guard = new ThrottlerGuard([{ limit: 1, ttl: 1000 }], new ours.ThrottlerStorageService(), undefined as never);
+    const guard = new ThrottlerGuard(
+      [{ limit: 1, ttl: 60_000 }],
+      new ours.ThrottlerStorageService(),
+      undefined as never,
+    );
     await guard.onModuleInit();
     const headers: Record<string, unknown> = {};
     const http = {
@@ -137,6 +141,6 @@ describe('ThrottlerGuard', () => {
     } as unknown as ExecutionContext;
     await expect(guard.canActivate(context)).resolves.toBe(true);
     await expect(guard.canActivate(context)).rejects.toThrow(ours.ThrottlerException);
-    expect(headers).toMatchObject({ 'X-RateLimit-Remaining': 0, 'Retry-After': 1 });
+    expect(headers).toMatchObject({ 'X-RateLimit-Remaining': 0, 'Retry-After': 60 });
   });
 });
