@@ -20,7 +20,7 @@ optionsOf(`npm run site${builds ? ':build' : ''}, with the environment variables
 const site = join(ROOT, 'site');
 const { SITE_BASE: base = '/', SITE_OUT: out = join(site, 'dist') } = process.env;
 
-writeReference();
+await writeReference();
 adoptPlayground();
 copyFileSync(join(ROOT, 'demo/palette/icon.svg'), join(ROOT, GENERATED, 'public/icon.svg'));
 await writeSocial();

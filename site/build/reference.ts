@@ -6,6 +6,7 @@ import { MODULE_OPTIONS } from '../../libs/nest/src/options/options-table.js';
 import type { OptionRule } from '../../libs/floodgate/src/util/option-rules.js';
 import { typedEntries } from '../../tools/public-api.js';
 import { cached } from './cache.js';
+import { fitted } from './fit.js';
 import { compilerOptions } from './hovers.js';
 import { GENERATED, ROOT } from './pages.js';
 
@@ -61,12 +62,12 @@ type Kind = (typeof KINDS)[number];
 /** What stands beside the options and the table does not know: the module's `identity` is `[ipIdentity()]` where none is given. */
 const DEFAULTS: Readonly<Record<string, string>> = { identity: '[ipIdentity()]' };
 
-export function writeReference(): void {
+export async function writeReference(): Promise<void> {
   const pages = cached('reference', ENTRIES, allPages);
   const folder = join(ROOT, GENERATED, 'reference');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const [name, text] of Object.entries(pages)) writeFileSync(join(folder, `${name}.md`), text);
+  for (const [name, text] of Object.entries(pages)) writeFileSync(join(folder, `${name}.md`), await fitted(text));
 }
 
 function allPages(): Record<string, string> {
