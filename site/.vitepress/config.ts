@@ -1,20 +1,19 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig, type HeadConfig } from 'vitepress';
-import { GENERATED, ORIGIN, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
+import { GENERATED, neighboursOf, ORIGIN, PLAYGROUND, REPOSITORY, ROOT, SIDEBAR, sitePages } from '../build/pages.js';
 import { samplesOf, slugify, useRepositoryMarkdown } from '../build/markdown.js';
 import { byClass } from '../build/dark.js';
 import { pictureSizes } from '../build/pictures.js';
 import { playground, sources } from '../build/vite-plugins.js';
 import { hoversOf } from '../build/hovers.js';
 import { MINI_SEARCH, searchedText } from '../build/search.js';
-import { descriptions, socialHead } from '../build/social.js';
+import { descriptionOf, socialHead } from '../build/social.js';
 
 const site = join(ROOT, 'site');
 const pages = sitePages();
 const sizes = await pictureSizes();
 const base = process.env['SITE_BASE'] ?? '/';
-const described = descriptions();
 const description = 'Rate limiting for NestJS that holds across every pod';
 
 /** Everything that is no page. */
@@ -41,7 +40,10 @@ export default defineConfig({
   ignoreDeadLinks: [/^https?:\/\/localhost/, /^\/playground\//],
   head: [['link', { rel: 'icon', href: `${base}icon.svg`, type: 'image/svg+xml' }]],
   sitemap: { hostname: ORIGIN },
-  transformPageData: ({ filePath }) => ({ description: described.get(filePath) ?? description }),
+  transformPageData: ({ filePath, frontmatter }) => ({
+    description: descriptionOf(filePath) ?? description,
+    frontmatter: { ...frontmatter, ...neighboursOf(pages.get(filePath) ?? '') },
+  }),
   transformHead: ({ assets, pageData }) => [
     ...assets
       .filter((path) => path.endsWith('.woff2'))

@@ -180,3 +180,20 @@ export const SIDEBAR: readonly Group[] = [
     ],
   },
 ];
+
+interface Neighbours {
+  readonly prev: Item | false;
+  readonly next: Item | false;
+}
+
+/**
+ * The pages before and behind one in the sidebar. VitePress looks for a page at its first link, which may lead into the page, and
+ * then finds none: the next page would be the first one of the sidebar.
+ *
+ * @param address as `sitePages` has it
+ */
+export function neighboursOf(address: string): Neighbours {
+  const order = SIDEBAR.flatMap(({ items }) => items).filter(({ link }) => !link.includes('#'));
+  const i = order.findIndex(({ link }) => link === `/${address}`);
+  return i === -1 ? { prev: false, next: false } : { prev: order[i - 1] ?? false, next: order[i + 1] ?? false };
+}

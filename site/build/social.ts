@@ -1,5 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fromMarkdown } from 'mdast-util-from-markdown';
+import { toString } from 'mdast-util-to-string';
 import sharp from 'sharp';
 import type { HeadConfig, PageData } from 'vitepress';
 import { GENERATED, ORIGIN, REPOSITORY, ROOT } from './pages.js';
@@ -8,24 +10,47 @@ const PICTURE = { name: 'social.png', width: 1200, height: 630 };
 /** A line of llms.txt: a page, and what it is about. */
 const DESCRIBED = /^- \[[^\]]*\]\(([^)]*)\): (.*)$/gm;
 
-/** What each page is about, by its path below the repository: llms.txt says it. */
-export function descriptions(): ReadonlyMap<string, string> {
-  const lines = readFileSync(join(ROOT, 'llms.txt'), 'utf8').matchAll(DESCRIBED);
-  const begin = `${REPOSITORY}/blob/main/`;
-  return new Map(Array.from(lines, ([, url, text]) => [url!.replace(begin, ''), text!.replaceAll('`', '')]));
+/** Of a description, in characters: search engines show about as many. */
+const LONGEST = 160;
+
+/** What a page is about, by its path below the repository: llms.txt says it, else its first paragraph does, in whole sentences. */
+export function descriptionOf(path: string): string | undefined {
+  const url = `${REPOSITORY}/blob/main/${path}`;
+  const listed = Array.from(readFileSync(join(ROOT, 'llms.txt'), 'utf8').matchAll(DESCRIBED)).find(
+    ([, link]) => link === url,
+  );
+  if (listed !== undefined) return listed[2]!.replaceAll('`', '');
+  const paragraph = fromMarkdown(readFileSync(join(ROOT, path), 'utf8')).children.find(
+    ({ type }) => type === 'paragraph',
+  );
+  if (paragraph === undefined) return undefined;
+  const [first = '', ...others] = toString(paragraph)
+    .replaceAll(/\s+/g, ' ')
+    .replace(/:$/, '.')
+    .split(/(?<=[.!?]) /);
+  const tooMany = others.findIndex((_, i) => [first, ...others.slice(0, i + 1)].join(' ').length > LONGEST);
+  return [first, ...(tooMany === -1 ? others : others.slice(0, tooMany))].join(' ');
 }
 
-/** What other sites show of a link to a page. https://ogp.me */
-export function socialHead({ relativePath, title, description }: PageData, fallback: string): HeadConfig[] {
-  const address = relativePath.replace(/(?:^|\/)index\.md$|\.md$/, '');
-  const tags = {
+/**
+ * What other sites show of a link to a page. https://ogp.me
+ *
+ * @param address below the site's base
+ */
+export function openGraph(address: string, title: string, description: string): Readonly<Record<string, string>> {
+  return {
     'og:type': 'article',
     'og:site_name': 'Floodgate',
-    'og:title': title || 'Floodgate',
-    'og:description': description || fallback,
+    'og:title': title,
+    'og:description': description,
     'og:url': `${ORIGIN}${address}`,
     'og:image': `${ORIGIN}${PICTURE.name}`,
   };
+}
+
+export function socialHead({ relativePath, title, description }: PageData, fallback: string): HeadConfig[] {
+  const address = relativePath.replace(/(?:^|\/)index\.md$|\.md$/, '');
+  const tags = openGraph(address, title || 'Floodgate', description || fallback);
   const open = Object.entries(tags).map(([property, content]): HeadConfig => ['meta', { property, content }]);
   return [...open, ['meta', { name: 'twitter:card', content: 'summary_large_image' }]];
 }
