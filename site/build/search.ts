@@ -27,6 +27,11 @@ export const MINI_SEARCH = {
       ...text.split(/[\n\r\p{Z}\p{P}]+/u),
       ...(text.match(/[\p{L}\d]+(?:-[\p{L}\d]+)+/gu) ?? []),
     ],
+    // `priority` finds `priorities`.
+    processTerm: (term: string): string => {
+      const word = term.toLowerCase();
+      return word.length < 5 ? word : word.replace(/ies$/, 'y').replace(/(?<![su])s$/, '');
+    },
   },
   searchOptions: {
     boost: { title: 6, titles: 3, text: 1 },
@@ -40,7 +45,7 @@ export const MINI_SEARCH = {
     },
     boostTerm: (term: string): number => {
       const isCommon =
-        /^(?:a|after|all|an|and|are|as|at|be|before|by|can|do|does|for|from|how|i|in|is|it|my|not|of|on|or|so|that|the|to|what|when|where|which|who|why|with|you|your)$/;
+        /^(?:a|after|all|an|and|are|as|at|be|before|by|can|do|does|for|from|how|i|in|is|it|my|not|of|on|or|per|so|that|the|to|what|when|where|which|who|why|with|you|your)$/;
       if (isCommon.test(term)) return 0.1;
       return term.includes('-') ? 2 : 1;
     },

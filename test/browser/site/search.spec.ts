@@ -28,6 +28,7 @@ const TASKS: Readonly<Record<string, string>> = {
   'blocked client': 'admin',
   'outbound API limit': 'outbound',
   'plans per tenant': 'plans',
+  priority: 'priorities',
   changelog: 'changelog',
   Upstash: 'redis',
   Dragonfly: 'redis',
