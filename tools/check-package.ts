@@ -46,6 +46,7 @@ function checkPackage(name: string, order: number): void {
   const { status, stderr } = spawnSync('npm', dryRun, { cwd: ROOT, encoding: 'utf8' });
   const warnings = stderr.split('\n').filter((line) => /^npm (?:warn|error)/.test(line) && !line.includes(NO_ACCOUNT));
   if (status !== 0 || warnings.length > 0) fail(`npm publish --dry-run of ${name}:`, ...warnings);
+  else console.log(`npm publish --dry-run of ${name}: no warning`);
   if (keep === undefined) return;
   mkdirSync(keep, { recursive: true });
   cpSync(tarball, join(keep, `${order}-${basename(tarball)}`));
