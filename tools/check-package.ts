@@ -38,8 +38,10 @@ try {
 }
 
 function checkPackage(name: string, order: number): void {
-  const packed = execFileSync('npm', ['pack', '--silent', '-w', name, '--pack-destination', folder], { cwd: ROOT });
-  const tarball = join(folder, packed.toString().trim().split('\n').at(-1)!);
+  const pack = ['pack', '--silent', '-w', name, '--pack-destination', folder];
+  const packed = spawnSync('npm', pack, { cwd: ROOT, encoding: 'utf8' });
+  if (packed.status !== 0) return fail(`npm pack of ${name}:`, packed.stderr);
+  const tarball = join(folder, packed.stdout.trim().split('\n').at(-1)!);
   checkPacked(tarball);
   // `npm run --silent` would silence its warnings, too.
   const dryRun = ['publish', '--dry-run', '--loglevel', 'warn', '-w', name];
