@@ -118,7 +118,7 @@ describe('what is no address', () => {
     await using app = await serve({});
     await expect(app.app.get(RateLimiter).consume('calls', { kind: 'ip', value: 'ada' })).rejects.toThrow(
       "RateLimiter.consume: an identity of kind 'ip': its value must be an address such as '203.0.113.9', or a prefix such as " +
-        "'2001:db8::/56', got 'ada': give what is no address a kind of its own",
+        "'2001:db8::/56', got a text of 3 bytes: give what is no address a kind of its own",
     );
   });
 });

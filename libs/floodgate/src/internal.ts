@@ -48,7 +48,7 @@ export type { ParsedPolicy } from './policy/parse-policy.js';
 export type { ShedSettings } from './shedding/load-shedder.js';
 export type { ChargeMode } from './stores/charge.js';
 export type { Answer } from './util/answer.js';
-export { shown } from './util/config-error.js';
+export { shapeOf, shown } from './util/config-error.js';
 export { withHelp } from './util/error-codes.js';
 export { isInstanceOf, prototypeOf } from './util/foreign.js';
 export type { Logger } from './util/logger.js';

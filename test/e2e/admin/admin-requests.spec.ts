@@ -16,7 +16,7 @@ describe('the endpoints', () => {
   it.each<[status: number, request: string, body: unknown, message: string]>([
     [400, 'POST explain', undefined, 'The body: must be a JSON object (Content-Type: application/json), got'],
     [400, 'POST explain', {}, "identity must be { kind, value } or a tag such as 'user:rider-1', got undefined"],
-    [400, 'POST explain', { identity: 'ada' }, "such as 'user:rider-1', got 'ada'"],
+    [400, 'POST explain', { identity: 'ada' }, "such as 'user:rider-1', got a text of 3 bytes"],
     [400, 'POST explain', { identity: ADA, ruote: 'x' }, "'ruote' is not an option. Did you mean route?"],
     [400, 'POST explain', { identity: ADA, plan: 'pro' }, 'plan has no effect'],
     [

@@ -39,15 +39,15 @@ describe('a by function', () => {
   });
 
   it.each<[unknown, string]>([
-    ['ada', "its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got 'ada'"],
-    ['sk_live_0123456789', 'got text of 18 characters'],
+    ['ada', "its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got a text of 3 bytes"],
+    ['sk_live_0123456789', 'got a text of 18 bytes'],
     [
       { kind: 'Tenant', value: 'ada' },
-      "its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got 'Tenant'",
+      "its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got a text of 6 bytes",
     ],
     [
       { kind: 'tenant', value: 1.5 },
-      "an identity of kind 'tenant': its value must be a string, a safe integer or a bigint, got 1.5",
+      "an identity of kind 'tenant': its value must be a string, a safe integer or a bigint, got a value of type number",
     ],
   ])('that returns %j is a 500 that names the route, the policy and what was returned', async (returned, message) => {
     for (const answer of [() => returned, async () => Promise.resolve(returned)]) {
@@ -55,7 +55,7 @@ describe('a by function', () => {
       expect((await app.send('/')).status).toBe(500);
       expect(app.logs.text).toContain("Routes.get, policy 'tenant', by: ");
       expect(app.logs.text).toContain(message);
-      expect(app.logs.text).not.toContain('sk_live');
+      expect(app.logs.text).not.toMatch(/sk_live|'ada'|1\.5/);
     }
   });
 });

@@ -103,7 +103,7 @@ describe.each(KINDS)('an override for everyone over $platform with $store', (kin
       ],
       [EVERYONE, { limit: -1 }, 'limit must be'],
       [{ ...EVERYONE, policy: 'dayly' }, { limit: 5 }, `Did you mean 'daily'?`],
-      [{ ...EVERYONE, identity: 'everybody' }, { limit: 5 }, `or a tag such as 'user:rider-1', got 'everybody'`],
+      [{ ...EVERYONE, identity: 'everybody' }, { limit: 5 }, `or a tag such as 'user:rider-1', got a text of 9 bytes`],
     ] as const) {
       await expect(overrides.set(target, change)).rejects.toThrow(problem);
     }

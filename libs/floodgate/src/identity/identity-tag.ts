@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { RateLimitConfigError, shown } from '../util/config-error.js';
+import { RateLimitConfigError, shapeOf } from '../util/config-error.js';
 import { countedAddress, DEFAULT_IPV6_PREFIX } from './address.js';
 import type { Identity } from './identity.js';
 
@@ -91,7 +91,7 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
       `${calledBy(where)}an identity`,
       given === KEY_IN_TAGS
         ? NO_KIND
-        : `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got ${gotKind(identity)}`,
+        : `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got ${shapeOf(typeof identity === 'object' ? given : identity)}`,
       'FG_INVALID_IDENTITY',
     );
   }
@@ -99,11 +99,9 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
   const kind = isApiKey ? KEY_IN_TAGS : identity.kind;
   const value = valueText(identity.value);
   if (value === undefined) {
-    // No message shows an API key.
-    const got = isApiKey ? '' : `, got ${shown(identity.value)}`;
     throw new RateLimitConfigError(
       `${calledBy(where)}an identity of kind '${identity.kind}'`,
-      `its value must be a string, a safe integer or a bigint${got}`,
+      `its value must be a string, a safe integer or a bigint, got ${shapeOf(identity.value)}`,
       'FG_INVALID_IDENTITY',
     );
   }
@@ -112,7 +110,7 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
     if (counted !== undefined) return addressTag(counted);
     throw new RateLimitConfigError(
       `${calledBy(where)}an identity of kind 'ip'`,
-      `its value must be an address such as '203.0.113.9', or a prefix such as '2001:db8::/${ipv6Prefix}', got ${shown(value)}: ` +
+      `its value must be an address such as '203.0.113.9', or a prefix such as '2001:db8::/${ipv6Prefix}', got ${shapeOf(value)}: ` +
         'give what is no address a kind of its own',
       'FG_INVALID_IDENTITY',
     );
@@ -121,12 +119,6 @@ export function tagFor(identity: Identity, where: string, ipv6Prefix: number): s
   // SHA-256 reads UTF-8, in which distinct lone surrogates are equal. Their escapes differ.
   const safe = escape(value);
   return `${kind}:${isApiKey || safe.length > MAX_BYTES ? digest(safe) : safe}`;
-}
-
-/** What stands in the place of a kind. A longer text may be an API key, and is not shown. */
-function gotKind(identity: unknown): string {
-  const given = typeof identity === 'object' && identity !== null ? (identity as Partial<Identity>).kind : identity;
-  return typeof given === 'string' && given.length > 16 ? `text of ${given.length} characters` : shown(given);
 }
 
 /** What is said of the kind that stands in tags alone. */

@@ -32,6 +32,15 @@ export function shown(value: unknown): string {
   return String(value);
 }
 
+/**
+ * What a message says of a value that it must not show, because logs keep messages: of an identity, which may name a person or be an API
+ * key, and of a secret.
+ */
+export function shapeOf(value: unknown): string {
+  if (typeof value === 'string') return `a text of ${Buffer.byteLength(value)} bytes`;
+  return value === undefined || value === null ? String(value) : `a value of type ${typeof value}`;
+}
+
 /** The name of an object's member as a message shows it: short, and without quotes where it is a plain word. */
 export function nameShown(name: string): string {
   return /^\w{1,40}$/.test(name) ? name : shown(name);

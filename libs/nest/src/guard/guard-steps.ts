@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
 import type { ResolvedIdentities } from 'floodgate/http';
-import { notify, shown } from 'floodgate/internal';
+import { notify, shapeOf, shown } from 'floodgate/internal';
 import { isPromise, type UserFunctions } from 'floodgate/internal-boot';
 import type { RateLimitRuntime } from './rate-limit.runtime.js';
 import type { BoundPolicy } from '../types.js';
@@ -32,7 +32,7 @@ export class GuardSteps {
     resolved: ResolvedIdentities | undefined,
   ): Promise<string> {
     const { parts, identities } = this.runtime;
-    if (!isPromise<unknown>(answer)) throw new TypeError(`an identity's tag must be text, got ${shown(answer)}`);
+    if (!isPromise<unknown>(answer)) throw new TypeError(`an identity's tag must be text, got ${shapeOf(answer)}`);
     return parts.functions.step<string>(
       'identity',
       `${nameOf(guard)}.identityTag failed, policy '${policy.name}' counts the request as one without an identity`,

@@ -9,7 +9,7 @@ import {
   type FindTag,
   type Listed,
   type PolicyCharge,
-  shown,
+  shapeOf,
   type Transport,
   type TrustsHop,
 } from 'floodgate/internal';
@@ -305,7 +305,7 @@ export class GuardWork {
 /** @throws {TypeError} for a tag that a subclass of the guard has made, and that is no text */
 function textOf(tag: string): string {
   if (typeof tag === 'string' && tag !== '') return tag;
-  throw new TypeError(`an identity's tag must be text, got ${shown(tag)}`);
+  throw new TypeError(`an identity's tag must be text, got ${shapeOf(tag)}`);
 }
 
 /** The exchange of an HTTP request. */

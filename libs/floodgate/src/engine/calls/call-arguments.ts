@@ -3,7 +3,7 @@ import { checkTag, MAX_TAG_BYTES, tagFor } from '../../identity/identity-tag.js'
 import type { Identity } from '../../identity/identity.js';
 import { didYouMean } from '../../util/nearest-name.js';
 import { withElse } from '../../policy/else-policies.js';
-import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shapeOf, shown } from '../../util/config-error.js';
 import { type CallCost, isByName, wholeCostOf } from '../../charges/cost-by-name.js';
 import { unknownClass } from '../../policy/priorities.js';
 import { zoneNamed } from '../../functions/time-zones.js';
@@ -25,7 +25,7 @@ export function tagOf(given: unknown, where: string, ipv6Prefix: number): string
   if (typeof given === 'object' && given !== null) return tagFor(given as Identity, where, ipv6Prefix);
   throw new RateLimitConfigError(
     where,
-    `identity must be { kind, value } or a tag such as 'user:rider-1', got ${shown(given)}`,
+    `identity must be { kind, value } or a tag such as 'user:rider-1', got ${shapeOf(given)}`,
   );
 }
 
@@ -55,20 +55,10 @@ export function checkOrder(method: string, first: unknown, second: unknown, isNa
 
 /** Names a misplaced argument, for a message; undefined if the order is right. */
 function misplaced(first: unknown, second: unknown, isTag: boolean): string | undefined {
-  if (isIdentity(first)) return `the identity ${identityShown(first)} first`;
-  if (isTag) return `the identity's tag ${tagShown(first as string)} first`;
+  if (isIdentity(first) || isTag) return 'the identity first';
   if (typeof first === 'function') return `the class ${first.name === '' ? 'without a name' : first.name} first`;
   if (!isPlace(second)) return undefined;
   return Array.isArray(second) ? 'an array second' : 'a policy or a route second';
-}
-
-/** Describes an identity without its value, which may be an API key. */
-function identityShown({ kind }: Identity): string {
-  return `{ kind: ${shown(kind)} }`;
-}
-
-function tagShown(tag: string): string {
-  return `'${tag.slice(0, tag.indexOf(':'))}:...'`;
 }
 
 /** Whether a value is policies or a route, where an identity belongs. */

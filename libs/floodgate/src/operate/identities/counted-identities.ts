@@ -1,4 +1,4 @@
-import { rightAddress } from '../../identity/counted-address.js';
+import { isCountedAddress } from '../../identity/counted-address.js';
 import type { OnMissingIdentity } from '../../identity/identity.js';
 import { kindOfTag } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
@@ -87,9 +87,12 @@ export class CountedIdentities {
 }
 
 function checkAddress(text: string, where: string): void {
-  const right = rightAddress(text);
-  if (right === undefined) return;
-  throw wrong(where, `the value of an 'ip' identity must be ${right}`);
+  if (isCountedAddress(text)) return;
+  throw wrong(
+    where,
+    `the tag of an address has it as it is counted, as in 'ip:203.0.113.9' or 'ip:2001%3Adb8%3A%3A/56', got something else: give ` +
+      `{ kind: 'ip', value: '...' }`,
+  );
 }
 
 function wrong(where: string, problem: string): RateLimitConfigError {

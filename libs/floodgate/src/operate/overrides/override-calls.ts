@@ -146,6 +146,6 @@ function overrideOf(record: OverrideRecord): RateLimitOverride | undefined {
 }
 
 function textOf({ policy, identity, scope }: OverrideKey): string {
-  const of = identity === undefined ? 'all clients' : identity === EVERYONE ? EVERYONE : shown(identity);
+  const of = identity === undefined ? 'all clients' : identity === EVERYONE ? EVERYONE : 'one identity';
   return `${of} under policy ${shown(policy)}${scope === undefined ? '' : ` of ${scope}`}`;
 }

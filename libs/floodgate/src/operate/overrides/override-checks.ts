@@ -3,7 +3,7 @@ import { checkTag, tagFor } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import type { PolicyNumbers } from '../../policy/policy.js';
 import { variantOf } from '../../policy/variants.js';
-import { nameShown, RateLimitConfigError, shown } from '../../util/config-error.js';
+import { nameShown, RateLimitConfigError, shapeOf, shown } from '../../util/config-error.js';
 import { checkNames, type OptionRule, readOption, whole } from '../../util/option-rules.js';
 import { unknownName } from '../../engine/calls/call-arguments.js';
 import type {
@@ -175,7 +175,7 @@ function tagOf(identity: unknown, where: string, ipv6Prefix: number): string {
   if (typeof identity === 'string') {
     checkTag(identity, where);
     if (line(MAX_TAG).valid(identity)) return identity;
-    throw wrong(where, `identity must be { kind, value } or the tag of one, got ${shown(identity)}`);
+    throw wrong(where, `identity must be { kind, value } or the tag of one, got ${shapeOf(identity)}`);
   }
   return tagFor(identity as Parameters<typeof tagFor>[0], where, ipv6Prefix);
 }
@@ -198,6 +198,7 @@ function text(max: number): OptionRule {
     default: undefined,
     valid: (value) => typeof value === 'string' && value.length <= max,
     wanted: `text of up to ${max} characters`,
+    got: shapeOf, // it may name an identity
   };
 }
 
