@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Controller, Get } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
@@ -10,6 +11,7 @@ import {
   RateLimit,
   RateLimitAdminModule,
   RateLimiter,
+  RateLimitGuard,
   RateLimitModule,
   RateLimitOverrides,
   type RateLimitRequest,
@@ -225,6 +227,60 @@ describe('in Redis', () => {
   });
 });
 
+describe('messages and logs', () => {
+  /** Each in the place of an identity, or of a part of one. */
+  const WRONG: readonly unknown[] = [
+    'carol-7f3',
+    'ip:carol-7f3',
+    'usr:carol-7f3',
+    'key:carol-7f3',
+    `user:${'carol-7f3'.repeat(30)}`,
+    { kind: 'Carol-7f3', value: 1 },
+    { kind: 'carol-7f3@example.com', value: 1 },
+    { kind: 'ip', value: 'carol-7f3' },
+    { kind: 'user', value: { toString: () => 'carol-7f3' } },
+    { kind: 'user', value: Symbol('carol-7f3') },
+    ['carol-7f3'],
+    Symbol('carol-7f3'),
+    () => 'carol-7f3',
+  ];
+  const NAMED = { policy: 'client', identity: 'user:carol-7f3' };
+
+  it('name no identity, whatever is wrong', async () => {
+    await redis.client.flushdb();
+    await using http = await open('Redis', NEW);
+    const limiter = http.app.get(RateLimiter);
+    const overrides = http.app.get(RateLimitOverrides);
+    const calls: (() => Promise<unknown>)[] = WRONG.map((one) => one as Identity).flatMap((identity) => [
+      () => limiter.consume('calls', identity),
+      () => limiter.acquire('places', identity),
+      () => limiter.reset('GET /client', identity),
+      () => limiter.explain('GET /client', identity),
+      () => limiter.planChanged(identity),
+      () => overrides.set({ policy: 'client', identity }, { blocked: true }),
+      () => overrides.get({ policy: '', identity }),
+    ]);
+    const { version } = await overrides.set(NAMED, { capacity: 3 });
+    calls.push(
+      () => overrides.set(NAMED, { capacity: 4 }, { ifVersion: version + 1 }),
+      () => overrides.remove(NAMED, { ifVersion: 0 }),
+      () => overrides.remove(NAMED, { reason: 'for carol-7f3 '.repeat(50) }),
+      () => overrides.set(NAMED, { capacity: 4 }, { author: 'carol-7f3 '.repeat(50) }),
+      () => overrides.set({ ...NAMED, policy: 'address' }, { limit: 1 }),
+      () => limiter.consume('calls', NAMED.identity as unknown as Identity, { cost: -1 }),
+      () => limiter.explain(NAMED.identity, NAMED.identity),
+      () => limiter.consume({ kind: 'user', value: 'carol-7f3' } as unknown as 'calls', ADA),
+    );
+    const failed = async (call: () => Promise<unknown>): Promise<unknown> => call().catch((error: unknown) => error);
+    const errors = await Promise.all(calls.map(failed));
+    await redis.client.set('rl:{overrides}:records', 'of another program');
+    errors.push(await failed(() => overrides.get(NAMED)), await failed(() => overrides.set(NAMED, { capacity: 5 })));
+    for (const error of errors) expect(error).toBeInstanceOf(Error);
+    const texts = [...errors.map((error) => inspect(error, { depth: 9 })), http.logs.text];
+    expect(texts.filter((text) => /carol-7f3/i.test(text))).toEqual([]);
+  });
+});
+
 describe('a new secret', () => {
   const fleetOf = async (http: HttpApp): Promise<unknown> => (await deskOf(http).rejections.fleet()).processes;
   const limitFor = async (http: HttpApp, identity: Identity): Promise<unknown> =>
@@ -302,22 +358,21 @@ describe('a new secret', () => {
 describe('a wrong secret stops the boot, and is not shown', () => {
   const logger = new CapturedLogs();
   it.each<[string, unknown]>([
-    ['got a text of 6 bytes', 'secret'],
-    ['got a text of 31 bytes', 'x'.repeat(31)],
-    ['got an array of a text of 36 bytes and a text of 3 bytes', [OLD, 'old']],
-    ['got an array of a text of 36 bytes and a text of 36 bytes', [OLD, OLD]],
-    [
-      'got an array of a text of 36 bytes and a text of 37 bytes and a text of 36 bytes',
-      [OLD, NEW, `${OLD.slice(1)}.`],
-    ],
+    ['got a text of 6 bytes (different characters: 5)', 'secret'],
+    ['got a text of 31 bytes (different characters: 8)', 'abcdefgh'.repeat(4).slice(1)],
+    ['got a text of 32 bytes (different characters: 1)', ' '.repeat(32)],
+    ['got a text of 35 bytes (different characters: 7)', 'change '.repeat(5)],
+    ['(different characters: 19) and a text of 3 bytes (different characters: 3)', [OLD, 'old']],
+    ['(different characters: 19) and a text of 36 bytes (different characters: 19)', [OLD, OLD]],
+    ['(different characters: 19) and a text of 32 bytes (different characters: 1)', [OLD, ' '.repeat(32)]],
     ['got an array of', []],
-    ['got an array of a value of type undefined', Object.assign([], { length: 1 })],
+    ['got an array of undefined', Object.assign([], { length: 1 })],
     ['got a value of type object', Buffer.alloc(32)],
     ['identitySecret is given, and undefined: is the variable set?', undefined],
   ])('%s', async (text, identitySecret) => {
     const opened = createLimiter({ store: new MemoryStore(), logger, identitySecret } as LimiterOptions);
     await expect(opened).rejects.toThrow(text);
-    await expect(opened).rejects.not.toThrow(/x{31}|old secret|'secret'/);
+    await expect(opened).rejects.not.toThrow(/abcd|change|old secret|'secret'/);
   });
 
   it('also where the options are a class with getters', async () => {
@@ -330,6 +385,21 @@ describe('a wrong secret stops the boot, and is not shown', () => {
       }
     }
     await expect(createLimiter(new Options())).rejects.toThrow('identitySecret is given, and undefined');
+  });
+
+  it('nor is a right one, by the limiter and what it holds', async () => {
+    const limiter = await createLimiter({ redis: redis.server.url, identitySecret: [NEW, OLD], policies: POLICIES });
+    await limiter.start();
+    await limiter.consume('calls', ADA);
+    expect(inspect(limiter, { depth: Infinity, showHidden: true })).not.toMatch(/secret, of|redis:\/\//);
+    await limiter.close();
+  });
+
+  it('nor by what Nest injects', async () => {
+    await using http = await open('Redis', NEW);
+    for (const token of [RateLimiter, RateLimitOverrides, RateLimitGuard]) {
+      expect(inspect(http.app.get<object>(token), { depth: 4 })).not.toMatch(/secret, of|redis:\/\//);
+    }
   });
 
   it('one without a store is without effect, and boot says so', async () => {

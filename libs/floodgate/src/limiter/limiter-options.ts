@@ -28,13 +28,14 @@ export interface LimiterOptions extends RoomOptions {
   keyPrefix?: string | undefined;
   /**
    * Keeps identities out of Redis and out of stores of your own: keys contain an HMAC of them, and what names them in values is
-   * encrypted. A text of at least 32 bytes, the same in all processes; processes with different ones count apart. `[current, previous]` reads
-   * overrides of both and writes under the current one, under which all counters begin anew. Default none: keys show short identities.
+   * encrypted. A text of at least 32 bytes and 8 different characters, the same in all processes; processes with different ones count
+   * apart. An array reads overrides under each of its secrets, and writes under the first one, under which all counters begin anew. Default
+   * none: keys show short identities.
    *
    * @example identitySecret: process.env.IDENTITY_SECRET
    * @see docs/identity.md, "What stands where"
    */
-  identitySecret?: string | readonly [current: string, previous: string] | undefined;
+  identitySecret?: string | readonly [current: string, ...previous: string[]] | undefined;
   /** The clock that decides: `'redis'` (default), or `'app'`, the processes' wall clocks. */
   clock?: 'redis' | 'app' | undefined;
   /**

@@ -50,7 +50,7 @@ import { ROOMS } from './rooms.js';
 /** The options of the limiter's parts, checked. Durations are milliseconds. */
 export interface LimiterSettings extends FallbackSettings, PolicyDefaults, WaitingRoomLimits {
   /** The options as they were given, and what they were given to. */
-  readonly given: Readonly<LimiterOptions>;
+  readonly given: () => Readonly<LimiterOptions>;
   readonly where: string;
   readonly keyPrefix: string;
   readonly deadlineMs: number;
@@ -150,10 +150,10 @@ export class LimiterParts {
     const { policies, routes, plans, ipv6Prefix } = around;
     const timing = timingOf(store);
     const layers = ROOMS.flatMap(({ layer }) => layer ?? []);
-    const watches = ROOMS.flatMap(({ watch }) => watch?.(settings.given, logger) ?? []);
+    const watches = ROOMS.flatMap(({ watch }) => watch?.(settings.given(), logger) ?? []);
     const layered = (this.layered = new LayeredStore({ ...opened, layers, watches }, logger));
     this.checks = new PolicyChecks(layered.traits, monitor, logger);
-    this.checks.checkOptions(settings.given, policies, settings.where);
+    this.checks.checkOptions(settings.given(), policies, settings.where);
     const fallback = new Fallback({ ...settings, watches }, opened.fallbackClock);
     const active = new ActiveOverrides(logger, log.processMs);
     const stored = layered.traits.isLocal ? undefined : new StoredPauses(layered, timing.nowMs);

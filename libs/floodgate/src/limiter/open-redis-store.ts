@@ -8,13 +8,14 @@ import { readStoreOptions } from '../stores/redis/store-options.js';
 import type { StoreStateChange } from '../stores/store-state.js';
 import { withHelp } from '../util/error-codes.js';
 import type { Logger } from '../util/logger.js';
+import type { LimiterOptions } from './limiter-options.js';
 import type { CheckedLimiterOptions } from './options-table.js';
 import { denialsOf } from './rooms.js';
 import { noEffect, type OpenedStore, overrideLogOf } from './opened-store.js';
 
 /** The store on the Redis of the options, not connected yet. */
 export async function openRedisStore(
-  redis: NonNullable<CheckedLimiterOptions['redis']>,
+  redis: NonNullable<LimiterOptions['redis']>,
   options: CheckedLimiterOptions,
   monitor: Monitor,
   logger: Logger,
@@ -80,15 +81,12 @@ export async function openRedisStore(
 }
 
 /** A client that the limiter opens, and the given options that it overrules; no client for one that cannot be duplicated. */
-async function clientFor(
-  redis: NonNullable<CheckedLimiterOptions['redis']>,
-  where: string,
-): Promise<Partial<OpenedRedis>> {
+async function clientFor(redis: NonNullable<LimiterOptions['redis']>, where: string): Promise<Partial<OpenedRedis>> {
   return isRedisClient(redis) ? { client: await duplicateRedis(redis, where) } : openRedis(redis, where);
 }
 
 /** Names the duplicate and its differences: operators may look for the connection or its retries. */
-function duplicated(redis: CheckedLimiterOptions['redis']): string {
+function duplicated(redis: LimiterOptions['redis']): string {
   const changed = isRedisClient(redis) ? changedOptions(redis) : [];
   return changed.length === 0
     ? ''

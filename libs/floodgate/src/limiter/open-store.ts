@@ -32,7 +32,8 @@ export async function openStore(
   monitor: Monitor,
   logger: Logger,
 ): Promise<OpenedStore> {
-  const { redis, store } = options;
+  const { store } = options;
+  const { redis } = options.given();
   if (store !== undefined) return givenStore(store, options);
   if (redis === undefined || redis === '') return memoryStore(options);
   if (isWorker()) throw noRedisInWorkers(options.where);
@@ -41,7 +42,8 @@ export async function openStore(
 }
 
 async function givenStore(store: RateLimitStore, options: CheckedLimiterOptions): Promise<OpenedStore> {
-  const { given, deadlineMs } = options;
+  const { deadlineMs } = options;
+  const given = options.given();
   for (const [option, advice] of Object.entries(BELONG_TO_STORE)) {
     if (given[option as Option] !== undefined) throw noEffect(options.where, option, 'with store', advice);
   }
@@ -67,9 +69,10 @@ export async function overridingStore(store: RateLimitStore, options: CheckedLim
 
 /** The store of the options, which shows no identities where `identitySecret` is one of them. */
 async function sealedBy(
-  { identitySecret, keyPrefix }: Pick<CheckedLimiterOptions, 'identitySecret' | 'keyPrefix'>,
+  { given, keyPrefix }: Pick<CheckedLimiterOptions, 'given' | 'keyPrefix'>,
   opened: OpenedStore,
 ): Promise<OpenedStore> {
+  const { identitySecret } = given();
   if (identitySecret === undefined) return opened;
   const { sealingBy } = await import('../identity/secret/sealing.js');
   const sealing = sealingBy(identitySecret, keyPrefix);
@@ -81,7 +84,9 @@ async function sealedBy(
   };
 }
 
-function memoryStore({ given, deadlineMs, connect, where }: CheckedLimiterOptions): OpenedStore {
+function memoryStore(options: CheckedLimiterOptions): OpenedStore {
+  const { deadlineMs, connect, where } = options;
+  const given = options.given();
   if (connect === 'required') {
     throw new RateLimitConfigError(
       where,

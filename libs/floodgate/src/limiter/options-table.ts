@@ -3,7 +3,7 @@ import { REQUEST_OPTIONS } from '../http/request-options.js';
 import { isKeyPrefix } from '../policy/key.js';
 import { STORE_FAILURES } from '../policy/policy-options.js';
 import { gotRedis, isGivenRedis, WANTED_REDIS } from '../stores/redis/clients/given-redis.js';
-import { RateLimitConfigError } from '../util/config-error.js';
+import { RateLimitConfigError, shapeOf } from '../util/config-error.js';
 import {
   checkNames,
   duration,
@@ -25,29 +25,34 @@ const callback = { default: undefined, valid: isFunction, wanted: 'a function' }
 
 /** The bytes of SHA-256: a longer secret is no harder to guess. */
 const LEAST_SECRET_BYTES = 32;
+/** Blanks, or a word again and again, are no secret. Of 2^25 random texts of 32 hexadecimal digits, one has fewer. */
+const LEAST_CHARACTERS = 8;
 
-const secretOrTwo = {
+const secrets = {
   default: undefined,
+  isSecret: true,
   valid: (value) => {
     const all: readonly unknown[] = Array.isArray(value) ? [...value] : [value]; // a hole is read as undefined
-    return (
-      all.every((one) => bytesOf(one) >= LEAST_SECRET_BYTES) &&
-      [1, 2].includes(all.length) &&
-      new Set(all).size === all.length
-    );
+    return all.every(isSecret) && all.length > 0 && new Set(all).size === all.length;
   },
-  wanted: `a text of at least ${LEAST_SECRET_BYTES} bytes, such as of openssl rand -base64 32, or [current, previous]`,
+  wanted:
+    `a text of at least ${LEAST_SECRET_BYTES} bytes and ${LEAST_CHARACTERS} different characters, such as of openssl rand -base64 32, or ` +
+    'an array of different ones, the current one first',
   got: (value) =>
     Array.isArray(value) ? `an array of ${Array.from(value, secretShown).join(' and ')}` : secretShown(value),
 } as const satisfies OptionRule;
 
-function bytesOf(secret: unknown): number {
-  return typeof secret === 'string' ? Buffer.byteLength(secret) : 0;
+function isSecret(value: unknown): boolean {
+  return (
+    typeof value === 'string' &&
+    Buffer.byteLength(value) >= LEAST_SECRET_BYTES &&
+    new Set(value).size >= LEAST_CHARACTERS
+  );
 }
 
-/** Never the value. */
 function secretShown(value: unknown): string {
-  return typeof value === 'string' ? `a text of ${bytesOf(value)} bytes` : `a value of type ${typeof value}`;
+  const shape = shapeOf(value);
+  return typeof value === 'string' ? `${shape} (different characters: ${new Set(value).size})` : shape;
 }
 
 /** The options of a limiter: each is declared here and nowhere else. */
@@ -56,7 +61,8 @@ export const LIMITER_OPTIONS = {
     default: undefined,
     valid: isGivenRedis,
     wanted: WANTED_REDIS,
-    got: gotRedis, // never the value: a URL can hold a password
+    isSecret: true, // a URL can hold a password
+    got: gotRedis,
   },
   store: {
     default: undefined,
@@ -69,7 +75,7 @@ export const LIMITER_OPTIONS = {
     valid: isKeyPrefix,
     wanted: '1 to 32 printable characters without blanks and braces',
   },
-  identitySecret: { ...secretOrTwo, needsRedis: true },
+  identitySecret: { ...secrets, needsRedis: true },
   clock: { ...oneOf(['redis', 'app'], 'redis'), needsRedis: true },
   maxSkew: { ...duration('1s', 0, MAX_MS), needsRedis: true, shortMs: 10 },
   deadline: { ...duration('50ms', 1, MAX_MS), shortMs: 10 },
@@ -105,13 +111,21 @@ type DurationOption<Table extends Rules> = {
   [Option in keyof Table]: Table[Option] extends DurationRule ? Option : never;
 }[keyof Table];
 
+/** The options that are secrets or contain them. */
+type SecretOption<Table extends Rules> = {
+  [Option in keyof Table]: Table[Option] extends { readonly isSecret: true } ? Option : never;
+}[keyof Table];
+
 /** Checked options, with every default. Durations are milliseconds. */
-export type Checked<Options, Table extends Rules> = Pick<Options, OpenOption<Table> & keyof Options> &
-  Required<Omit<Options, OpenOption<Table> | DurationOption<Table>>> & {
+export type Checked<Options, Table extends Rules> = Pick<
+  Options,
+  Exclude<OpenOption<Table>, SecretOption<Table>> & keyof Options
+> &
+  Required<Omit<Options, OpenOption<Table> | DurationOption<Table> | SecretOption<Table>>> & {
     readonly [Option in DurationOption<Table> & string as `${Option}Ms`]: number;
   } & {
-    /** The options as they were given, without defaults. */
-    readonly given: Readonly<Options>;
+    /** The options as they were given, without defaults. A function, because they contain secrets. */
+    readonly given: () => Readonly<Options>;
     /** How errors begin: what the options were given to. */
     readonly where: string;
   };
@@ -141,9 +155,10 @@ export function readOptions<Options extends LimiterOptions, Table extends Rules>
   placeOf?: (option: string) => string | undefined,
 ): Checked<Options, Table> {
   checkNames(options, Object.keys(table), where, '', placeOf);
-  const checked: Record<string, unknown> = { given: options, where };
+  const checked: Record<string, unknown> = { given: () => options, where };
   for (const [option, rule] of Object.entries(table)) {
-    checked['isDuration' in rule ? `${option}Ms` : option] = readOption(options, option, rule, where);
+    const value = readOption(options, option, rule, where);
+    if (rule.isSecret !== true) checked['isDuration' in rule ? `${option}Ms` : option] = value;
   }
   checkTogether(options, checked as unknown as CheckedLimiterOptions);
   return checked as unknown as Checked<Options, Table>;

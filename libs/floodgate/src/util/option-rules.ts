@@ -17,6 +17,8 @@ export interface OptionRule {
   readonly values?: readonly unknown[];
   /** Whether the option has no effect for a limiter without Redis. Default false. */
   readonly needsRedis?: boolean;
+  /** Whether the value is a secret or contains one: only `given` answers it, so that no log of an object shows it. Default false. */
+  readonly isSecret?: true;
   /** Plain numbers of a duration below these milliseconds are probably meant in seconds. Default 0. */
   readonly shortMs?: number;
   /** Converts a valid value, or the default, for example a duration to milliseconds. Default: no conversion. */

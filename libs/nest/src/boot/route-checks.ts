@@ -54,7 +54,7 @@ export function checkRoutes(
   const short = meantInSeconds('plan.cacheFor', options.plan?.cacheFor, SHORT_CACHE_MS);
   if (short !== undefined) logger.warn(withHelp(`RateLimitModule: ${short}`, 'FG_POLICY_NUMBERS'));
   for (const { idle } of ROOMS) {
-    const problem = idle?.(known, options.given, routes.hasChoosers);
+    const problem = idle?.(known, options.given(), routes.hasChoosers);
     if (problem !== undefined) logger.warn(withHelp(`RateLimitModule: ${problem}`, 'FG_OPTION_WITHOUT_EFFECT'));
   }
 }

@@ -10,6 +10,7 @@ import { IdentitySecret } from './identity-secret.js';
 
 const OLD = 'an old secret, of more than 32 bytes';
 const NEW = 'a newer secret, of more than 32 bytes';
+const NEWEST = 'the newest secret, of more than 32 bytes';
 const TAIL = ':app:api:t:1';
 
 const identity = tuple(
@@ -48,14 +49,16 @@ describe('a key under a secret', () => {
 });
 
 describe('a text under a secret', () => {
-  it('is read under the current and the previous one, and under no other', () => {
-    const [old, both, renewed] = [OLD, [NEW, OLD] as const, NEW].map((given) => new IdentitySecret(given, 'rl'));
+  it('is read under the current one and each previous one, and under no other', () => {
+    const given = [OLD, [NEW, OLD] as const, NEW, [NEWEST, NEW, OLD] as const];
+    const [old, both, renewed, all] = given.map((one) => new IdentitySecret(one, 'rl'));
     assert(
       property(anyText(), (text) => {
         const safe = Buffer.from(text).toString();
         const locked = old!.lock(safe);
         expectSame(old!.unlock(locked), safe);
         expectSame(both!.unlock(locked), safe);
+        expectSame(all!.unlock(locked), safe);
         expectSame(renewed!.unlock(locked), undefined);
         expectSame(renewed!.unlock(both!.lock(safe)), safe);
         expectSame(old!.lock(safe) === locked, false);

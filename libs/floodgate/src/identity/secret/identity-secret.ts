@@ -34,11 +34,11 @@ export class IdentitySecret {
   private readonly kept = new LruMap<string>(MAX_KEPT);
 
   /**
-   * @param given the secret, or the current and the previous one
+   * @param given the secret, or the current one and previous ones
    * @param text how keys begin
    */
   constructor(
-    given: string | readonly [current: string, previous: string],
+    given: string | readonly [current: string, ...previous: string[]],
     readonly text: string,
   ) {
     const [current, ...previous] = typeof given === 'string' ? [given] : given;

@@ -16,7 +16,7 @@ export interface Sealing {
  * @param secret the option `identitySecret`
  * @param prefix how keys begin
  */
-export function sealingBy(secret: string | readonly [current: string, previous: string], prefix: string): Sealing {
+export function sealingBy(secret: string | readonly [current: string, ...previous: string[]], prefix: string): Sealing {
   const keys = new IdentitySecret(secret, prefix);
   return {
     keys,

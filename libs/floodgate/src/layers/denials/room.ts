@@ -19,7 +19,7 @@ export interface DenialOptions {
 
 /** The option as it is checked, and the store beside it. */
 interface CheckedDenials {
-  readonly given: DenialOptions & { readonly store?: RateLimitStore | undefined };
+  readonly given: () => DenialOptions & { readonly store?: RateLimitStore | undefined };
   readonly denialCacheMs: number;
   readonly where: string;
 }
@@ -31,8 +31,8 @@ interface CheckedDenials {
  * @throws {RateLimitConfigError} for a cache over a store in this process
  */
 function cache({ given, denialCacheMs, where }: CheckedDenials): DenialCache | undefined {
-  const { store } = given;
-  if (denialCacheMs === 0 || (store !== undefined && given.denialCache === undefined)) return undefined;
+  const { store, denialCache } = given();
+  if (denialCacheMs === 0 || (store !== undefined && denialCache === undefined)) return undefined;
   if (store === undefined || !traitsOf(store).isLocal) return new DenialCache(denialCacheMs);
   throw new RateLimitConfigError(
     where,
