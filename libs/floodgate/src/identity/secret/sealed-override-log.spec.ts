@@ -10,8 +10,10 @@ import { SealedOverrideLog } from './sealed-override-log.js';
 const OLD = 'an old secret, of more than 32 bytes';
 const NEW = 'a newer secret, of more than 32 bytes';
 
-/** The pods of a deploy: without a secret, with one, and with the next one. */
-const PODS = [undefined, OLD, [NEW, OLD]] as const;
+const NEWEST = 'the newest secret, of more than 32 bytes';
+
+/** The pods of deploys: without a secret, with one, those of a rotation, and those of a second rotation. */
+const PODS = [undefined, OLD, [OLD, NEW], [NEW, OLD], [NEWEST, NEW, OLD]] as const;
 
 const [ADA, BOB] = ['user:ada\napi\n', 'user:bob\napi\n'] as const;
 
@@ -25,7 +27,7 @@ interface Step {
 }
 
 const step = record<Step>({
-  pod: constantFrom(0, 1, 2),
+  pod: constantFrom(...PODS.keys()),
   id: constantFrom(ADA, BOB),
   does: constantFrom('set', 'set', 'remove', 'get'),
   expects: constantFrom(undefined, undefined, 'known', 'none', 'wrong'),
@@ -107,6 +109,19 @@ describe('a log of overrides under a secret', () => {
     expect([await use(sealed(kept, OLD)), named()]).toEqual([[undefined, undefined], false]);
   });
 
+  it('searches for overrides under names behind what was read, and no override twice', async () => {
+    const kept = new MemoryOverrideLog();
+    const log = sealed(kept, OLD);
+    for (let i = 0; i < 5; i++) await log.set({ id: `user:${i}\napi\n`, body: '{}', ifVersion: undefined }, undefined);
+    const pod = sealed(kept, OLD);
+    const { records } = await pod.page(0, 3);
+    await pod.page(records.at(-1)!.version + 1, 1); // leaves the fourth one out
+    const read = jest.spyOn(kept, 'page');
+    for (let i = 0; i < 3; i++) await pod.get(ADA);
+    const pages = await Promise.all(read.mock.results.map(({ value }) => value as ReturnType<OverrideLog['page']>));
+    expect(pages.map((page) => page.records.length)).toEqual([2, 0, 0, 0]);
+  });
+
   it('searches again for overrides under names when the log has not answered', async () => {
     const kept = new MemoryOverrideLog();
     await kept.set({ id: ADA, body: '{}', ifVersion: undefined }, undefined);
@@ -132,6 +147,6 @@ describe('a log of overrides under a secret', () => {
   });
 });
 
-function sealed(log: OverrideLog, secret: string | readonly [string, string]): OverrideLog {
+function sealed(log: OverrideLog, secret: string | readonly [string, ...string[]]): OverrideLog {
   return new SealedOverrideLog(log, new IdentitySecret(secret, 'rl'));
 }

@@ -26,8 +26,8 @@ const PAGE = 1000;
 export class SealedOverrideLog implements OverrideLog {
   /** Whether overrides from before there was a secret were seen. Their ids name identities, which are asked for with them alone. */
   private hasBare = false;
-  /** Resolves when all overrides were searched for such ones. `poll` sees those that come later. */
-  private searched: Promise<void> | undefined;
+  /** The version up to which overrides were searched for such ones: those that a process reads when it boots. */
+  private searchedTo = 0;
 
   constructor(
     private readonly log: OverrideLog,
@@ -40,7 +40,6 @@ export class SealedOverrideLog implements OverrideLog {
 
   async poll(known: string, heard: string): Promise<OverrideChanges> {
     const changes = await this.log.poll(known, heard);
-    this.lookForBare(changes);
     const notices = changes.notices?.map((notice) => this.secret.unlock(notice));
     return {
       ...this.opened(changes),
@@ -55,7 +54,10 @@ export class SealedOverrideLog implements OverrideLog {
 
   async page(after: number, count: number): Promise<OverrideRecords> {
     const page = await this.log.page(after, count);
-    this.lookForBare(page);
+    if (after <= this.searchedTo) {
+      this.hasBare ||= page.records.some(({ body }) => isBare(body));
+      this.searchedTo = Math.max(this.searchedTo, page.records.at(-1)?.version ?? 0);
+    }
     return this.opened(page);
   }
 
@@ -113,24 +115,9 @@ export class SealedOverrideLog implements OverrideLog {
       .toSorted((a, b) => b.record.version - a.record.version);
   }
 
-  private search(): Promise<void> {
-    return (this.searched ??= this.searchAll().catch((error: unknown) => {
-      this.searched = undefined;
-      throw error;
-    }));
-  }
-
-  private async searchAll(): Promise<void> {
-    for (let after = 0; !this.hasBare;) {
-      const page = await this.log.page(after, PAGE);
-      if (page.records.length === 0) return;
-      this.lookForBare(page);
-      after = page.records.at(-1)!.version;
-    }
-  }
-
-  private lookForBare({ records }: OverrideRecords): void {
-    this.hasBare ||= records.some(({ removed, body }) => !removed && isBare(body));
+  /** Reads the overrides that were not searched yet. */
+  private async search(): Promise<void> {
+    while (!this.hasBare && (await this.page(this.searchedTo, PAGE)).records.length > 0);
   }
 
   private opened<Records extends OverrideRecords>(found: Records): Records {

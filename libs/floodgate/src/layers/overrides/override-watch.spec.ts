@@ -72,6 +72,22 @@ it('obeys what others have changed meanwhile, and reads all again when a change 
   watch.stop();
 });
 
+it('drops what a process has removed whose words it cannot read', async () => {
+  const log = new HeldLog();
+  const active = new ActiveOverrides(logger);
+  const watch = new OverrideWatch(log, active, logger);
+  await watch.start();
+  const others = ['user:bob', 'user:eve'].map((identity) => ({ ...KEY, identity }));
+  for (const key of [KEY, ...others]) await write(log, 5, key);
+  await jest.advanceTimersByTimeAsync(500);
+  expect(active.size).toBe(3);
+  await log.remove({ id: overrideId(KEY), ifVersion: undefined, body: 'c2VjcmV0' });
+  await write(log, undefined, others[0]);
+  await jest.advanceTimersByTimeAsync(500);
+  expect(active.size).toBe(1);
+  watch.stop();
+});
+
 it('hears each notice once, and that it has missed some', async () => {
   const log = new HeldLog(undefined, { overrides: 10, changes: 10, notices: 3 });
   await log.tell('before');

@@ -95,7 +95,8 @@ export class OverrideWatch {
     active.sync(nowMs, sentAt);
     this.heard = heard;
     if (this.onNotice !== undefined) notices.forEach(this.onNotice);
-    if (reload) return this.load(version);
+    // A removal that this process cannot read may be of any override.
+    if (reload || records.some((one) => one.removed && readBody(one) === undefined)) return this.load(version);
     for (const record of records) {
       if (!((this.ahead.get(idOf(record))?.version ?? 0) > record.version)) active.put(record);
       this.unconfirmed.delete(record.version);
@@ -119,7 +120,7 @@ export class OverrideWatch {
     if (this.active.loaded && lost > 0) {
       this.logger.warn(
         withHelp(
-          `All overrides were read again, and there are ${lost} less (${this.active.size} in force): Redis may have lost some`,
+          `All overrides were read again, and there are ${lost} less (${this.active.size} in force): Redis may have lost some, or a process with another identitySecret has changed them`,
           'FG_OVERRIDES_UNKNOWN',
         ),
       );

@@ -33,8 +33,8 @@ export class PlanChanges {
     await answered(WHERE, () => this.log.tell(tag));
   }
 
-  /** Obeys what a process has said; undefined: some of it was missed. */
+  /** Obeys what a process has said; undefined: some of it was missed. What is no tag was encrypted under an `identitySecret`. */
   heard(tag: string | undefined): void {
-    this.plans?.forget(tag);
+    this.plans?.forget(tag?.includes(':') === true ? tag : undefined);
   }
 }
