@@ -59,21 +59,20 @@ export class IdentitySecret {
   }
 
   /** Encrypts a text. Each time the result is another one. */
-  lock(text: string): string {
+  encrypt(text: string): string {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.secrets[0].texts, nonce);
     return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64');
   }
 
   /**
-   * Decrypts what a process with one of the secrets has encrypted. A text from before there was a secret stays as it is.
-   *
-   * @returns undefined where the text is of another secret
+   * Decrypts what a process with one of the secrets has encrypted. A text from before there was a secret stays as it is, and so does one of
+   * another secret, in which its readers find nothing.
    */
-  unlock(text: string): string | undefined {
+  decrypt(text: string): string {
     if (isBare(text)) return text;
     const bytes = Buffer.from(text, 'base64');
-    if (bytes.length < NONCE_BYTES + PROOF_BYTES) return undefined;
+    if (bytes.length < NONCE_BYTES + PROOF_BYTES) return text;
     for (const { texts } of this.secrets) {
       try {
         const decipher = createDecipheriv(CIPHER, texts, bytes.subarray(0, NONCE_BYTES));
@@ -84,7 +83,7 @@ export class IdentitySecret {
         // It is of another secret.
       }
     }
-    return undefined;
+    return text;
   }
 }
 

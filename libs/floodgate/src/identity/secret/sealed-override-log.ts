@@ -20,7 +20,7 @@ const PAGE = 1000;
 /**
  * A log of overrides that does not show whom they are about: ids are digests, bodies and notices are encrypted.
  *
- * It finds what was written under the previous secret, or under none, and a change writes it anew under the current one. That takes two
+ * It finds what was written under a previous secret, or under none, and a change writes it anew under the current one. That takes two
  * steps: until the second one, the override is not there.
  */
 export class SealedOverrideLog implements OverrideLog {
@@ -40,16 +40,11 @@ export class SealedOverrideLog implements OverrideLog {
 
   async poll(known: string, heard: string): Promise<OverrideChanges> {
     const changes = await this.log.poll(known, heard);
-    const notices = changes.notices?.map((notice) => this.secret.unlock(notice));
-    return {
-      ...this.opened(changes),
-      // One that cannot be read may be about anybody.
-      notices: notices?.every((notice) => notice !== undefined) === true ? notices : undefined,
-    };
+    return { ...this.decrypted(changes), notices: changes.notices?.map((notice) => this.secret.decrypt(notice)) };
   }
 
   tell(notice: string): Promise<string> {
-    return this.log.tell(this.secret.lock(notice));
+    return this.log.tell(this.secret.encrypt(notice));
   }
 
   async page(after: number, count: number): Promise<OverrideRecords> {
@@ -58,16 +53,16 @@ export class SealedOverrideLog implements OverrideLog {
       this.hasBare ||= page.records.some(({ body }) => isBare(body));
       this.searchedTo = Math.max(this.searchedTo, page.records.at(-1)?.version ?? 0);
     }
-    return this.opened(page);
+    return this.decrypted(page);
   }
 
   async history(before: number | undefined, count: number): Promise<OverrideRecords> {
-    return this.opened(await this.log.history(before, count));
+    return this.decrypted(await this.log.history(before, count));
   }
 
   async get(id: string): Promise<OverrideRecord | undefined> {
     const [newest] = await this.keptOf(id);
-    return newest && this.openedRecord(newest.record);
+    return newest && this.decryptedRecord(newest.record);
   }
 
   async set({ id, ifVersion, body }: OverrideWrite, ttlMs: number | undefined): Promise<OverrideOutcome> {
@@ -76,21 +71,21 @@ export class SealedOverrideLog implements OverrideLog {
     if (conflict !== undefined) return conflict;
     const [current] = this.secret.digestsOf(id);
     const older = kept.filter((one) => one.id !== current);
-    const write: OverrideWrite = { id: current!, body: this.secret.lock(body), ifVersion };
+    const write: OverrideWrite = { id: current!, body: this.secret.encrypt(body), ifVersion };
     // A removal that came later would end the new one: all of them have the same name in the processes.
     const removed = await this.removeAll(older, write);
     if (removed.outcome === 'conflict') return removed;
     const there = kept.find((one) => one.id === current)?.record.version ?? 0; // an older one may have a later version
     const outcome = await this.log.set({ ...write, ifVersion: ifVersion === undefined ? undefined : there }, ttlMs);
-    return this.openedOutcome(outcome);
+    return this.decryptedOutcome(outcome);
   }
 
   async remove({ id, ifVersion, body }: OverrideWrite): Promise<OverrideOutcome> {
     const kept = await this.keptOf(id);
     const conflict = conflictOf(ifVersion, kept);
     if (conflict !== undefined) return conflict;
-    const write: OverrideWrite = { id: this.secret.digestsOf(id)[0]!, ifVersion, body: this.secret.lock(body) };
-    return kept.length === 0 ? this.log.remove(write) : this.openedOutcome(await this.removeAll(kept, write));
+    const write: OverrideWrite = { id: this.secret.digestsOf(id)[0]!, ifVersion, body: this.secret.encrypt(body) };
+    return kept.length === 0 ? this.log.remove(write) : this.decryptedOutcome(await this.removeAll(kept, write));
   }
 
   /** Removes overrides; those that have changed meanwhile only where the write names no version. */
@@ -120,17 +115,16 @@ export class SealedOverrideLog implements OverrideLog {
     while (!this.hasBare && (await this.page(this.searchedTo, PAGE)).records.length > 0);
   }
 
-  private opened<Records extends OverrideRecords>(found: Records): Records {
-    return { ...found, records: found.records.map((record) => this.openedRecord(record)) };
+  private decrypted<Records extends OverrideRecords>(found: Records): Records {
+    return { ...found, records: found.records.map((record) => this.decryptedRecord(record)) };
   }
 
-  private openedOutcome(outcome: OverrideOutcome): OverrideOutcome {
-    return outcome.outcome === 'changed' ? { ...outcome, record: this.openedRecord(outcome.record) } : outcome;
+  private decryptedOutcome(outcome: OverrideOutcome): OverrideOutcome {
+    return outcome.outcome === 'changed' ? { ...outcome, record: this.decryptedRecord(outcome.record) } : outcome;
   }
 
-  /** What cannot be read stays as it is: whoever reads it finds no override in it. */
-  private openedRecord(record: OverrideRecord): OverrideRecord {
-    return { ...record, body: this.secret.unlock(record.body) ?? record.body };
+  private decryptedRecord(record: OverrideRecord): OverrideRecord {
+    return { ...record, body: this.secret.decrypt(record.body) };
   }
 }
 

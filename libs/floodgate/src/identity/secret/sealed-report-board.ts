@@ -1,7 +1,7 @@
 import type { ProcessReport, ReportBoard } from '../../stores/report-board.js';
 import type { IdentitySecret } from './identity-secret.js';
 
-/** A board whose reports, which name rejected identities, are encrypted. Those of other secrets are left out. */
+/** A board whose reports, which name rejected identities, are encrypted. */
 export class SealedReportBoard implements ReportBoard {
   constructor(
     private readonly board: ReportBoard,
@@ -9,14 +9,11 @@ export class SealedReportBoard implements ReportBoard {
   ) {}
 
   put({ id, text }: ProcessReport): Promise<boolean> {
-    return this.board.put({ id, text: this.secret.lock(text) });
+    return this.board.put({ id, text: this.secret.encrypt(text) });
   }
 
   async all(): Promise<readonly ProcessReport[]> {
     const reports = await this.board.all();
-    return reports.flatMap(({ id, text }) => {
-      const read = this.secret.unlock(text);
-      return read === undefined ? [] : { id, text: read };
-    });
+    return reports.map(({ id, text }) => ({ id, text: this.secret.decrypt(text) }));
   }
 }
