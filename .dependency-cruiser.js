@@ -303,7 +303,11 @@ export default {
       severity: 'error',
       from: { path: '^demo/playground/(?:model|page)/', pathNot: SPEC },
       to: {
-        pathNot: ['^demo/playground/(?:model|page)/', folder('algorithms', 'policy', 'stores', 'util'), 'tinyqueue'],
+        pathNot: [
+          '^demo/(?:palette|playground/(?:model|page))/',
+          folder('algorithms', 'policy', 'stores', 'util'),
+          'tinyqueue',
+        ],
       },
     },
     {
@@ -312,7 +316,11 @@ export default {
       severity: 'error',
       from: { path: '^demo/hero/', pathNot: SPEC },
       to: {
-        pathNot: ['^demo/hero/', folder('algorithms', 'stores', 'util'), '^demo/riders/(?:rider|mulberry32)\\.ts$'],
+        pathNot: [
+          '^demo/(?:hero|palette)/',
+          folder('algorithms', 'stores', 'util'),
+          '^demo/riders/(?:rider|mulberry32)\\.ts$',
+        ],
       },
     },
     {

@@ -23,8 +23,8 @@ const CACHING = { text: 'no-cache', font: 'public, max-age=2592000' };
 
 /** Files that other pages have as well. The build copies all of them beside the compiled modules. */
 const SHARED = [
-  ...['palette.css', 'font.css', 'frame.css', 'icon.svg'].map((name) => `../palette/${name}`),
-  ...['hero.css', 'elements.js', 'picture.js', 'tally.js'].map((name) => `../hero/page/${name}`),
+  ...['palette.css', 'font.css', 'frame.css', 'icon.svg', 'elements.js'].map((name) => `../palette/${name}`),
+  ...['hero.css', 'colors.js', 'picture.js', 'tally.js'].map((name) => `../hero/page/${name}`),
 ];
 
 /** Files of packages, by the name under which the page loads them. */
@@ -53,7 +53,8 @@ function readPageFile(name: string, path: string | URL): PageFile {
   const type = TYPES[extname(name)]!;
   if (extname(name) === '.woff2') return { type, content: readFileSync(path), caching: CACHING.font };
   // All files of the page lie in one folder.
-  return { type, content: readFileSync(path, 'utf8').replaceAll("'../../hero/page/", "'./"), caching: CACHING.text };
+  const content = readFileSync(path, 'utf8').replaceAll(/'\.\.\/\.\.\/(?:hero\/page|palette)\//g, "'./");
+  return { type, content, caching: CACHING.text };
 }
 
 /** The simulation at the top of the page, a module that other pages load as well. */

@@ -1,4 +1,5 @@
-import { byId, say } from './dom.js';
+import { say } from '../../palette/elements.js';
+import { byId } from './dom.js';
 import { follow } from './feed.js';
 import { Pods } from './pods.js';
 import { RedisSwitch } from './redis-switch.js';

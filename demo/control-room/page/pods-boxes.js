@@ -1,4 +1,5 @@
-import { make, makeSvg, say } from './dom.js';
+import { make, say } from '../../palette/elements.js';
+import { makeSvg } from './dom.js';
 
 /** @typedef {import('../pods/pods-tick.js').Bucket} Bucket */
 /** @typedef {import('../pods/pods-tick.js').PodTick} PodTick */

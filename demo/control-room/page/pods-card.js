@@ -1,4 +1,4 @@
-import { make, say } from './dom.js';
+import { make, say } from '../../palette/elements.js';
 import { details, titleOf, verdict } from './pods-words.js';
 
 /** @typedef {import('../pods/pods-tick.js').Counting} Counting */

@@ -1,4 +1,4 @@
-import { make, say } from './dom.js';
+import { make, say } from '../../palette/elements.js';
 
 /** A quick answer needs no spinner. */
 const SPINNER_AFTER_MS = 250;

@@ -1,4 +1,4 @@
-import { make, say } from './dom.js';
+import { make, say } from '../../palette/elements.js';
 import { lines, PodBox, StoreBox } from './pods-boxes.js';
 import { Card } from './pods-card.js';
 import { Choice, SlowButton } from './pods-controls.js';

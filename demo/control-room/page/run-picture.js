@@ -1,4 +1,4 @@
-import { colorsOf } from '../../hero/page/elements.js';
+import { colorsOf } from '../../hero/page/colors.js';
 import { Picture, planOf } from '../../hero/page/picture.js';
 import { onThemeChange } from './theme.js';
 

@@ -1,4 +1,5 @@
-import { byId, say } from './dom.js';
+import { say } from '../../palette/elements.js';
+import { byId } from './dom.js';
 
 /** The shortest time between two sentences for a screen reader. */
 const SPEAK_EVERY_MS = 6000;

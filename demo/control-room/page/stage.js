@@ -1,4 +1,5 @@
-import { byId, say, shown } from './dom.js';
+import { say } from '../../palette/elements.js';
+import { byId, shown } from './dom.js';
 import { turn } from './send.js';
 import { tabulate } from './table.js';
 import { busyText, captionOf, codeOf, isRunning, recoveryOf, stateOf, storyOf } from './words.js';

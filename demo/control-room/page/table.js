@@ -1,4 +1,5 @@
-import { byId, make, shown, shownTime } from './dom.js';
+import { make } from '../../palette/elements.js';
+import { byId, shown, shownTime } from './dom.js';
 
 /** @typedef {import('../stage/surge-tick.js').Sample} Sample */
 

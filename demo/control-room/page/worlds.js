@@ -1,5 +1,6 @@
 import { Tally } from '../../hero/page/tally.js';
-import { byId, make, say } from './dom.js';
+import { make, say } from '../../palette/elements.js';
+import { byId } from './dom.js';
 import { RunPicture } from './run-picture.js';
 import { turn } from './send.js';
 import { aboutOf, captionOf, isRunning } from './words.js';

@@ -1,5 +1,6 @@
 import { AXES, beginOf, captionOf, END_SECONDS, rushOf, SETTINGS, stateAt } from '../model/hero.js';
-import { colorsOf, make, say } from './elements.js';
+import { make, say } from '../../palette/elements.js';
+import { colorsOf } from './colors.js';
 import { Picture, SETTLE_MS } from './picture.js';
 import { Player } from './player.js';
 import { FIGURES, Tally } from './tally.js';

@@ -1,4 +1,4 @@
-import { make, say } from './elements.js';
+import { make, say } from '../../palette/elements.js';
 
 /** @typedef {Readonly<Record<'served' | 'refused' | 'failed' | 'waiting', number>>} Counts */
 

@@ -1,3 +1,4 @@
+import { make, say } from '../../palette/elements.js';
 import { UNITS } from '../model/settings.js';
 
 /**
@@ -19,35 +20,12 @@ export function button(id) {
   return byId(id, HTMLButtonElement);
 }
 
-/**
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {string} className
- * @param {...(Node | string)} children
- * @returns {HTMLElementTagNameMap[T]}
- */
-export function make(tag, className, ...children) {
-  const element = document.createElement(tag);
-  if (className !== '') element.className = className;
-  element.append(...children);
-  return element;
-}
-
 /** @type {(label: string, act: () => void) => HTMLButtonElement} */
 export function actButton(label, act) {
   const made = make('button', '', label);
   made.type = 'button';
   made.addEventListener('click', act);
   return made;
-}
-
-/**
- * Sets the text only if it differs, since a write disturbs screen readers and selections.
- *
- * @type {(element: Element, text: string) => void}
- */
-export function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
 }
 
 /**

@@ -10,7 +10,8 @@ import {
   unitOf,
   UNITS,
 } from '../model/settings.js';
-import { byId, make, say, tell } from './dom.js';
+import { make, say } from '../../palette/elements.js';
+import { byId, tell } from './dom.js';
 
 /** @typedef {import('../model/settings.js').Settings} Settings */
 /** @typedef {import('../model/settings.js').SettingName} SettingName */

@@ -1,5 +1,6 @@
 import { impatientMs } from '../model/traffic.js';
-import { byId, say, time } from './dom.js';
+import { say } from '../../palette/elements.js';
+import { byId, time } from './dom.js';
 import { LABELS } from './words.js';
 
 /** @typedef {import('../model/timeline.js').Timeline} Timeline */

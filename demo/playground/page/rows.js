@@ -1,7 +1,8 @@
 import { busiest } from '../model/admitted.js';
 import { codedPolicy, decoratorOf, moduleOf } from '../model/code.js';
+import { make, say } from '../../palette/elements.js';
 import { viewOf } from './canvas.js';
-import { actButton, byId, make, say, seconds, time } from './dom.js';
+import { actButton, byId, seconds, time } from './dom.js';
 import { drawAxis, drawRow } from './picture.js';
 import { copy } from './share.js';
 import { LABELS, SENTENCES } from './words.js';

@@ -1,6 +1,7 @@
 import { readSize, UNITS } from '../model/settings.js';
 import { burst, edgeScript, MAX_EVENTS, paceOf } from '../model/traffic.js';
-import { button, byId, say, tell } from './dom.js';
+import { say } from '../../palette/elements.js';
+import { button, byId, tell } from './dom.js';
 
 /** @typedef {import('./player.js').Player} Player */
 /** @typedef {import('../model/traffic.js').TrafficKind} TrafficKind */

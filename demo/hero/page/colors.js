@@ -1,3 +1,5 @@
+import { make } from '../../palette/elements.js';
+
 /** @typedef {import('./picture.js').Colors} Colors */
 
 /** The tokens of hero.css that a canvas needs. Rings are as thin as text. */
@@ -12,28 +14,6 @@ const COLORS = /** @type {const} */ ({
   line: '--fh-line',
   card: '--fh-card',
 });
-
-/**
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {string} className
- * @param {...(Node | string)} children
- * @returns {HTMLElementTagNameMap[T]}
- */
-export function make(tag, className, ...children) {
-  const element = document.createElement(tag);
-  if (className !== '') element.className = className;
-  element.append(...children);
-  return element;
-}
-
-/**
- * @param {Element} element
- * @param {string} text
- */
-export function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
 
 /**
  * The tokens as the browser computes them, with `light-dark()` and fallbacks resolved.
