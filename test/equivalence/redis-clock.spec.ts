@@ -19,7 +19,7 @@ const redis = useRedis();
 const SLOW = Object.fromEntries(
   ALL_ALGORITHMS.map((name) => [
     name,
-    policyWith(name, { ...SMALL_POLICIES[name], refill: '4/m', drain: '4/m', window: '1m' }),
+    policyWith(name, { ...SMALL_POLICIES[name], refill: '4/m', drain: '4/m', window: '10m' }),
   ]),
 ) as Readonly<Record<AlgorithmName, Policy>>;
 
@@ -94,7 +94,7 @@ describe('with the Redis clock', () => {
         clock.now = verdict.at;
         expect(verdict).toEqual(memory.consume([charge]));
         expect(verdict.allowed).toBe(false);
-        expect(verdict.charges[0]!.retryAfter).toBeLessThanOrEqual(2 * MINUTE);
+        expect(verdict.charges[0]!.retryAfter).toBeLessThanOrEqual(20 * MINUTE);
         const [rebased] = await contentsOf(redis.client, [charge.key]);
         expect(rebased).not.toBe(stored);
         const ends = Math.ceil((verdict.at + verdict.charges[0]!.resetAfter) / 1_000_000) * 1000;
