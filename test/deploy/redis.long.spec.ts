@@ -55,7 +55,7 @@ describe("the manifest's Redis", () => {
     const pod = await start({ ...variables, RATE_LIMIT: 'on', REDIS_URL: going.url });
     try {
       const ride = (): request.Test => request(pod.url).post('/api/rides/request').set('X-User-Id', 'ada').send(RIDE);
-      expect((await ride().expect(200)).headers['x-ratelimit-limit']).toBe('20');
+      await until('Redis decides', 5000, async () => (await ride().expect(200)).headers['x-ratelimit-limit'] === '20');
       await going.server.kill();
       await until('an outage', 5000, async () => {
         return (

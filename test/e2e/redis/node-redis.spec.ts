@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 async function boot(options: RateLimitModuleOptions): Promise<HttpApp> {
-  return start('Express', { imports: [RateLimitModule.forRoot({ connect: 'required', ...options })] });
+  return start('Express', { imports: [RateLimitModule.forRoot({ connect: 'required', deadline: '10s', ...options })] });
 }
 
 /** The deciders of four requests, of which three pass. */
