@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import request from 'supertest';
-import { STAGE_OPTIONS, type StageOptions } from '../../demo/control-room/stage/stage.js';
+import { Stage, STAGE_OPTIONS, type StageOptions } from '../../demo/control-room/stage/stage.js';
 import type { SurgePhase, SurgeTick, WorldId } from '../../demo/control-room/stage/surge-tick.js';
 import { StageRedis } from '../../demo/control-room/stage-redis.js';
 import { until } from '../support/faults/until.js';
@@ -128,9 +127,9 @@ describe('the surge', () => {
     await phase(stream, 'surge', START_MS);
     const [world] = worldPids();
     process.kill(world!, 'SIGSTOP');
-    await delay(500); // a look at this world is under way, and nothing else waits for it
+    const enforced = countEnforced(service);
     const switches = IDS.map(async (id) => (await put(service, `worlds/${id}/limits`, true)).status);
-    await delay(1000); // the other world has answered, and this one is asked
+    await until('the other world has its limits', SOON_MS, () => enforced() >= 1); // this one cannot answer
     process.kill(world!, 'SIGKILL');
     expect((await Promise.all(switches)).toSorted(byNumber)).toEqual([204, 409]); // that of the other world, and that of this one
     const gone = await phase(stream, 'unavailable');
@@ -160,6 +159,19 @@ describe('the surge', () => {
     expect(worldPids()).toEqual([]);
   });
 });
+
+/** How many switches of limits the worlds have answered from now on. */
+function countEnforced({ app }: Service): () => number {
+  let count = 0;
+  for (const world of Object.values(app.get(Stage, { strict: false })['worlds']!.ready!)) {
+    const enforce = world.enforce.bind(world);
+    world.enforce = async (on) => {
+      await enforce(on);
+      count++;
+    };
+  }
+  return () => count;
+}
 
 /** Closes the application. @returns the milliseconds that it takes */
 async function closed(service: Service): Promise<number> {
