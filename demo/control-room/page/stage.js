@@ -131,10 +131,13 @@ export class Stage {
   showBusy({ busy }, { cores }) {
     const now = performance.now();
     if (busy !== null) {
-      const text = busyText(busy, cores, 'now');
-      if (!this.isBusy) this.speaker.tell(text);
+      // Its first words stay: others would move the link behind them.
+      if (!this.isBusy) {
+        const text = busyText(busy, cores, 'now');
+        this.speaker.tell(text);
+        say(/** @type {Element} */ (byId('busy').firstElementChild), text);
+      }
       this.busyAt = now;
-      say(/** @type {Element} */ (byId('busy').firstElementChild), text);
     }
     this.isBusy = now - this.busyAt <= BUSY_MS;
   }
