@@ -7,7 +7,10 @@ const BACK = 'href="../"';
 const TITLE = /<title>([^<]*)<\/title>/;
 const DESCRIPTION = /<meta name="description" content="([^"]*)"/;
 
-/** Makes the page that `npm run build:playground` has written one of the site: its links to the documentation stay on the site, and links to it show a picture. */
+/**
+ * Makes the page that `npm run build:playground` has written one of the site: its links to the documentation stay on the site, and links
+ * to it show a picture.
+ */
 export function adoptPlayground(): void {
   if (!existsSync(PAGE)) throw new Error(`there is no ${PAGE}: npm run site and npm run site:build write it`);
   const pages = sitePages();

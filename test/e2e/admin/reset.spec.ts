@@ -93,7 +93,7 @@ describe('an operator who means nobody', () => {
     ['rides', 'users:ada', "no identity has the kind 'users'. Did you mean 'user'?"],
     ['login', 'users:ada', "no identity has the kind 'users'. Did you mean 'user'?"],
     ['login', 'ip:ada', "the tag of an address has it as it is counted, as in 'ip:203.0.113.9'"],
-    ['login', 'ip:2001%3Adb8%3A%3A1', "got something else: give { kind: 'ip', value: '...' }"],
+    ['login', 'ip:2001%3Adb8%3A%3A1', "got a text of 17 bytes: give { kind: 'ip', value: '...' }"],
     [
       'rides',
       'ip:203.0.113.9',

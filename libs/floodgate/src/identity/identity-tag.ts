@@ -87,11 +87,12 @@ export function addressTag(counted: string): string {
 export function tagFor(identity: Identity, where: string, ipv6Prefix: number): string {
   const given: unknown = identity?.kind;
   if (!isKind(given)) {
+    const got = shapeOf(typeof identity === 'object' ? given : identity);
     throw new RateLimitConfigError(
       `${calledBy(where)}an identity`,
       given === KEY_IN_TAGS
         ? NO_KIND
-        : `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got ${shapeOf(typeof identity === 'object' ? given : identity)}`,
+        : `its kind must be 1 to 16 of a-z, 0-9 and -, as in { kind: 'user', value: '...' }, got ${got}`,
       'FG_INVALID_IDENTITY',
     );
   }
@@ -166,7 +167,7 @@ export function checkTag(tag: string, where: string): void {
   if (!isOfKey(tag) || TAG_OF_KEY.test(tag)) return;
   throw new RateLimitConfigError(
     where,
-    `the tag of an API key has its hash, as in 'key:#...', got something else: give { kind: 'api-key', value: '...' }`,
+    `the tag of an API key has its hash, as in 'key:#...', got ${shapeOf(tag)}: give { kind: 'api-key', value: '...' }`,
     'FG_INVALID_IDENTITY',
   );
 }

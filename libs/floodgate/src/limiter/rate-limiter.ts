@@ -137,7 +137,8 @@ export class RateLimiter {
   /** The short form, for policies that are all `by: 'global'`. */
   acquire(policies: LimiterPolicy | readonly LimiterPolicy[]): Promise<Lease>;
   /**
-   * Charges every policy, or none, and holds the leases of a `concurrency` until `release` is called. Release in `finally`: a lease that is not released is renewed as long as the process runs. Throws as `consume` does.
+   * Charges every policy, or none, and holds the leases of a `concurrency` until `release` is called. Release in `finally`: a lease that
+   * is not released is renewed as long as the process runs. Throws as `consume` does.
    *
    * @param policies one or several, each with a name; at least one of them a `concurrency`
    * @example
@@ -168,8 +169,9 @@ export class RateLimiter {
     options?: ScheduleOptions<T>,
   ): Promise<T>;
   /**
-   * Waits for its turn, charges every policy, runs `fn` and returns its result: for the calls that the application sends. Calls of one policy and identity run in the order in which they came to this process. A leaky bucket
-   * gives each its departure slot. A call waits for a block of its identity (`blockFor`), and its own rejections lead to none.
+   * Waits for its turn, charges every policy, runs `fn` and returns its result: for the calls that the application sends. Calls of one
+   * policy and identity run in the order in which they came to this process. A leaky bucket gives each its departure slot. A call waits
+   * for a block of its identity (`blockFor`), and its own rejections lead to none.
    *
    * Once `fn` has ended, a concurrency is released, and a `cost` that is a function, or the policy's `settle` or `countIf`, is
    * settled, for which the call does not wait. When `fn` throws, its error is passed on, and the charge stays unless the policy's
@@ -262,8 +264,8 @@ export class RateLimiter {
   /** The short form, for policies that are all `by: 'global'`. */
   reset(target: LimitTarget): Promise<readonly ResetState[]>;
   /**
-   * Clears the states of an identity under the named policies, or under those that a request to a route meets. Named policies are
-   * cleared wherever they stand, and those of a route include the module's `middleware`. It clears them for every plan and time zone, with their
+   * Clears the states of an identity under the named policies, or under those that a request to a route meets. Named policies are cleared
+   * wherever they stand, and those of a route include the module's `middleware`. It clears them for every plan and time zone, with their
    * blocks. A state that other routes share is cleared for them, too. Overrides stay.
    *
    * A route's policies that count all clients together (`by: 'global'`) are left as they are, unless no identity is given; name

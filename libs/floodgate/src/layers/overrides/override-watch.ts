@@ -120,7 +120,8 @@ export class OverrideWatch {
     if (this.active.loaded && lost > 0) {
       this.logger.warn(
         withHelp(
-          `All overrides were read again, and there are ${lost} less (${this.active.size} in force): Redis may have lost some, or a process with another identitySecret has changed them`,
+          `All overrides were read again, and there are ${lost} less (${this.active.size} in force): Redis may have lost some, or a process ` +
+            'with another identitySecret has changed them',
           'FG_OVERRIDES_UNKNOWN',
         ),
       );

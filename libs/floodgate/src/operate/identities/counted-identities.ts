@@ -3,7 +3,7 @@ import type { OnMissingIdentity } from '../../identity/identity.js';
 import { kindOfTag } from '../../identity/identity-tag.js';
 import type { BoundPolicy } from '../../policy/bound-policy.js';
 import { tagOf } from '../../engine/calls/call-arguments.js';
-import { RateLimitConfigError, shown } from '../../util/config-error.js';
+import { RateLimitConfigError, shapeOf, shown } from '../../util/config-error.js';
 import { nearestName } from '../../util/nearest-name.js';
 
 /** The kinds of requests without any other identity. */
@@ -90,7 +90,7 @@ function checkAddress(text: string, where: string): void {
   if (isCountedAddress(text)) return;
   throw wrong(
     where,
-    `the tag of an address has it as it is counted, as in 'ip:203.0.113.9' or 'ip:2001%3Adb8%3A%3A/56', got something else: give ` +
+    `the tag of an address has it as it is counted, as in 'ip:203.0.113.9' or 'ip:2001%3Adb8%3A%3A/56', got ${shapeOf(text)}: give ` +
       `{ kind: 'ip', value: '...' }`,
   );
 }
