@@ -32,7 +32,7 @@ export const NEARBY = {
   algorithm: 'token-bucket',
   capacity: 30,
   refill: 15,
-  plans: { plus: { capacity: 60, refill: 30 } },
+  plans: { plus: { capacity: 60, refill: '30/s' } },
 } as const satisfies Policy;
 
 /** One client gets at most half of the queue of `LOCATION_INDEX`. Clients without a name are counted by their address. */
