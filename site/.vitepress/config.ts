@@ -42,7 +42,7 @@ export default defineConfig({
   sitemap: { hostname: ORIGIN },
   transformPageData: ({ filePath, frontmatter }) => ({
     description: descriptionOf(filePath) ?? description,
-    frontmatter: { ...frontmatter, ...neighboursOf(pages.get(filePath) ?? '') },
+    frontmatter: { ...neighboursOf(pages.get(filePath) ?? ''), ...frontmatter },
   }),
   transformHead: ({ assets, pageData }) => [
     ...assets

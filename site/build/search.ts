@@ -22,10 +22,10 @@ export function searchedText(
 /** Titles and headings count more than text, and guides more than pages that mention everything. */
 export const MINI_SEARCH = {
   options: {
-    // Compounds, such as `Retry-After` and `token-bucket`, are found as a whole, too.
+    // Compounds, such as `Retry-After`, `token-bucket` and `FG_TRUST_PROXY`, are found as a whole, too.
     tokenize: (text: string): string[] => [
       ...text.split(/[\n\r\p{Z}\p{P}]+/u),
-      ...(text.match(/[\p{L}\d]+(?:-[\p{L}\d]+)+/gu) ?? []),
+      ...(text.match(/[\p{L}\d]+(?:[-_][\p{L}\d]+)+/gu) ?? []),
     ],
     // `priority` finds `priorities`.
     processTerm: (term: string): string => {
@@ -38,9 +38,9 @@ export const MINI_SEARCH = {
     prefix: (term: string): boolean => term.length > 2,
     fuzzy: (term: string): number | boolean => (term.length > 4 ? 0.2 : false),
     weights: { prefix: 0.2, fuzzy: 0.1 },
-    // `token bucket` finds `token-bucket`.
+    // `token bucket` finds `token-bucket`. A code such as FG_TRUST_PROXY is one word.
     tokenize: (query: string): string[] => {
-      const words = query.split(/[\n\r\p{Z}\p{P}]+/u).filter((word) => word !== '');
+      const words = query.split(/(?:[\n\r\p{Z}]|(?!_)\p{P})+/u).filter((word) => word !== '');
       return [...words, ...words.slice(1).map((word, i) => `${words[i]}-${word}`)];
     },
     boostTerm: (term: string): number => {
