@@ -73,6 +73,8 @@ async function asTurn<T>(turn: number, ask: () => Promise<T>): Promise<T> {
 interface Pod {
   /** Behind the proxy. */
   readonly limiter: RateLimiter;
+  /** Resolves when Redis has answered all that the limiter asked before. */
+  readonly answered: () => Promise<unknown>;
   /** What Redis has left for Ada by each policy. */
   readonly left: () => Promise<Record<string, number>>;
 }
@@ -81,12 +83,13 @@ async function pod(options: RateLimitModuleOptions): Promise<Pod> {
   const limiter = await open(proxy.url, options);
   const observer = await open(server.url, { deadline: '10s' });
   const decides = async (): Promise<boolean> => (await limiter.peek('budget', ADA)).decidedBy === 'store';
-  await until('the store decides', LIMIT_MS, decides);
+  const answered = (): Promise<unknown> => until('the store decides', LIMIT_MS, decides);
+  await answered();
   const leftOf = async (name: string): Promise<[string, number]> => [
     name,
     (await observer.peek(name, ADA)).policies[0]!.remaining,
   ];
-  return { limiter, left: async () => Object.fromEntries(await Promise.all(NAMES.map(leftOf))) };
+  return { limiter, answered, left: async () => Object.fromEntries(await Promise.all(NAMES.map(leftOf))) };
 }
 
 describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure) => {
@@ -114,7 +117,7 @@ describe.each(['local', 'open', 'closed'] as const)("with '%s'", (onStoreFailure
 });
 
 it('what the second question of a request with else was granted too late is given back', async () => {
-  const { limiter, left } = await pod({ deadline: DEADLINE_MS, onStoreFailure: 'closed' });
+  const { limiter, answered, left } = await pod({ deadline: DEADLINE_MS, onStoreFailure: 'closed' });
   const take = async (identity: Identity): Promise<PromiseSettledResult<Lease | Reservation>[]> =>
     Promise.allSettled([
       ...Array.from({ length: 3 }, async () => limiter.acquire('last', identity)),
@@ -127,6 +130,7 @@ it('what the second question of a request with else was granted too late is give
   proxy.delay(DEADLINE_MS / 3); // in each direction: two questions take a third longer than the deadline
   const asked = await take(ADA);
   await proxy.pass();
+  await answered(); // before, nothing may be taken yet
   for (const one of asked) {
     if (one.status === 'fulfilled') await ('release' in one.value ? one.value.release() : one.value.cancel());
   }
