@@ -10,16 +10,18 @@ const PICTURE = { name: 'social.png', width: 1200, height: 630 };
 /** A line of llms.txt: a page, and what it is about. */
 const DESCRIBED = /^- \[[^\]]*\]\(([^)]*)\): (.*)$/gm;
 
-/** Of a description, in characters: search engines show about as many. */
+/** A description has at most so many characters: search engines show no more. */
 const LONGEST = 160;
+
+/** What llms.txt says of pages, by their address. */
+const LISTED = new Map(
+  Array.from(readFileSync(join(ROOT, 'llms.txt'), 'utf8').matchAll(DESCRIBED), ([, url, text]) => [url, text]),
+);
 
 /** What a page is about, by its path below the repository: llms.txt says it, else its first paragraph does, in whole sentences. */
 export function descriptionOf(path: string): string | undefined {
-  const url = `${REPOSITORY}/blob/main/${path}`;
-  const listed = Array.from(readFileSync(join(ROOT, 'llms.txt'), 'utf8').matchAll(DESCRIBED)).find(
-    ([, link]) => link === url,
-  );
-  if (listed !== undefined) return listed[2]!.replaceAll('`', '');
+  const listed = LISTED.get(`${REPOSITORY}/blob/main/${path}`);
+  if (listed !== undefined) return listed.replaceAll('`', '');
   const paragraph = fromMarkdown(readFileSync(join(ROOT, path), 'utf8')).children.find(
     ({ type }) => type === 'paragraph',
   );
